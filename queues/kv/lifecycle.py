@@ -67,10 +67,10 @@ class Lifecycle:
     def enter(self) -> None:
         """Begin an operation: `StoreClosed` or `ForkedStore` when the store may not be used."""
         if self._forked:
-            raise self._refusal()
+            raise self.refusal()
         with self._idle:
             if self._closed:
-                raise self._refusal()
+                raise self.refusal()
             self._under_way += 1
 
     def leave(self) -> None:
@@ -83,7 +83,7 @@ class Lifecycle:
     def check(self) -> None:
         """Raise `StoreClosed` or `ForkedStore` when the store may not be used."""
         if not self.usable:
-            raise self._refusal()
+            raise self.refusal()
 
     @property
     def forked(self) -> bool:
@@ -110,7 +110,8 @@ class Lifecycle:
         self._forked = True
         self.usable = False
 
-    def _refusal(self) -> StoreError:
+    def refusal(self) -> StoreError:
+        """Return the error that says why the store may not be used."""
         if self._forked:
             return ForkedStore(
                 "The store {url} was opened before this process was forked; open it again in the child.", url=self._url

@@ -181,16 +181,18 @@ class Server(Protocol[R_contra, A_co]):
 
 
 class Ticket:
-    """A request that no thread waits for, made by who submits it; and what came of it once it has landed."""
+    """A request, its answer or error once it has landed, and its progress, which the engine keeps."""
 
-    __slots__ = ("answer", "error", "landing", "request", "server")
+    __slots__ = ("answer", "error", "landing", "request", "server", "state")
 
-    def __init__(self, server: Server[Any, Any], request: Any, landing: Landing) -> None:
-        self.server: Server[Any, Any] | None = server
+    def __init__(self, server: Server[Any, Any] | None, request: Any, landing: Landing | None) -> None:
+        self.server = server
         self.request = request
-        self.landing: Landing | None = landing
+        #: Where it lands; None: a thread waits for it.
+        self.landing = landing
         self.answer: Any = None
         self.error: BaseException | None = None
+        self.state: Any = None
 
 
 class Landing(Protocol):

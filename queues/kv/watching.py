@@ -44,7 +44,8 @@ class WatchBoard:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._by_key: dict[bytes, set[Watcher]] = {}
+        #: The watchers of each key; empty when no thread watches.
+        self.by_key: dict[bytes, set[Watcher]] = {}
         self._watchers: set[Watcher] = set()
 
     def __len__(self) -> int:
@@ -55,7 +56,7 @@ class WatchBoard:
         with self._lock:
             self._watchers.add(watcher)
             for key in watcher.known:
-                self._by_key.setdefault(key, set()).add(watcher)
+                self.by_key.setdefault(key, set()).add(watcher)
 
     def discard(self, watcher: Watcher) -> None:
         """Forget a watcher."""
@@ -69,7 +70,7 @@ class WatchBoard:
 
     def notify(self, keys: Iterable[bytes]) -> None:
         """Wake whoever watches one of the keys that a commit wrote."""
-        by_key = self._by_key
+        by_key = self.by_key
         if not by_key:
             return
         with self._lock:
@@ -107,8 +108,8 @@ class WatchBoard:
             return
         self._watchers.discard(watcher)
         for key in watcher.known:
-            waiting = self._by_key.get(key)
+            waiting = self.by_key.get(key)
             if waiting is not None:
                 waiting.discard(watcher)
                 if not waiting:
-                    del self._by_key[key]
+                    del self.by_key[key]

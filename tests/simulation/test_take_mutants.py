@@ -5,7 +5,7 @@ Mutants of the retry loop and of counters are in `test_mutants`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,8 @@ import pytest
 
 from queues import open_store
 from queues.keys.queue_keys import QueueKeys
-from queues.kv.combining import MAX_REQUESTS, Combiner
-from queues.kv.combining_entry import Entry, State
-from queues.kv.port import Server, Transaction
+from queues.kv.combining import MAX_REQUESTS, Combiners, State, settle
+from queues.kv.port import Ticket, Transaction
 from queues.kv.simulated import SimulatedTransaction
 from queues.operations import push
 from queues.serving import staging, staging_records
@@ -96,40 +95,32 @@ def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.M
 
 def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that joins a running batch is served at a version read before it was made."""
-    serve = Combiner._serve
+    conduct = Combiners._conduct
 
-    def thawed(self: Combiner, server: Server[Any, Any], batch: list[Entry]) -> None:
+    def thawed(self: Combiners, batch: list[Ticket]) -> None:
+        server = batch[0].server
         if not isinstance(server, Staging):
-            serve(self, server, batch)
+            conduct(self, batch)
             return
-        own, transact = server, self._transact
+        own, transact, waiting = server, self._transact, self.of(server)._waiting
+        takes: list[Any] = list(own.prepare([ticket.request for ticket in batch]))
 
         def let_join(fn: Callable[[Transaction], Any]) -> Any:
             def attempt(tr: Transaction) -> Any:
-                waiting = self._lanes[server].waiting
                 for _ in range(3):
                     tr.snapshot.get(b"let other callers go first").wait()
                 while waiting and len(batch) < MAX_REQUESTS:
-                    entry = waiting.popleft()
-                    entry.state = State.TAKEN
-                    batch.append(entry)
-                    takes.extend(own.prepare([entry.request]))
+                    ticket = waiting.popleft()
+                    ticket.state = State.TAKEN
+                    batch.append(ticket)
+                    takes.extend(own.prepare([ticket.request]))
                 return fn(tr)
 
             return transact(attempt)
 
-        takes: list[Any] = []
+        settle(batch, own._conduct(let_join, takes))
 
-        class Thawed:
-            contended = True
-
-            def conduct(self, _: object, taken: Sequence[Any]) -> Sequence[Any]:
-                takes.extend(own.prepare(taken))
-                return own._conduct(let_join, takes)
-
-        serve(self, Thawed(), batch)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Combiner, "_serve", thawed)
+    monkeypatch.setattr(Combiners, "_conduct", thawed)
     assert noticed(CALM, says="not linearizable")
 
 

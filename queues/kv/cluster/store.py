@@ -12,7 +12,7 @@ from queues.kv import lifecycle
 from queues.kv.cluster.client import open_database
 from queues.kv.cluster.transaction import ClusterTransaction
 from queues.kv.cluster.watches import Watches
-from queues.kv.combining import Combiner
+from queues.kv.combining import Combiners
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
@@ -25,7 +25,7 @@ R = TypeVar("R")
 A = TypeVar("A")
 
 #: See `Combiner`.
-LINGER, WAKE = 0.25, 4
+LINGER, PAUSES, ABREAST = 0.25, (0.0, 0.005), 4
 #: Seconds that one try may take, to its commit's answer.
 TRY_TIMEOUT = 5.0
 #: Seconds that a read, or a transaction, is tried while the cluster answered last time.
@@ -52,7 +52,7 @@ class ClusterStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots)
-        self._combiner = Combiner(self._apply, self._lifecycle, linger=LINGER, wake=WAKE)
+        self._combiners = Combiners(self._apply, linger=LINGER, pauses=PAUSES, abreast=ABREAST)
         self._board = WatchBoard()
         self._watches = Watches(self._board)
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -87,21 +87,19 @@ class ClusterStore:
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve this request, together with those of others, and return its answer."""
         lifecycle.refuse_nesting()
-        self._lifecycle.enter()
-        try:
-            return self._combiner.serve(server, request)
-        finally:
-            self._lifecycle.leave()
+        self._lifecycle.check()
+        answer: A = self._combiners.serve(server, request)
+        return answer
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served without waiting for it."""
         lifecycle.refuse_nesting()
-        self._lifecycle.enter()  # until it has landed
-        self._combiner.submit(ticket)
+        self._lifecycle.check()
+        self._combiners.submit(ticket)
 
     def withdraw(self, ticket: Ticket) -> bool:
         """Take a request back; False when it is being served, or was."""
-        return self._combiner.withdraw(ticket)
+        return self._combiners.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up.
@@ -163,7 +161,8 @@ class ClusterStore:
         if not self._lifecycle.close():
             return
         self._board.rouse_all(Wake.CLOSED, self)
-        drained = self._lifecycle.drain(2 * MAX_TRANSACTION_SECONDS)
+        patience = 2 * MAX_TRANSACTION_SECONDS
+        drained = self._combiners.close(self._lifecycle.refusal, patience) and self._lifecycle.drain(patience)
         self._watches.cancel()
         if (
             drained

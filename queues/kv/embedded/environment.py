@@ -6,7 +6,6 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Collection
 from enum import Enum
 from pathlib import Path
 
@@ -14,7 +13,11 @@ import lmdb
 
 from queues.kv.embedded import damage, redo, rights
 from queues.kv.embedded.failures import FileReplaced, translate
+from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
 from queues.kv.embedded.flushes import Flushes
+from queues.kv.embedded.redo import CHAIN, LINK_BYTES
+from queues.kv.embedded.space import KNOWN_FOR, LITTLE, SpaceLimit
+from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
 
@@ -32,6 +35,10 @@ _SPARE_READS = 16
 #: Seconds between sweeps of dead processes' reader slots, and between looks at the file.
 _SWEEP_EVERY = 30.0
 _LOOK_EVERY = 0.25
+
+
+#: Keys with this prefix are the writers' own: the last commit of each process.
+_MARK_PREFIX = b"\xff\x02writer/"
 
 
 class Outcome(Enum):
@@ -68,7 +75,24 @@ class Environment:
         self._data = path / "data.mdb"
         self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
         self.flushes = Flushes(path)
+        self.space = SpaceLimit(self.path, max_bytes, self.usage)
+        #: Bytes that growing writes may still add, as far as they are known, and until when.
+        self.room, self._room_until = 0, 0.0
+        self._process = os.urandom(16)
+        self._sequence = 0
         self._open(create=True)
+        try:
+            self._fairness = WriterFairness(path / "turns")
+        except OSError as error:
+            self._close_file()
+            raise translate(error, self.path) from error
+        try:
+            # A living writer shows it by itself, and one that is stopped is not waited for.
+            if self.hides_the_newest() and not self._fairness.somebody_writes():
+                self.show_the_newest()
+        except BaseException:
+            self.close()
+            raise
 
     # Reading
 
@@ -129,12 +153,25 @@ class Environment:
     # Writing
 
     def begin_write(self) -> lmdb.Transaction[bytes]:
-        """Begin the write transaction, waiting for other processes' to end. Only the writer thread may."""
+        """Begin the write transaction, waiting for other processes' to end; `end_write` follows in any case.
+
+        Only the batch leader may.
+        """
+        now = time.monotonic()
+        if self.room < LITTLE or now > self._room_until:
+            self._room_until = now + KNOWN_FOR
+            self.room = self.space.left()
+        fairness, slot = self._fairness, self._fairness.slot
+        if fairness.map[: len(NOT_WAITING)] != NOT_WAITING:
+            fairness.give_way()
+        if slot is not None:
+            fairness.ticket += 1
+            fairness.marks[slot] = fairness.ticket
         try:
-            self._check_file()
-        except FileReplaced:
-            self._reopen()
-        try:
+            try:
+                self._check_file()
+            except FileReplaced:
+                self._reopen()
             try:
                 return self._begin_write()
             except lmdb.PanicError:  # an earlier commit failed half-way
@@ -142,19 +179,47 @@ class Environment:
                 return self._begin_write()
         except lmdb.Error as error:
             raise translate(error, self.path) from error
+        finally:
+            if slot is not None:
+                fairness.writing[slot] = 1  # first, so that one of the marks is there all the time
+                fairness.marks[slot] = 0
 
-    def commit(self, txn: lmdb.Transaction[bytes], keys: Callable[[], Collection[bytes]]) -> None:
-        """Commit what was written under these keys, and return once it is durable. Raises lmdb.Error."""
-        if self.flushes.twice:
-            txn.commit()
+    def end_write(self) -> None:
+        """Tell other processes that this one does not have the write lock any more."""
+        if self._fairness.slot is not None:
+            self._fairness.writing[self._fairness.slot] = 0
+
+    def seal(self, batch: Batch) -> None:
+        """Write what tells, later, whether this commit was done."""
+        batch.flush_all()
+        if self._fairness.slot is not None:
+            self._sequence += 1
+            batch.cursor.put(*self._mark())
+        flushes = self.flushes
+        if flushes.redo is not None:
+            flushes.previous = batch.txn.get(CHAIN) or bytes(LINK_BYTES)
+        flushes.links += 1
+        batch.txn.put(CHAIN, flushes.name + flushes.links.to_bytes(8, "big"))
+
+    def commit(self, batch: Batch) -> None:
+        """Commit, and return once it is durable. Raises lmdb.Error."""
+        if self.flushes.redo is None:
+            batch.txn.commit()
             return
         with self._gate:
             env = self._opened()
-        self.flushes.commit(env, txn, keys())
+        keys = batch.keys()
+        if self._fairness.slot is not None:
+            keys.add(self._mark()[0])
+        self.flushes.commit(env, batch.txn, keys)
 
-    def settle(self, error: Exception, mark: tuple[bytes, bytes] | None, txnid: int) -> Outcome:
+    def settle(self, error: BaseException, batch: Batch) -> Outcome:
         """Find out what became of a commit that raised: reopen, and look for its number and its mark."""
-        twice = self.flushes.twice
+        if not isinstance(error, Exception) and self.flushes.redo is None and _is_over(batch.txn):
+            return Outcome.DONE  # the thread was interrupted just after it
+        batch.txn.abort()
+        mark, txnid = self._mark() if self._fairness.slot is not None else None, batch.version
+        twice = self.flushes.redo is None
         self.flushes.failed()
         try:
             self._reopen()
@@ -175,6 +240,13 @@ class Environment:
         except (lmdb.Error, OSError, StoreError):
             return Outcome.UNKNOWN
         return Outcome.DONE
+
+    def others_write(self) -> bool:
+        """Say whether another process waits for the write lock or has it; to be asked while this one does neither."""
+        return self._fairness.somebody_is_here()
+
+    def _mark(self) -> tuple[bytes, bytes]:
+        return _MARK_PREFIX + b"%d" % (self._fairness.slot or 0), self._process + self._sequence.to_bytes(8, "big")
 
     def hides_the_newest(self) -> bool:
         """Say whether readers do not see the newest commit: LMDB tells them of it after it is written."""
@@ -201,6 +273,10 @@ class Environment:
 
     def close(self) -> None:
         """Close the file, waiting for the reads that are under way."""
+        self._fairness.close()
+        self._close_file()
+
+    def _close_file(self) -> None:
         with self._gate:
             self._closed = True
             self.flushes.close(self._env)
@@ -250,7 +326,7 @@ class Environment:
         self._size = found.st_size
 
     def _reopen(self) -> None:
-        """Close and open the file again, waiting for the reads that are under way. Only the writer thread may."""
+        """Close and open the file again, waiting for the reads that are under way. Only the batch leader may."""
         with self._gate:
             if self._closed:
                 raise self._refusal()
@@ -300,7 +376,7 @@ class Environment:
             max_readers=MAX_READERS,
             max_spare_txns=_SPARE_READS,
             readahead=False,
-            metasync=self.flushes.twice,
+            metasync=self.flushes.redo is None,
             mode=rights.file_mode(folder),
             create=create,
         )
@@ -364,6 +440,15 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
+
+
+def _is_over(txn: lmdb.Transaction[bytes]) -> bool:
+    """Say whether a transaction was committed or aborted."""
+    try:
+        txn.id()
+    except lmdb.Error:
+        return True
+    return False
 
 
 def _outcome(done: bool | None) -> Outcome:

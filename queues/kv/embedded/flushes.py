@@ -21,22 +21,19 @@ SLOW_FLUSH = 0.001
 
 
 class Flushes:
-    """What one process does for it; the writer thread's, but for opening and closing."""
+    """The flushes of one process. Used by the batch leader, but for opening and closing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._slow: bool | None = None
-        #: In use where flushes are slow, and open for recovery only where they are not.
-        self._redo: Redo | None = None
+        #: In use where flushes are slow; without it LMDB flushes every commit twice.
+        self.redo: Redo | None = None
+        #: Open for recovery only.
         self._spare: Redo | None = None
         #: After a flush that failed: the newest meta pages may pass for written, and be lost.
         self._doubtful = False
-        self._name, self._links, self._previous = os.urandom(LINK_BYTES - 8), 0, b""
-
-    @property
-    def twice(self) -> bool:
-        """Whether LMDB flushes every commit twice."""
-        return self._redo is None
+        #: What the next commit leaves under CHAIN: this process and a number; and what its record is to follow.
+        self.name, self.links, self.previous = os.urandom(LINK_BYTES - 8), 0, b""
 
     def prepare(self, *, first: bool) -> None:
         """Open the redo log before the file is opened: where flushes are slow, and to recover at the first opening."""
@@ -45,15 +42,15 @@ class Flushes:
             self._slow = flushes_slowly(self._folder)
         if self._slow:
             try:
-                self._redo = Redo.make(self._folder)
+                self.redo = Redo.make(self._folder)
             except (OSError, RuntimeError) as error:  # a full disk, or no more threads: every commit is flushed twice
                 log.info("The store %s gets no redo log: %s", self._folder, error)
-        if self._redo is None and first:
+        if self.redo is None and first:
             self._spare = Redo.open(self._folder)
 
     def opened(self, env: lmdb.Environment, *, first: bool) -> None:
         """At the first opening, write into the file what it has lost. Raises StoreUnavailable, OSError."""
-        redo = self._redo or self._spare
+        redo = self.redo or self._spare
         try:
             if redo is not None and first:
                 redo.recover(env)
@@ -67,28 +64,21 @@ class Flushes:
         if self._spare is not None:
             self._spare.close()
             self._spare = None
-        if self._redo is not None:
+        if self.redo is not None:
             flush(self._folder)  # both files are in it
 
     def give_up(self) -> None:
         """Let go of the log: the file is closed, or opened anew."""
-        for redo in (self._redo, self._spare):
+        for redo in (self.redo, self._spare):
             if redo is not None:
                 redo.close()
-        self._redo = self._spare = None
-
-    def link(self, txn: lmdb.Transaction[bytes]) -> None:
-        """Write, last of all, what the next commit's record in anybody's redo log is to follow."""
-        if self._redo is not None:
-            self._previous = txn.get(CHAIN) or bytes(LINK_BYTES)
-        self._links += 1
-        txn.put(CHAIN, self._name + self._links.to_bytes(8, "big"))
+        self.redo = self._spare = None
 
     def commit(self, env: lmdb.Environment, txn: lmdb.Transaction[bytes], keys: Collection[bytes]) -> None:
         """Commit beside the redo log, and return once that is durable. Raises lmdb.Error."""
-        redo = self._redo
+        redo = self.redo
         assert redo is not None
-        flushing, failure = redo.write(txn, self._previous, (*keys, CHAIN)), None
+        flushing, failure = redo.write(txn, self.previous, (*keys, CHAIN)), None
         try:
             txn.commit()
         finally:
@@ -101,11 +91,11 @@ class Flushes:
 
     def failed(self) -> None:
         """Note that a commit raised."""
-        self._doubtful = self._doubtful or self._redo is not None
+        self._doubtful = self._doubtful or self.redo is not None
 
     def settle(self, env: lmdb.Environment, mark: tuple[bytes, bytes] | None, txnid: int) -> bool | None:
         """Tell whether a commit that raised was done, None when nobody knows; what was not is not written again."""
-        redo = self._redo
+        redo = self.redo
         if redo is None:
             return None
         txn = env.begin(write=True)
@@ -138,8 +128,8 @@ class Flushes:
     def close(self, env: lmdb.Environment | None) -> None:
         """Leave the file whole without the redo log: it may be copied by itself, or put back, once it is closed."""
         try:
-            redo = self._redo or Redo.open(self._folder)
-            if redo is not self._redo:
+            redo = self.redo or Redo.open(self._folder)
+            if redo is not self.redo:
                 self._spare = redo
             if redo is not None and env is not None and not self._doubtful:
                 last = env.info()["last_txnid"]
@@ -152,8 +142,8 @@ class Flushes:
 
     def abandon(self) -> None:
         """Let go of a parent's log in a forked child."""
-        if self._redo is not None:
-            self._redo.abandon()
+        if self.redo is not None:
+            self.redo.abandon()
 
 
 def flushes_slowly(folder: Path) -> bool:

@@ -48,15 +48,9 @@ class Poller:
         self._stop.acquire()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._own: deque[int] = deque(maxlen=1_024)
-
-    def own(self, txnid: int) -> None:
-        """Note the number of a commit of this process before it happens: its watchers are told directly."""
-        self._own.append(txnid)
-
-    def disown(self) -> None:
-        """Take all notes back: a commit failed, and its number may become another process's."""
-        self._own.clear()
+        #: Numbers of commits of this process, noted before they happen: its watchers are told directly. Cleared when a
+        #: commit fails, as its number may become another process's.
+        self.own: deque[int] = deque(maxlen=1_024)
 
     def start(self) -> None:
         """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
@@ -109,14 +103,14 @@ class Poller:
             if len(self._board):
                 return False
             self._thread = None
-            self._own.clear()
+            self.own.clear()
             return True
 
     def _is_foreign(self, seen: int, newest: int) -> bool:
         """Tell whether one of the commits after `seen` may be another process's."""
-        if not 0 < newest - seen < len(self._own) + 1:
+        if not 0 < newest - seen < len(self.own) + 1:
             return True
-        own = set(self._own.copy())
+        own = set(self.own.copy())
         return any(txnid not in own for txnid in range(seen + 1, newest + 1))
 
     def _compare(self) -> int:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import lmdb
 
 from queues.kv import boottime, lifecycle
-from queues.kv.embedded.environment import Environment
-from queues.kv.embedded.failures import FileReplaced, translate
+from queues.kv.combining import Combiner, State, fail
+from queues.kv.embedded.environment import Environment, Outcome
+from queues.kv.embedded.failures import EngineFailure, FileReplaced, translate
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
-from queues.kv.embedded.room import DEFAULT_MAX_BYTES, SpaceLimit
-from queues.kv.embedded.turns import WriterFairness
-from queues.kv.embedded.writer import Writer
-from queues.kv.errors import BadStoreURL
+from queues.kv.embedded.space import DEFAULT_MAX_BYTES
+from queues.kv.embedded.transaction import Batch
+from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction
 from queues.kv.watching import Wake, WatchBoard, Watcher
@@ -28,42 +30,38 @@ T = TypeVar("T")
 R = TypeVar("R")
 A = TypeVar("A")
 
+log = logging.getLogger("queues.kv")
+
+#: Requests of one batch.
+MAX_TICKETS = 2_000
+#: The share of the last commit's time for which a leader waits for the next caller, and its bounds in seconds.
+LINGER, PAUSE, LONGEST_PAUSE = 0.2, 0.000_5, 0.005
+
 
 class Engine:
-    """What all handles of one file share."""
+    """What all handles of one file share: the file, its readers, and the combiner that executes writes."""
 
     def __init__(self, path: Path, *, max_bytes: int, clock: Callable[[], float]) -> None:
         self.openers = 0
         self.clock = clock
         self.board = WatchBoard()
         self.environment = Environment(path, max_bytes=max_bytes)
-        self.room = SpaceLimit(str(path), max_bytes, self.environment.usage)
-        try:
-            self._turns = WriterFairness(path / "turns")
-        except OSError as error:
-            self.environment.close()
-            raise translate(error, str(path)) from error
-        try:
-            # A living writer shows it by itself, and one that is stopped is not waited for.
-            if self.environment.hides_the_newest() and not self._turns.somebody_writes():
-                self.environment.show_the_newest()
-        except BaseException:
-            self._turns.close()
-            self.environment.close()
-            raise
+        self.space = self.environment.space
         self._count_lock = threading.Lock()
         self._reads = 0
         self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
-        self.writer = Writer(
-            self.environment, self.room, self._turns, self.board, self.poller, clock=clock, name=path.name
+        self.combiner = Combiner(
+            self._execute, most=MAX_TICKETS, linger=LINGER, pauses=(PAUSE, LONGEST_PAUSE), abreast=1
         )
+        self._last_version = 0
+        self._working = threading.RLock()
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
         """Run `fn` on one version, in the calling thread."""
         try:
             txn = self.environment.begin_read()
         except FileReplaced:
-            self.writer.run(_nothing)
+            self.combiner.serve(None, _nothing)
             txn = self.environment.begin_read()
         try:
             tr = EmbeddedReads(txn, self.clock)
@@ -82,7 +80,7 @@ class Engine:
 
     def hold_still(self) -> bool:
         """Let no transaction be under way until `go_on`; False when one does not end."""
-        if not self.writer.hold_still(_FORK_PATIENCE):
+        if not self._working.acquire(timeout=_FORK_PATIENCE):
             return False
         self.environment.hold_still(_FORK_PATIENCE)
         return True
@@ -90,18 +88,151 @@ class Engine:
     def go_on(self) -> None:
         """Let transactions begin again."""
         self.environment.go_on()
-        self.writer.go_on()
+        self._working.release()
 
     def reads(self) -> int:
         """Return the reads of all handles."""
-        return self._reads + self.writer.reads
+        return self._reads
 
     def close(self) -> None:
         """Finish what was accepted and release the files."""
         self.poller.stop()
-        self.writer.close()
-        self._turns.close()
+        self.combiner.close(lambda: StoreClosed("The store was closed; open it again."))
         self.environment.close()
+
+    # Writing
+
+    def _execute(self, tickets: list[Ticket], own: Ticket | None) -> tuple[float, bool]:
+        """Run a batch of functions and requests in one commit; see `Combiner`."""
+        mark = lifecycle.mark
+        mark.running = True
+        try:
+            with self._working:
+                try:
+                    return self._commit_batch(tickets, own)
+                finally:
+                    self.environment.end_write()
+        except Exception as error:  # the store cannot be written at all
+            if not isinstance(error, StoreError):
+                log.exception("Writing to %s failed", self.environment.path)
+            fail([ticket for ticket in tickets if ticket.state is not State.ANSWERED], error)
+            return 0.0, False
+        finally:
+            mark.running = False
+
+    def _commit_batch(self, tickets: list[Ticket], own: Ticket | None) -> tuple[float, bool]:
+        combiner = self.combiner
+        batch = self._begin()
+        done: list[Ticket] = []
+        try:
+            try:
+                batch.run(tickets, own, done, combiner.tell_kept)
+                if batch.log:
+                    self.environment.seal(batch)
+            finally:
+                self._reads += batch.reads
+                combiner.tell_kept()
+        except (EngineFailure, lmdb.Error) as error:
+            batch.txn.abort()
+            log.info("A batch of %d functions failed and runs again one by one: %s", len(done), error)
+            self._run_each(done, own)
+            return 0.0, False
+        except BaseException:
+            batch.txn.abort()
+            raise
+        if not batch.log:
+            batch.txn.abort()
+            _answered(done)
+            return 0.0, False
+        began = time.perf_counter()
+        if self._commit(batch, done) is not None:
+            self._run_each(done, own)
+        # Another process's commit may take long: answers are not kept behind it.
+        alone, self._last_version = batch.version == self._last_version + 1, batch.version
+        return time.perf_counter() - began, alone
+
+    def _begin(self) -> Batch:
+        if self.combiner.keeps and self.environment.others_write():  # which may hold the lock for long
+            self.combiner.tell_kept()
+        txn = self.environment.begin_write()
+        return Batch(txn, self.environment.room, clock=self.clock, full=self.space.full)
+
+    def _commit(self, batch: Batch, done: Sequence[Ticket]) -> StoreError | None:
+        """Commit, and answer these requests; return the error when nothing was written, so that all may run again."""
+        environment = self.environment
+        self.poller.own.append(batch.version)
+        try:
+            environment.commit(batch)
+        except BaseException as error:
+            self.poller.own.clear()
+            try:
+                outcome = environment.settle(error, batch)
+            except Exception:
+                log.exception("What became of a commit of %s could not be found out", environment.path)
+                outcome = Outcome.UNKNOWN
+            finally:
+                batch.txn.abort()
+            if outcome is Outcome.DONE:
+                self._told(batch, done)
+            elif outcome is Outcome.UNKNOWN:
+                unknown = OutcomeUnknown(
+                    "The store {path} failed while committing ({error}); whether the transaction was applied "
+                    "is not known. Look before you try again.",
+                    path=environment.path,
+                    error=str(error),
+                )
+                fail(done, unknown)
+            if not isinstance(error, Exception):
+                raise
+            log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
+            return translate(error, environment.path) if outcome is Outcome.NOT_DONE else None
+        self._told(batch, done)
+        return None
+
+    def _told(self, batch: Batch, done: Sequence[Ticket]) -> None:
+        """Note a commit: requests are answered, watchers are woken."""
+        environment = self.environment
+        environment.room = batch.room
+        _answered(done)
+        if self.board.by_key:  # first: a caller who waits for changes next is not to be told of its own
+            try:
+                self.board.notify(batch.keys())
+            except Exception:  # what is done is to be answered
+                log.exception("Not all watchers of %s were told of a commit", environment.path)
+                self.poller.own.clear()  # the poller tells them
+
+    def _run_each(self, tickets: Sequence[Ticket], own: Ticket | None) -> None:
+        """Run each function in a commit of its own, so that only the guilty one fails."""
+        path = self.environment.path
+        for ticket in tickets:
+            try:
+                self._run_in_own_commit(ticket, own)
+            except EngineFailure as error:
+                fail([ticket], translate(error.cause, path))
+            except (lmdb.Error, OSError) as error:
+                fail([ticket], translate(error, path))
+            except StoreError as error:
+                fail([ticket], error)
+            except Exception as error:  # unknown: the next ones are tried all the same
+                log.exception("A function could not be run on %s", path)
+                fail([ticket], error)
+
+    def _run_in_own_commit(self, ticket: Ticket, own: Ticket | None) -> None:
+        batch = self._begin()
+        try:
+            batch.run_one(ticket, own)
+            if batch.log:
+                self.environment.seal(batch)
+        except BaseException:
+            batch.txn.abort()
+            raise
+        finally:
+            self._reads += batch.reads
+        if not batch.log:
+            batch.txn.abort()
+            _answered([ticket])
+        elif (failure := self._commit(batch, [ticket])) is not None:
+            raise failure
 
 
 class EmbeddedStore:
@@ -110,8 +241,8 @@ class EmbeddedStore:
     def __init__(self, engine: Engine, url: str) -> None:
         self._engine = engine
         self._lifecycle = Lifecycle(url)
-        writer = engine.writer
-        self._run, self._serve, self._submit, self.withdraw = writer.run, writer.serve, writer.submit, writer.withdraw
+        combiner = engine.combiner
+        self._serve, self._submit, self.withdraw = combiner.serve, combiner.submit, combiner.withdraw
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
@@ -123,7 +254,8 @@ class EmbeddedStore:
         """Run `fn` in the next commit and return its result once it is durable."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
-        return self._run(fn)
+        result: T = self._serve(None, fn)
+        return result
 
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve a request in the next commit and return its answer once it is durable."""
@@ -131,7 +263,8 @@ class EmbeddedStore:
             lifecycle.refuse_nesting()
         if not self._lifecycle.usable:
             self._lifecycle.check()
-        return self._serve(server, request)
+        answer: A = self._serve(server, request)
+        return answer
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served in the next commit; its ticket lands once that is durable."""
@@ -179,8 +312,8 @@ class EmbeddedStore:
     def size(self) -> tuple[int, int]:
         """Return (bytes of pages that hold data, bytes that pushes may fill)."""
         self._lifecycle.check()
-        room = self._engine.room
-        return room.used(), room.max_bytes
+        space = self._engine.space
+        return space.used(), space.max_bytes
 
     def copy_into(self, folder: str) -> None:
         """Write the store as it is at one commit into a folder, as a file that can be opened as a store."""
@@ -197,7 +330,12 @@ class EmbeddedStore:
 
 
 def _nothing(_: Transaction) -> None:
-    """Have the writer look at its file."""
+    """Have the leader look at its file."""
+
+
+def _answered(tickets: Sequence[Ticket]) -> None:
+    for ticket in tickets:
+        ticket.state = State.ANSWERED
 
 
 _engines: dict[str, Engine] = {}
@@ -219,7 +357,7 @@ def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float
             engine = Engine(Path(real), max_bytes=max_bytes or _default_max_bytes(), clock=clock)
             _engines[real] = engine
         elif max_bytes is not None:
-            engine.room.max_bytes = max_bytes
+            engine.space.max_bytes = max_bytes
         engine.openers += 1
         return EmbeddedStore(engine, f"lmdb:{path}")
 

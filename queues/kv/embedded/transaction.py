@@ -1,17 +1,20 @@
-"""What a function sees of a batch: reads, and writes that can be undone one function at a time."""
+"""One commit of an embedded store: functions and requests run in it one by one, and each can be undone alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn
+import logging
+import time
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NoReturn
 
 import lmdb
 
-from queues.kv.embedded.batch import Batch, Many
 from queues.kv.embedded.failures import EngineFailure
 from queues.kv.embedded.reads import ENDED, NO_TXN, EmbeddedReads, first_key, scan
 from queues.kv.errors import StoreError
-from queues.kv.limits import KEYS_END, check_key, check_limit, check_value, raised, too_large, too_old
+from queues.kv.limits import KEYS_END, added, check_key, check_limit, check_value, raised, too_large, too_old
 from queues.kv.port import (
     MAX_KEY_SIZE,
     MAX_TRANSACTION_SECONDS,
@@ -19,7 +22,283 @@ from queues.kv.port import (
     MAX_VALUE_SIZE,
     KeyValue,
     Ready,
+    Refused,
+    Server,
+    Ticket,
 )
+
+log = logging.getLogger("queues.kv")
+
+#: A batch is committed after so many seconds, bytes or stamps, or when all its requests are done.
+MAX_SECONDS = 0.010
+MAX_BYTES = 4_000_000
+MAX_STAMPS = 1 << 19
+#: Requests of one server that are served together.
+MAX_REQUESTS = 200
+#: Seconds of the processor, and by the clock, after which a function is worth a warning: it holds up all others.
+SLOW, VERY_SLOW = 0.050, 0.250
+
+
+class Many:
+    """How to undo what was written to many keys at once: their old values, or None when all of them are new."""
+
+    __slots__ = ("_olds", "keys")
+
+    def __init__(self, keys: Sequence[bytes], olds: Sequence[bytes | None] | None = None) -> None:
+        self.keys = keys
+        self._olds = olds
+
+    def latest_first(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Return each key and its old value."""
+        if self._olds is None:
+            return ((key, None) for key in reversed(self.keys))
+        return zip(reversed(self.keys), reversed(self._olds), strict=True)
+
+
+class Batch:
+    """One commit: its LMDB transaction, what was written in it, and the sums of the counters that were added to.
+
+    Sums are written once per commit, or when a function reads them earlier.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_full",
+        "added_keys",
+        "adds",
+        "cursor",
+        "log",
+        "reads",
+        "room",
+        "size",
+        "stamps",
+        "txn",
+        "version",
+    )
+
+    def __init__(
+        self, txn: lmdb.Transaction[bytes], room: int, *, clock: Callable[[], float], full: Callable[[], StoreError]
+    ) -> None:
+        self.txn = txn
+        self.cursor = txn.cursor()
+        self.version = txn.id()
+        #: Bytes that growing functions may still add, and the error of one that has no room.
+        self.room = room
+        self._full = full
+        self._clock = clock
+        #: Sums not written yet, and their keys in order.
+        self.adds: dict[bytes, int] = {}
+        self.added_keys: list[bytes] = []
+        #: How to undo what was written, oldest first: (key, old value), (key, old sum, True) and many keys at once.
+        self.log: list[tuple[bytes, bytes | None] | tuple[bytes, int | None, bool] | Many] = []
+        self.size = self.stamps = self.reads = 0
+
+    # Functions and requests
+
+    def run(
+        self,
+        tickets: Sequence[Ticket],
+        own: Ticket | None,
+        done: list[Ticket],
+        before_function: Callable[[], None],
+    ) -> None:
+        """Run functions in order, then requests of one server together, until the batch is full.
+
+        Requests that may provide what others need come first: pushes before pops. What was run goes to `done`. Raises
+        `EngineFailure` when the batch is lost.
+        """
+        together: dict[Server[Any, Any], list[Ticket]] = {}
+        watch = _SlowWatch()
+        for ticket in tickets:
+            server = ticket.server
+            if server is not None:
+                together.setdefault(server, []).append(ticket)
+            elif not done or not (self.size > MAX_BYTES or self.stamps > MAX_STAMPS or watch.elapsed() > MAX_SECONDS):
+                before_function()
+                done.append(ticket)
+                self.run_one(ticket, own)
+                watch.look(ticket.request)
+        for server in sorted(together, key=_contended) if len(together) > 1 else together:
+            group = together[server]
+            for at in range(0, len(group), MAX_REQUESTS):
+                if done and (self.size > MAX_BYTES or self.stamps > MAX_STAMPS or watch.elapsed() > MAX_SECONDS):
+                    return
+                done += group[at : at + MAX_REQUESTS]
+                self._serve(server, group[at : at + MAX_REQUESTS], own)
+                watch.look(server)
+
+    def run_one(self, ticket: Ticket, own: Ticket | None) -> None:
+        """Run one function, or serve one request; undo it alone if it fails."""
+        if ticket.server is None:
+            ticket.answer, ticket.error = self._attempt(ticket.request, mine=own is None or ticket is own)
+        else:
+            self._serve(ticket.server, [ticket], own)
+
+    def _serve(self, server: Server[Any, Any], tickets: list[Ticket], own: Ticket | None) -> None:
+        """Serve requests of one server; where that fails, each alone."""
+        while tickets:
+            requests = [ticket.request for ticket in tickets]
+            mine = own is None or (len(tickets) == 1 and tickets[0] is own)
+            answers, error = self._attempt(partial(_serve, server, requests), mine=mine)
+            if error is None:
+                for ticket, answer in zip(tickets, answers, strict=False):  # the others are served next
+                    if type(answer) is Refused:
+                        ticket.answer, ticket.error = None, answer.error
+                    else:
+                        ticket.answer, ticket.error = answer, None
+                if len(answers) == len(tickets):
+                    return
+                tickets = tickets[len(answers) :]
+            elif len(tickets) == 1:
+                tickets[0].answer, tickets[0].error = None, error
+                return
+            else:
+                for ticket in tickets:
+                    self._serve(server, [ticket], own)
+                return
+
+    def _attempt(self, fn: Callable[[EmbeddedTransaction], Any], *, mine: bool) -> tuple[Any, BaseException | None]:
+        """Run a function and return its result, or its error once it is undone.
+
+        `KeyboardInterrupt` in a request of another thread is the leader's own.
+        """
+        mark = len(self.log)
+        tr = EmbeddedTransaction(self, self._clock)
+        try:
+            result = fn(tr)
+            tr.finish()
+            if tr.lacks_room():
+                raise self._full()
+            tr.join_batch()
+        except EngineFailure:
+            raise
+        except BaseException as error:
+            if isinstance(tr.failure, EngineFailure):
+                raise tr.failure from error
+            if isinstance(error, KeyboardInterrupt) and not mine:
+                raise
+            self.undo(mark)
+            return None, error
+        finally:
+            self.reads += tr.reads
+            tr.end()
+        return result, None
+
+    # Writes
+
+    def keys(self) -> set[bytes]:
+        """Return every key that this batch has written."""
+        written: set[bytes] = set()
+        for entry in self.log:
+            if isinstance(entry, Many):
+                written.update(entry.keys)
+            else:
+                written.add(entry[0])
+        return written
+
+    def flush(self, keys: list[bytes]) -> None:
+        """Write the sums of these keys."""
+        cursor, adds, log = self.cursor, self.adds, self.log
+        for key in keys:
+            delta = adds[key]
+            old = self.txn.get(key)
+            cursor.put(key, added(old, delta))
+            log.append((key, old))
+            self.forget_sum(key)
+
+    def flush_all(self) -> None:
+        """Write all sums; nothing is undone after this."""
+        get, put = self.txn.get, self.cursor.put
+        for key in self.added_keys:
+            put(key, added(get(key), self.adds[key]))
+        self.adds.clear()
+        self.added_keys.clear()
+
+    def set_sum(self, key: bytes, delta: int) -> None:
+        """Add to the sum of a key."""
+        old = self.adds.get(key)
+        self.log.append((key, old, True))
+        if old is None:
+            insort(self.added_keys, key)
+            self.adds[key] = delta
+        else:
+            self.adds[key] = old + delta
+
+    def forget_sum(self, key: bytes) -> None:
+        """Drop the sum of a key, because the key was written or cleared."""
+        self.log.append((key, self.adds.pop(key), True))
+        del self.added_keys[bisect_left(self.added_keys, key)]
+
+    def sums_in(self, begin: bytes, end: bytes) -> list[bytes]:
+        """Return the keys in [begin, end) whose sums are not written yet."""
+        keys = self.added_keys
+        low = bisect_left(keys, begin)
+        return keys[low : bisect_left(keys, end, low)] if low < len(keys) and keys[low] < end else []
+
+    def undo(self, mark: int) -> None:
+        """Take back all that was written since the log was `mark` entries long."""
+        log = self.log
+        while len(log) > mark:
+            entry = log.pop()
+            if isinstance(entry, Many):
+                for key, old in entry.latest_first():
+                    self._put_back(key, old)
+            elif len(entry) == 2:
+                self._put_back(*entry)
+            else:
+                key, total, _ = entry
+                if total is None:
+                    del self.adds[key]
+                    del self.added_keys[bisect_left(self.added_keys, key)]
+                else:
+                    if key not in self.adds:
+                        insort(self.added_keys, key)
+                    self.adds[key] = total
+
+    def _put_back(self, key: bytes, old: bytes | None) -> None:
+        if old is not None:
+            self.cursor.put(key, old)
+        elif self.cursor.set_key(key):
+            self.cursor.delete()
+
+
+class _SlowWatch:
+    """Notices what holds up all others."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._worked = time.thread_time()
+
+    def elapsed(self) -> float:
+        """Return the seconds since the batch began."""
+        return time.perf_counter() - self._began
+
+    def look(self, work: object) -> None:
+        """Warn when the work that was just done took long: a busy machine alone is no reason."""
+        now = time.perf_counter()
+        took, self._last = now - self._last, now
+        if took > SLOW and (time.thread_time() - self._worked > SLOW or took > VERY_SLOW):
+            log.warning("A transaction took %.0f ms and held up all others: %s", took * 1e3, _name(work))
+
+
+def _serve(server: Server[Any, Any], requests: Sequence[Any], tr: EmbeddedTransaction) -> Sequence[Any]:
+    """Have the server serve these requests."""
+    answers = server.serve(tr, requests)
+    if not 0 < len(answers) <= len(requests):
+        raise RuntimeError(f"{server!r} answered {len(answers)} of {len(requests)} requests.")
+    return answers
+
+
+def _name(work: object) -> str:
+    """Return what to call a function or a server in a log: where it is written."""
+    if isinstance(work, partial):
+        work = work.func
+    named = work if hasattr(work, "__qualname__") else type(work)
+    return f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', named)}"
+
+
+def _contended(server: Server[Any, Any]) -> bool:
+    return server.contended
 
 
 class EmbeddedTransaction(EmbeddedReads):

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from queues.kv import lifecycle
-from queues.kv.combining import Combiner
-from queues.kv.combining_entry import Entry
+from queues.kv.combining import MAX_REQUESTS, Call, Combiners
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
@@ -67,7 +66,7 @@ class SimulatedStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
-        self._combiner = Combiner(self._apply, self._lifecycle, sleep=self._sleep_until_told)
+        self._combiners = Combiners(self._apply, abreast=MAX_REQUESTS, sleep=self._sleep_until_told)
         self._count_lock = threading.Lock()
         self._reads = 0
         self._memory.openers += 1
@@ -104,21 +103,19 @@ class SimulatedStore:
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve this request, together with those of others, and return its answer."""
         lifecycle.refuse_nesting()
-        self._lifecycle.enter()
-        try:
-            return self._combiner.serve(server, request)
-        finally:
-            self._lifecycle.leave()
+        self._lifecycle.check()
+        answer: A = self._combiners.serve(server, request)
+        return answer
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served without waiting for it."""
         lifecycle.refuse_nesting()
-        self._lifecycle.enter()  # until it has landed
-        self._combiner.submit(ticket)
+        self._lifecycle.check()
+        self._combiners.submit(ticket)
 
     def withdraw(self, ticket: Ticket) -> bool:
         """Take a request back; False when it is being served, or was."""
-        return self._combiner.withdraw(ticket)
+        return self._combiners.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
@@ -173,6 +170,7 @@ class SimulatedStore:
         if not self._lifecycle.close():
             return
         self._memory.board.rouse_all(Wake.CLOSED, self)
+        self._combiners.close(self._lifecycle.refusal, 2 * MAX_TRANSACTION_SECONDS)
         self._lifecycle.drain(2 * MAX_TRANSACTION_SECONDS)
         _release(self._memory)
 
@@ -187,12 +185,13 @@ class SimulatedStore:
         """Run `fn` and commit, for an operation that was accepted."""
         return self._exactly_once.run(self._begin_attempt, fn)
 
-    def _sleep_until_told(self, entry: Entry, timeout: float) -> None:
+    def _sleep_until_told(self, call: Call, timeout: float) -> None:
         """Wait for another thread of this process."""
-        if self._schedule is not unscheduled:
-            while not entry.told:
-                self._schedule(Point.WAIT)
-        entry.heed(timeout)
+        if self._schedule is unscheduled:
+            call.sleep(timeout)
+            return
+        while not call.told:
+            self._schedule(Point.WAIT)
 
     def _begin_attempt(self) -> Attempt:
         self._schedule(Point.BEGIN)

@@ -29,7 +29,8 @@ def in_threads(number: int, work: Callable[[int], None]) -> None:
 def saturate(url: str, threads: str, keys: str) -> None:
     """Commit `keys` writes a function with many threads, from a first line to the end; print the commits."""
     kv = open_kv(url)
-    kv._engine._turns._patience = 10.0  # type: ignore[attr-defined] # waiting threads may be held up by a busy machine
+    # Waiting threads may be held up by a busy machine.
+    kv._engine.environment._fairness._patience = 10.0  # type: ignore[attr-defined]
     stop = threading.Event()
     commits: set[int] = set()
 
@@ -69,14 +70,15 @@ def wait_for_a_turn(url: str) -> None:
     """Leave a mark that this process waits for its turn; take it away at the first line, telling when; stay."""
     from pathlib import Path
 
-    from queues.kv.embedded.turns import WriterFairness
+    from queues.kv.embedded.fairness import WriterFairness
 
     turns = WriterFairness(Path(url.partition(":")[2]) / "turns")
-    turns.ask()
+    assert turns.slot is not None
+    turns.marks[turns.slot] = 1
     print(turns.slot, flush=True)
     if sys.stdin.readline():
         print(time.monotonic(), flush=True)
-        turns.got()
+        turns.marks[turns.slot] = 0
         sys.stdin.read()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.wakeup import Bell
+from queues.kv.combining import Bell
 
 LONG = 120
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from queues import Queue, open_store
-from queues.kv.embedded import writer
+from queues.kv import combining
+from queues.kv.combining import Combiner
 
 LONG = 120
 CROWD = 32
@@ -19,15 +21,15 @@ CROWD = 32
 def parted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have every crowd part, however slow the disk is; return how many were kept each time."""
     kept: list[int] = []
-    first_cohort = writer.Writer._first_cohort
+    first_cohort = Combiner._first_cohort
 
-    def count(self: writer.Writer, calls: int, threads: int) -> int:
-        told = first_cohort(self, calls, threads)
-        kept.append(calls - told)
+    def count(self: Combiner, answered: Sequence[Any], pace: Any) -> int:
+        told = first_cohort(self, answered, pace)
+        kept.append(len(answered) - told)
         return told
 
-    monkeypatch.setattr(writer, "_RETURN", float(LONG))
-    monkeypatch.setattr(writer.Writer, "_first_cohort", count)
+    monkeypatch.setattr(combining, "RETURN", float(LONG))
+    monkeypatch.setattr(Combiner, "_first_cohort", count)
     return kept
 
 
@@ -88,48 +90,7 @@ def test_few_threads_are_told_at_once(jobs: Queue, parted: list[int]) -> None:
 def test_where_a_commit_takes_longer_than_all_take_to_come_back_no_thread_is_kept(
     jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "_RETURN", 0.0)
+    monkeypatch.setattr(combining, "RETURN", 0.0)
     crowd(jobs, [20] * CROWD)
     assert parted
     assert not any(parted)
-
-
-def test_a_thread_that_is_interrupted_as_it_is_woken_holds_nothing_up(
-    jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C just then: the thread that it would have woken is woken."""
-    calls = jobs.opened.context.kv._engine.writer._calls  # type: ignore[attr-defined]
-    interrupted = []
-    wait = calls._wait
-
-    def interrupt_some(call: object) -> object:
-        if len(interrupted) < 5 and threading.current_thread().name.endswith("7"):
-            interrupted.append(call)
-            listen = call.bell.listen  # type: ignore[attr-defined]
-
-            def interrupt() -> None:
-                call.bell.listen = listen  # type: ignore[attr-defined]
-                listen()
-                raise KeyboardInterrupt
-
-            call.bell.listen = interrupt  # type: ignore[attr-defined]
-        return wait(call)
-
-    monkeypatch.setattr(calls, "_wait", interrupt_some)
-    together = threading.Barrier(CROWD)
-    done: list[int] = []
-
-    def work(number: int) -> None:
-        together.wait(LONG)
-        for n in range(30):
-            try:
-                jobs.push(b"v", priority=n)
-            except KeyboardInterrupt:
-                continue
-            done.append(number)
-
-    everybody_ends([threading.Thread(target=work, args=(n,), name=f"caller-{n}", daemon=True) for n in range(CROWD)])
-    assert any(parted)
-    assert len(interrupted) == 5
-    assert len(done) == CROWD * 30 - 5
-    assert jobs.depth() == CROWD * 30

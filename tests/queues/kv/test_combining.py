@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from queues.kv import combining
-from queues.kv.combining_entry import Entry
+from queues.kv.combining import Call
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
 from queues.kv.port import Refused, Ticket, Transact, Transaction
 from queues.kv.simulated import Fault, SimulatedStore
@@ -76,8 +76,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def waiting(kv: SimulatedStore, server: Counting) -> int:
-    lane = kv._combiner._lanes.get(server)
-    return 0 if lane is None else len(lane.waiting)
+    return len(kv._combiners.of(server))
 
 
 def gather(
@@ -106,7 +105,6 @@ def test_a_lone_request_is_served_in_its_own_thread(kv: SimulatedStore, server: 
     assert [kv.serve(server, name) for name in ("a", "b")] == ["A", "B"]
     assert server.conducted == [["a"], ["b"]]
     assert set(threading.enumerate()) <= before
-    assert kv._combiner._lanes == {}
 
 
 def test_requests_that_wait_together_make_one_batch_in_their_order(
@@ -213,15 +211,15 @@ class Interrupt(BaseException):
 
 def interrupted(kv: SimulatedStore, server: Counting, request: str, when: Callable[[], bool]) -> BaseException | None:
     """Serve a request in a thread that is interrupted once this is true."""
-    heed = Entry.heed
+    heed = Call.sleep
 
-    def poll(entry: Entry, timeout: float) -> None:
+    def poll(entry: Call, timeout: float) -> None:
         while timeout < 0 and not entry.told:
             if when():
                 raise Interrupt
         heed(entry, timeout)
 
-    kv._combiner._sleep = poll
+    kv._combiners.of(server)._sleep = poll
     try:
         kv.serve(server, request)
     except BaseException as error:
@@ -277,17 +275,17 @@ def test_a_thread_that_is_interrupted_when_told_to_serve_lets_the_next_one(
     server.hold.clear()
     first = pool.submit(kv.serve, server, "first")
     assert server.began.wait(LONG)
-    head: list[Entry] = []
-    heed = Entry.heed
+    head: list[Call] = []
+    heed = Call.sleep
 
-    def told_and_interrupted(entry: Entry, timeout: float) -> None:
+    def told_and_interrupted(entry: Call, timeout: float) -> None:
         if not head:
             head.append(entry)
         heed(entry, timeout)
         if entry is head[0]:
             raise Interrupt
 
-    kv._combiner._sleep = told_and_interrupted
+    kv._combiners.of(server)._sleep = told_and_interrupted
     gone = pool.submit(kv.serve, server, "gone")
     while not head:
         pass
@@ -306,9 +304,9 @@ def test_a_thread_that_is_interrupted_while_served_and_left_over_does_not_wait_a
     """It would be the first of those that wait, and never serve them."""
     server.at_once = 1
     interrupting, dropped = threading.Event(), threading.Event()
-    heed = Entry.heed
+    heed = Call.sleep
 
-    def interrupt_then_heed(entry: Entry, timeout: float) -> None:
+    def interrupt_then_heed(entry: Call, timeout: float) -> None:
         if entry.request == "gone" and timeout < 0:
             while not interrupting.is_set():
                 pass
@@ -322,7 +320,7 @@ def test_a_thread_that_is_interrupted_while_served_and_left_over_does_not_wait_a
             interrupting.set()
             assert dropped.wait(LONG)
 
-    kv._combiner._sleep = interrupt_then_heed
+    kv._combiners.of(server)._sleep = interrupt_then_heed
     server.before_conduct = interrupt_while_served
     first, (leads, gone, then) = gather(kv, server, pool, ["leads", "gone", "then"])
     assert [first.result(LONG), leads.result(LONG), then.result(LONG)] == ["FIRST", "LEADS", "THEN"]
@@ -330,7 +328,6 @@ def test_a_thread_that_is_interrupted_while_served_and_left_over_does_not_wait_a
     assert kv.serve(server, "next") == "NEXT"
     assert server.conducted == [["first"], ["leads", "gone", "then"], ["then"], ["next"]]
     assert set(written(kv)) == {"first", "leads", "then", "next"}
-    assert kv._combiner._lanes == {}
 
 
 class Desk:
@@ -433,7 +430,6 @@ def test_a_ticket_that_no_thread_can_serve_is_refused_and_the_next_one_served(
     assert kv.serve(server, "thread") == "THREAD"
     assert set(written(kv)) == {"served", "thread"}
     kv.close()
-    assert kv._lifecycle.drain(0), "what was refused is still under way"
 
 
 def test_threads_go_on_when_none_can_be_started_for_the_tickets_before_them(

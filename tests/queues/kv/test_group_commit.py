@@ -15,7 +15,8 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, flushes, runner
+from queues.kv.embedded import EmbeddedStore, flushes, transaction
+from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from queues.kv.port import Transaction
 from queues.kv.watching import Watcher
@@ -28,7 +29,9 @@ LONG = 120
 @pytest.fixture(params=[math.inf, 0.0], ids=["quick disk", "slow disk"])
 def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[EmbeddedStore]:
     monkeypatch.setattr(flushes, "SLOW_FLUSH", request.param)
-    monkeypatch.setattr(runner, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
+    monkeypatch.setattr(
+        transaction, "MAX_SECONDS", float("inf")
+    )  # what waits together is a batch on a slow machine too
     opened = open_kv(f"lmdb:{tmp_path}/store")
     assert isinstance(opened, EmbeddedStore)
     yield opened
@@ -52,7 +55,7 @@ def one_batch(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> Iterator[Callable[
 
     holding = pool.submit(kv.transact, hold)
     assert held.wait(LONG)
-    waiting = kv._engine.writer._calls
+    waiting = kv._engine.combiner
     count = 0
 
     def submit(fn: Callable[[Transaction], object]) -> Future[object]:
@@ -162,7 +165,7 @@ def test_a_commit_whose_result_cannot_be_found_out_has_an_unknown_outcome(
 def test_what_is_done_is_answered_even_if_a_watcher_cannot_be_told(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = kv._engine.writer._board
+    board = kv._engine.board
 
     def failing(keys: object) -> None:
         raise MemoryError
@@ -268,15 +271,16 @@ def _write_and_fail(tr: Transaction) -> None:
 
 
 def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
-    """Errors and empty answers too: they may rest on what a neighbor has written."""
-    commit, order = kv._engine.writer._commit, []
+    """Errors and empty answers too: they may rest on what a neighbour has written."""
+    environment = kv._engine.environment
+    commit, order = environment.commit, []
 
-    def watched(batch: object) -> object:
+    def watched(batch: Batch) -> None:
         order.extend(one.done() for one in futures)
-        return commit(batch)  # type: ignore[arg-type]
+        commit(batch)
 
     futures: list[Future[object]] = []
-    kv._engine.writer._commit = watched  # type: ignore[method-assign, assignment]
+    environment.commit = watched  # type: ignore[method-assign]
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"a")), submit(_write_and_fail), submit(lambda tr: tr.get(b"nothing").wait())]
     for one in futures:
@@ -319,15 +323,16 @@ class _BrokenCommits:
 
     def __init__(self, kv: EmbeddedStore, *, times: int, happens: bool) -> None:
         self.left, self._happens = times, happens
-        writer = kv._engine.writer
-        self._commit = writer._commit
-        writer._commit = self.commit  # type: ignore[method-assign, assignment]
+        environment = kv._engine.environment
+        self._commit = environment.commit
+        environment.commit = self.commit  # type: ignore[method-assign]
 
-    def commit(self, batch: object) -> object:
+    def commit(self, batch: Batch) -> None:
         if not self.left:
-            return self._commit(batch)  # type: ignore[arg-type]
+            self._commit(batch)
+            return
         self.left -= 1
-        txn, happens = batch.txn, self._happens  # type: ignore[attr-defined]
+        txn, happens = batch.txn, self._happens
 
         class Raising:
             def commit(self) -> None:
@@ -337,8 +342,8 @@ class _BrokenCommits:
             def __getattr__(self, name: str) -> object:
                 return getattr(txn, name)
 
-        batch.txn = Raising()  # type: ignore[attr-defined]
-        return self._commit(batch)  # type: ignore[arg-type]
+        batch.txn = Raising()  # type: ignore[assignment]
+        self._commit(batch)
 
 
 def test_a_thread_that_waits_for_changes_is_not_woken_by_its_own(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:

@@ -1,124 +1,139 @@
-"""Ctrl-C while a thread hands a function to the writer: that call is never answered to the thread's next one."""
+"""Ctrl-C during a call: no other caller is harmed, and no later call gets its answer."""
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore
-from queues.kv.embedded.calls import Calls
+from queues.kv.embedded.transaction import Batch
 from queues.kv.port import Transaction
 
 LONG = 120
 
 
-def test_an_interrupt_before_the_wait_leaves_nothing_in_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Calls()
-    calls._wake_at = 1
+@pytest.fixture
+def kv(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    opened = open_kv(f"lmdb:{tmp_path / 'store'}")
+    assert isinstance(opened, EmbeddedStore)
+    yield opened
+    opened.close()
 
-    def interrupt() -> None:
+
+def interrupt_this_thread() -> None:
+    """Raise KeyboardInterrupt in this thread, as soon as it runs Python again."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(threading.get_ident()), ctypes.py_object(KeyboardInterrupt)
+    )
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
+@pytest.mark.parametrize("thread", ["main", "another"])
+def test_an_interrupted_leader_tells_the_others_what_became_of_their_requests(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, committed: bool, thread: str
+) -> None:
+    """The functions of a batch run exactly once, in this batch or in the next one."""
+    environment = kv._engine.environment
+    commit = environment.commit
+    batches: list[Batch] = []
+
+    def interrupted(batch: Batch) -> None:
+        monkeypatch.setattr(environment, "commit", commit)
+        batches.append(batch)
+        if committed:
+            commit(batch)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(calls, "wake", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        calls.run(lambda tr: "first")
-    assert calls.take() is None
+    held, go = threading.Event(), threading.Event()
+
+    def hold(tr: Transaction) -> None:
+        held.set()
+        assert go.wait(LONG)
+
+    ended: list[object] = []
+
+    def add() -> None:
+        try:
+            ended.append(kv.transact(lambda tr: tr.add(b"n", 1)))
+        except BaseException as error:
+            ended.append(type(error))
+
+    if thread == "main":
+        monkeypatch.setattr(environment, "commit", interrupted)
+        add()
+        assert ended == [KeyboardInterrupt]
+        assert kv.transact(lambda tr: tr.get(b"n").wait()) == ((1).to_bytes(8, "little") if committed else None)
+        return
+    threads = [threading.Thread(target=kv.transact, args=(hold,))]
+    threads[0].start()
+    assert held.wait(LONG)
+    for n in range(5):
+        threads.append(threading.Thread(target=add))
+        threads[-1].start()
+        while len(kv._engine.combiner) <= n:
+            pass
+    monkeypatch.setattr(environment, "commit", interrupted)
+    go.set()
+    for one in threads:
+        one.join(LONG)
+        assert not one.is_alive(), "it is still asleep"
+    assert len(batches) == 1
+    assert ended.count(None) == 4
+    assert ended.count(KeyboardInterrupt) == 1
+    expected = 5 if committed else 4
+    assert kv.read(lambda tr: tr.get(b"n").wait()) == expected.to_bytes(8, "little")
 
 
-def test_the_next_call_gets_its_own_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kv = open_kv(f"lmdb:{tmp_path / 'store'}")
-    calls = kv._engine.writer._calls
-    wake = calls.wake
+def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread(kv: EmbeddedStore) -> None:
+    """The thread that leads is interrupted; the function runs once more, for its own caller."""
+    held, go = threading.Event(), threading.Event()
 
-    def interrupt() -> None:
-        monkeypatch.setattr(calls, "wake", wake)
-        wake()
-        raise KeyboardInterrupt
+    def hold(tr: Transaction) -> None:
+        held.set()
+        assert go.wait(LONG)
 
-    monkeypatch.setattr(calls, "wake", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        kv.transact(lambda tr: tr.set(b"first", b"1") or "first")
+    ran: list[int] = []
+    ended: dict[str, object] = {}
 
-    assert kv.transact(lambda tr: tr.set(b"second", b"2") or "second") == "second"
-    assert kv.read(lambda tr: tr.get(b"second").wait()) == b"2"
-    kv.close()
+    def interrupted_once(tr: Transaction) -> str:
+        tr.add(b"n", 1)
+        ran.append(threading.get_ident())
+        if len(ran) == 1:
+            interrupt_this_thread()
+            for _ in range(1_000):
+                pass
+        return "done"
+
+    def call(name: str, fn: object) -> None:
+        try:
+            ended[name] = kv.transact(fn)  # type: ignore[arg-type]
+        except BaseException as error:
+            ended[name] = type(error)
+
+    threads = [threading.Thread(target=call, args=("holds", hold))]
+    threads[0].start()
+    assert held.wait(LONG)
+    for n, (name, fn) in enumerate([("leads", lambda tr: tr.add(b"n", 1)), ("other", interrupted_once)]):
+        threads.append(threading.Thread(target=call, args=(name, fn)))
+        threads[-1].start()
+        while len(kv._engine.combiner) <= n:
+            pass
+    go.set()
+    for one in threads:
+        one.join(LONG)
+        assert not one.is_alive()
+    assert ended == {"holds": None, "leads": KeyboardInterrupt, "other": "done"}
+    assert len(ran) == 2
+    assert kv.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
 
 
 def test_a_transaction_of_half_the_room_fits(tmp_path: Path) -> None:
     kv = open_kv(f"lmdb:{tmp_path / 'store'}", max_bytes=10_000_000)
     kv.transact(lambda tr: [tr.set(b"%d" % n, bytes(90_000)) for n in range(60)])
     assert kv.read(lambda tr: tr.get(b"59").wait()) == bytes(90_000)
-    kv.close()
-
-
-class Slow:
-    """A server that says when it serves several, and goes on when it is told to."""
-
-    contended = False
-
-    def __init__(self) -> None:
-        self.serving, self.go_on = threading.Event(), threading.Event()
-
-    def serve(self, tr: Transaction, requests: Sequence[int]) -> list[int]:
-        if len(requests) > 1:
-            self.serving.set()
-            assert self.go_on.wait(LONG)
-        for number in requests:
-            tr.set(b"%d" % number, b"")
-        return list(requests)
-
-    def conduct(self, transact: Callable[..., Any], requests: Sequence[int]) -> list[int]:
-        raise AssertionError("no other process writes to an embedded store meanwhile")
-
-
-def test_a_thread_that_is_interrupted_twice_leaves_no_thread_asleep_and_gets_no_old_answer(tmp_path: Path) -> None:
-    """Ctrl-C, and again while the outcome of the interrupted call is waited for."""
-    kv = open_kv(f"lmdb:{tmp_path / 'store'}")
-    assert isinstance(kv, EmbeddedStore)
-    server, held, release, others_went_on = Slow(), threading.Event(), threading.Event(), threading.Event()
-    answers: list[int] = []
-
-    def hold(tr: Transaction) -> None:
-        held.set()
-        assert release.wait(LONG)
-
-    def interrupted() -> None:
-        bell = kv._engine.writer._calls._own.call.bell
-        listen = bell.listen
-
-        def interrupt(*seconds: float) -> None:
-            bell.listen = listen
-            assert server.serving.wait(LONG)
-            raise KeyboardInterrupt
-
-        bell.listen, bell._within = interrupt, interrupt  # type: ignore[assignment]
-        with pytest.raises(KeyboardInterrupt):
-            kv.serve(server, 0)
-        server.go_on.set()
-        assert others_went_on.wait(LONG)
-        answers.append(kv.serve(server, 100))
-
-    kv.transact(lambda tr: tr.set(b"before", b""))
-    threads = [threading.Thread(target=kv.transact, args=(hold,), daemon=True)]
-    threads[0].start()
-    assert held.wait(LONG)
-    calls = kv._engine.writer._calls
-    for target in (interrupted, *(lambda n=n: answers.append(kv.serve(server, n)) for n in range(1, 9))):
-        before = len(calls)
-        threads.append(threading.Thread(target=target, daemon=True))
-        threads[-1].start()
-        while len(calls) == before:  # in this order, so that the interrupted one is to wake the next
-            pass
-    release.set()
-    for thread in (threads[0], *threads[2:]):
-        thread.join(LONG)
-        assert not thread.is_alive(), "it is still asleep"
-    others_went_on.set()
-    threads[1].join(LONG)
-    assert sorted(answers) == [*range(1, 9), 100]
     kv.close()

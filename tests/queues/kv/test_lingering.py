@@ -1,4 +1,4 @@
-"""A batch that waits a moment for returning callers, and wake-ups: many callers, some interrupted."""
+"""Many callers of one server, some of them interrupted: each gets its own answer, and no thread is left asleep."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from typing import Any
 
 import pytest
 
-from queues.kv import combining
-from queues.kv.combining import Combiner
-from queues.kv.combining_entry import Entry
+from queues.kv.combining import Call, Combiners
 from queues.kv.errors import OutcomeUnknown
-from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import Ticket
 
 #: Seconds after which a test gives up; no test depends on how soon something happens.
@@ -30,8 +27,9 @@ class Interrupt(BaseException):
 class Echo:
     """A server that answers with what it is asked, and keeps its batches."""
 
-    def __init__(self, *, contended: bool = True) -> None:
-        self.contended = contended
+    contended = True
+
+    def __init__(self) -> None:
         self.batches: list[list[Any]] = []
         self.before: Callable[[Sequence[Any]], None] = lambda requests: None
 
@@ -44,11 +42,6 @@ class Echo:
         return requests
 
 
-def combiner(**options: Any) -> Combiner:
-    """Return one without a store: its servers need no transactions."""
-    return Combiner(lambda fn: None, Lifecycle("here"), **options)
-
-
 def await_(condition: Callable[[], object]) -> None:
     """Look until it is so."""
     patience = threading.Event()
@@ -59,95 +52,11 @@ def await_(condition: Callable[[], object]) -> None:
     raise AssertionError("it does not come")
 
 
-def expect_three(waits: Combiner, server: Echo) -> None:
-    """Have the next batch wait for three."""
-    waits.serve(server, "warm")
-    waits._paces[server].crowd = 3
-    server.batches.clear()
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have batches wait for those they expect, however long that takes on a busy machine."""
-    monkeypatch.setattr(combining, "LONGEST_LINGER", float(LONG))
-
-
-@pytest.mark.usefixtures("patient")
-def test_a_batch_waits_for_as_many_as_came_last() -> None:
-    server, waits = Echo(), combiner(linger=1e9)
-    with ThreadPoolExecutor(8) as pool:
-        expect_three(waits, server)
-        early = pool.submit(waits.serve, server, "a")
-        await_(lambda: server in waits._lanes and waits._lanes[server].enough)
-        then = pool.submit(waits.serve, server, "b")
-        await_(lambda: len(waits._lanes[server].waiting) == 2)
-        assert not early.done()
-        last = pool.submit(waits.serve, server, "c")
-        assert [one.result(LONG) for one in (early, then, last)] == ["a", "b", "c"]
-    assert [len(batch) for batch in server.batches] == [3]
-
-
-def test_a_batch_does_not_wait_for_ever() -> None:
-    server, waits = Echo(), combiner(linger=1e9)
-    with ThreadPoolExecutor(8) as pool:
-        expect_three(waits, server)
-        assert pool.submit(waits.serve, server, "a").result(LONG) == "a"
-    assert server.batches == [["a"]]
-    assert waits._lanes == {}
-
-
-class Interrupted:
-    """Replaces a lane's lock: a thread that waits for it is interrupted once, just as it is released."""
-
-    def __init__(self, lock: Any, interrupt: Callable[[], bool]) -> None:
-        self._lock, self._interrupt = lock, interrupt
-        self.release = lock.release
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        if timeout > 0 and self._interrupt():
-            await_(lambda: not self._lock.locked())
-            raise Interrupt
-        took: bool = self._lock.acquire(blocking, timeout)
-        return took
-
-
-@pytest.mark.usefixtures("patient")
-def test_a_leader_interrupted_as_it_is_told_leaves_no_other_thread_an_error() -> None:
-    """That enough are there was told to it alone: the next thread that waits for enough must not find it."""
-    server, waits = Echo(), combiner(linger=1e9)
-    with ThreadPoolExecutor(8) as pool:
-        expect_three(waits, server)
-        armed = [True]
-        open_lane = waits._open_lane
-
-        def open_with_lock(server: Any) -> Any:
-            lane = open_lane(server)
-            lane.gathered = Interrupted(lane.gathered, lambda: bool(armed) and armed.pop())  # type: ignore[assignment]
-            return lane
-
-        waits._open_lane = open_with_lock  # type: ignore[method-assign]
-        gone = pool.submit(waits.serve, server, "gone")
-        await_(lambda: server in waits._lanes and waits._lanes[server].enough)
-        lane = waits._lanes[server]
-        go = threading.Event()
-        server.before = lambda requests: None if go.wait(LONG) else pytest.fail("it was not let go on")
-        others = [pool.submit(waits.serve, server, name) for name in ("a", "b")]
-        assert isinstance(gone.exception(LONG), Interrupt)
-        # Two are there of three: the leader waits for one more.
-        await_(lambda: lane.enough)
-        others.append(pool.submit(waits.serve, server, "c"))
-        await_(lambda: len(server.batches) == 1)
-        go.set()
-        assert [one.result(LONG) for one in others] == ["a", "b", "c"]
-    assert sorted(server.batches[0]) == ["a", "b", "c"]
-    assert waits._lanes == {}
-
-
 class Failing(Echo):
     """Serves some of what it is asked, in its own time; now and then its thread is interrupted."""
 
-    def __init__(self, seed: int, *, contended: bool, interrupts: float) -> None:
-        super().__init__(contended=contended)
+    def __init__(self, seed: int, *, interrupts: float) -> None:
+        super().__init__()
         self._chance = random.Random(seed)
         self._interrupts = interrupts
         self._pause = threading.Event()
@@ -159,20 +68,19 @@ class Failing(Echo):
         return requests[: self._chance.randint(1, len(requests))]
 
 
-@pytest.mark.parametrize("contended", [True, False], ids=["one after the other", "two abreast"])
 @pytest.mark.parametrize("interrupts", [0.0, 0.05], ids=["at peace", "interrupted"])
-def test_every_thread_gets_its_own_answer(contended: bool, interrupts: float) -> None:
+def test_everybody_is_answered_for_himself(interrupts: float) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     print("seed", seed)
-    server, chance = Failing(seed, contended=contended, interrupts=interrupts), random.Random(seed + 1)
+    server, chance = Failing(seed, interrupts=interrupts), random.Random(seed + 1)
 
-    def sleep(entry: Entry, timeout: float) -> None:
-        entry.heed(timeout)
+    def sleep(call: Call, timeout: float) -> None:
+        call.sleep(timeout)
         if timeout < 0 and chance.random() < interrupts:
             raise Interrupt
 
     became: Counter[str] = Counter()
-    together = combiner(linger=0.25, wake=4, sleep=sleep)
+    together = Combiners(lambda fn: None, linger=0.25, pauses=(0.0, 0.005), abreast=4, sleep=sleep)
 
     def call(number: int) -> None:
         for n in range(CALLS):
@@ -188,7 +96,6 @@ def test_every_thread_gets_its_own_answer(contended: bool, interrupts: float) ->
     assert became["another's"] == 0
     assert sum(became.values()) == CALLERS * CALLS
     assert bool(became["Interrupt"]) == bool(interrupts)
-    assert together._lanes == {}
 
 
 class Desk:
@@ -209,8 +116,7 @@ def test_a_thread_of_our_own_that_is_interrupted_leaves_the_next_ticket_to_anoth
     ended_by: list[type[BaseException]] = []
     monkeypatch.setattr(threading, "excepthook", lambda told: ended_by.append(told.exc_type))
     server, desk, go = Echo(), Desk(), threading.Event()
-    lifecycle = Lifecycle("here")
-    together = Combiner(lambda fn: None, lifecycle, linger=0.25)
+    together = Combiners(lambda fn: None, linger=0.25)
     serving: list[threading.Thread] = []
 
     def interrupt_first(requests: Sequence[Any]) -> None:
@@ -221,7 +127,6 @@ def test_a_thread_of_our_own_that_is_interrupted_leaves_the_next_ticket_to_anoth
 
     server.before = interrupt_first
     for name in ("first", "next"):
-        lifecycle.enter()
         together.submit(Ticket(server, name, desk))
         await_(lambda: server.batches == [["first"]])
     go.set()
@@ -234,4 +139,3 @@ def test_a_thread_of_our_own_that_is_interrupted_leaves_the_next_ticket_to_anoth
     for thread in serving:
         thread.join(LONG)
     assert ended_by == [Interrupt]
-    assert together._lanes == {}

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, runner, writer
-from queues.kv.embedded.batch import Batch
-from queues.kv.embedded.turns import WriterFairness
-from queues.kv.port import KeyValueStore, Transaction
+from queues.kv import combining, open_kv
+from queues.kv.embedded import EmbeddedStore, transaction
+from queues.kv.embedded.fairness import WriterFairness
+from queues.kv.embedded.transaction import Batch
+from queues.kv.port import KeyValueStore, Ticket, Transaction
 from tests.queues.kv.tickets import submitted
 
 ROOT = Path(__file__).parents[3]
@@ -160,9 +160,9 @@ def test_a_thread_that_waits_is_let_in_before_the_last_writer_again(url: str) ->
 def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStore, url: str, fate: int) -> None:
     with program("wait_for_a_turn", url) as other:
         slot = int(line(other))
-        turns = kv._engine._turns  # type: ignore[attr-defined]
+        turns = kv._engine.environment._fairness  # type: ignore[attr-defined]
         assert slot != turns.slot
-        assert turns._marks[slot]
+        assert turns.marks[slot]
         other.send_signal(fate)
         if fate == signal.SIGKILL:
             other.wait()
@@ -172,7 +172,7 @@ def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStor
         for n in range(100):
             kv.transact(lambda tr, key=b"%d" % n: tr.set(key, b""))  # type: ignore[misc]
         took = time.monotonic() - begun
-        marked = turns._marks[slot]
+        marked = turns.marks[slot]
     assert bool(marked) is (fate == signal.SIGSTOP)
     assert len(waits) <= (1 if fate == signal.SIGKILL else 2 + took / 0.05)
 
@@ -201,25 +201,26 @@ class Calling:
 def test_durable_answers_are_told_while_another_process_has_the_lock(
     url: str, monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
-    monkeypatch.setattr(runner, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
-    monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    monkeypatch.setattr(transaction, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
+    monkeypatch.setattr(combining, "CROWD", 2)
+    monkeypatch.setattr(combining, "LANDING", float("inf"))
     kv, calling = open_kv(url), Calling()
     assert isinstance(kv, EmbeddedStore)
-    turns, own = kv._engine._turns, kv._engine.writer
+    turns, own = kv._engine.environment._fairness, kv._engine
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
         for _ in range(2):  # what follows no other thread's commit is told as the next batch is flushed
             kv.transact(lambda tr: tr.add(b"n", 1))
-        served, go_on = threading.Event(), threading.Event()
+        served, go_on, told = threading.Event(), threading.Event(), own._told
 
         def first(tr: Transaction) -> None:
             tr.set(b"first", b"")
             served.set()
             assert go_on.wait(LONG)
 
-        def between(batch: Batch) -> None:
+        def between(batch: Batch, done: Sequence[Ticket]) -> None:
             monkeypatch.undo()
+            told(batch, done)
             tell(other)
             line(other)
 
@@ -228,10 +229,10 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
         submitted(kv, calling, lambda tr: tr.set(b"second", b""), calling)
         if waits:
             tell(other)
-            while not any(turns._marks):
+            while not any(turns.marks):
                 pass
         else:
-            monkeypatch.setattr(own, "_tell", between)
+            monkeypatch.setattr(own, "_told", between)
         go_on.set()
         if waits:
             assert line(other) == "has it"
@@ -244,7 +245,7 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
 
 
 def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: str) -> None:
-    turns = kv._engine._turns  # type: ignore[attr-defined]
+    turns = kv._engine.environment._fairness  # type: ignore[attr-defined]
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
         assert not turns.somebody_is_here()

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import pytest
 from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, environment, flushes, redo
 from queues.kv.embedded.redo import Redo
+from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
 
@@ -287,12 +288,12 @@ def test_a_commit_that_failed_and_cannot_be_taken_back_is_of_unknown_outcome(
         assert isinstance(kv, EmbeddedStore)
         environment = kv._engine.environment
 
-        def failing(txn: lmdb.Transaction[bytes], keys: Callable[[], Iterable[bytes]]) -> None:
-            log = environment.flushes._redo
+        def failing(batch: Batch) -> None:
+            log = environment.flushes.redo
             assert log is not None
-            assert log.write(txn, environment.flushes._previous, keys())
+            assert log.write(batch.txn, environment.flushes.previous, batch.keys())
             assert log.flushed() is None
-            txn.abort()
+            batch.txn.abort()
             monkeypatch.setattr(os, "fdatasync", refused)
             raise lmdb.Error("commit", errno.EIO)
 

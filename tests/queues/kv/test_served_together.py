@@ -1,4 +1,4 @@
-"""Requests that one embedded server answers together: order, refusals, failures, landings, wake-ups."""
+"""Requests that one embedded server answers together: order, refusals, failures, landings, and who wakes whom."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, runner, writer
-from queues.kv.embedded.calls import Call, deliver
+from queues.kv import combining, open_kv
+from queues.kv.combining import Bell, Call, deliver
+from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.errors import StoreFull, TransactionTooLarge
 from queues.kv.port import Refused, Transaction
 from tests.queues.kv.tickets import submitted
@@ -43,7 +43,7 @@ class Numbering:
         return list(requests[: self.at_once])
 
     def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
-        raise AssertionError("no other process writes to an embedded store meanwhile")
+        raise AssertionError("nobody else writes to an embedded store meanwhile")
 
 
 class Landed:
@@ -64,7 +64,9 @@ class Landed:
 
 @pytest.fixture
 def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
-    monkeypatch.setattr(runner, "MAX_SECONDS", float("inf"))  # what waits together is a batch on a slow machine too
+    monkeypatch.setattr(
+        transaction, "MAX_SECONDS", float("inf")
+    )  # what waits together is a batch on a slow machine too
     opened = open_kv(f"lmdb:{tmp_path}/store")
     assert isinstance(opened, EmbeddedStore)
     yield opened
@@ -83,7 +85,7 @@ def held_up(kv: EmbeddedStore) -> Iterator[Callable[[int], None]]:
     holder = threading.Thread(target=kv.transact, args=(hold,))
     holder.start()
     assert held.wait(LONG)
-    waiting = kv._engine.writer._calls
+    waiting = kv._engine.combiner
 
     def until(count: int) -> None:
         while len(waiting) < count:
@@ -123,7 +125,7 @@ def test_what_a_server_leaves_is_asked_again_in_the_same_commit(kv: EmbeddedStor
     assert [[ticket.answer for ticket in batch] for batch in landed.batches] == [list(range(8))]
 
 
-def test_what_conflicts_with_nothing_comes_first(kv: EmbeddedStore) -> None:
+def test_what_conflicts_with_nobody_comes_first(kv: EmbeddedStore) -> None:
     pushes, pops, landed = Numbering(), Numbering(), Landed()
     pops.contended = True
     order = []
@@ -178,7 +180,7 @@ def test_a_failure_is_told_to_the_guilty_alone_and_undone(
     assert keys(kv) == 3
 
 
-def test_only_a_thread_that_grows_a_full_store_is_refused(tmp_path: Path) -> None:
+def test_only_who_grows_a_full_store_is_refused(tmp_path: Path) -> None:
     kv = open_kv(f"lmdb:{tmp_path / 'small'}", max_bytes=1_000_000)
     assert isinstance(kv, EmbeddedStore)
     server, landed = Numbering(), Landed()
@@ -192,7 +194,7 @@ def test_only_a_thread_that_grows_a_full_store_is_refused(tmp_path: Path) -> Non
     kv.close()
 
 
-def test_a_server_that_answers_no_thread_fails_each(kv: EmbeddedStore) -> None:
+def test_a_server_that_answers_nobody_fails_each(kv: EmbeddedStore) -> None:
     with pytest.raises(RuntimeError, match="answered 0 of 1"):
         kv.serve(Numbering(at_once=0), 1)
     assert kv.serve(Numbering(), 2) == 2
@@ -210,7 +212,7 @@ def test_what_is_withdrawn_in_time_is_never_served(kv: EmbeddedStore) -> None:
     assert landed.batches == [[second]]
 
 
-def test_an_interrupted_thread_leaves_no_thread_asleep(kv: EmbeddedStore) -> None:
+def test_an_interrupted_thread_keeps_nobody_asleep(kv: EmbeddedStore) -> None:
     """Its neighbors in the batch count on it to wake the next; it is gone when its turn comes."""
     server = Numbering()
     interrupted: list[BaseException] = []
@@ -240,11 +242,13 @@ def test_an_interrupted_thread_leaves_no_thread_asleep(kv: EmbeddedStore) -> Non
 
 
 @pytest.mark.parametrize("gone", [{0, 1}, {0, 1, 2, 3, 4}, {9}, set(range(10))])
-def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) -> None:
-    calls = [Call() for _ in range(10)]
+def test_calls_that_nobody_waits_for_any_more_break_no_chain(gone: set[int]) -> None:
+    calls = [Call(None, n) for n in range(10)]
+    for call in calls:
+        call.bell = Bell()
     for n in gone:
         calls[n].abandoned = True
-    deliver(calls)
+    deliver(calls, 1)
     woken: set[int] = set()
     while True:
         now = {n for n in range(10) if n not in gone | woken and calls[n].bell.listen_for(0)}
@@ -252,25 +256,26 @@ def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) 
             break
         woken |= now
         for n in now:
-            next(calls[n].others, None)
+            next(calls[n].wakes[0], None)
     assert woken == set(range(10)) - gone
 
 
 def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: Landed) -> list[int]:
-    """Have a request served, and the rest handed in during its commit; return how many had landed as each began."""
+    """Have a request served, and others handed in during its commit; return how many had landed as each began."""
     kv.transact(lambda tr: tr.set(b"before", b""))  # another process's commit would be seen in between
     begun: list[int] = []
-    commit = kv._engine.writer._commit
+    environment = kv._engine.environment
+    commit = environment.commit
 
-    def watched(batch: Any) -> Any:
+    def watched(batch: Any) -> None:
         begun.append(len(landed.batches))
         if len(begun) == 1:
             helper = threading.Thread(target=hand_in)  # the writer's own may not
             helper.start()
             helper.join(LONG)
-        return commit(batch)
+        commit(batch)
 
-    kv._engine.writer._commit = watched  # type: ignore[method-assign]
+    environment.commit = watched  # type: ignore[method-assign]
     submitted(kv, Numbering(), 0, landed)
     return begun
 
@@ -279,8 +284,8 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that an event loop prepares requests during a flush: never before its own commit, never behind the next."""
-    monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    monkeypatch.setattr(combining, "CROWD", 2)
+    monkeypatch.setattr(combining, "LANDING", float("inf"))
     landed, served = Landed(), list[int]()
 
     def serve(tr: Transaction) -> None:
@@ -289,15 +294,15 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
 
     begun = while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
     landed.wait(2)
-    assert served == [0], "the loop is not to compete with a thread that serves"
+    assert served == [0], "the loop is not to compete with who serves"
     assert begun == [0, 1]
 
 
-def test_submitted_answers_are_told_at_once_where_commits_are_slow(
+def test_submitted_answers_are_told_at_once_where_a_commit_takes_longer_than_all_take_to_come_back(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_LANDING", 0.0)
+    monkeypatch.setattr(combining, "CROWD", 2)
+    monkeypatch.setattr(combining, "LANDING", 0.0)
     landed, served = Landed(), list[int]()
 
     def serve(tr: Transaction) -> None:
@@ -310,15 +315,15 @@ def test_submitted_answers_are_told_at_once_where_commits_are_slow(
 
 
 def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    monkeypatch.setattr(combining, "CROWD", 2)
+    monkeypatch.setattr(combining, "LANDING", float("inf"))
     landed = Landed()
     waiting: list[Any] = []
 
     def hand_in() -> None:
         submitted(kv, Numbering(), 1, landed)
         waiting.append(pool.submit(kv.transact, lambda tr: landed.wait(1)))
-        while len(kv._engine.writer._calls) < 2:
+        while len(kv._engine.combiner) < 2:
             pass
 
     with ThreadPoolExecutor(1) as pool:
@@ -333,8 +338,8 @@ def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.M
 def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
 ) -> None:
-    monkeypatch.setattr(writer, "_CROWD", 2)
-    monkeypatch.setattr(writer, "_LANDING", float("inf"))
+    monkeypatch.setattr(combining, "CROWD", 2)
+    monkeypatch.setattr(combining, "LANDING", float("inf"))
     landed = Landed()
     while_committed(kv, lambda: submitted(kv, Numbering(), nothing, landed), landed)
     landed.wait(2)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, runner
+from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.port import Transaction
 
 
@@ -38,7 +38,7 @@ def wait(seconds: float, tr: Transaction) -> None:
 
 def test_a_function_that_computes_for_long_is_told_by_name(kv: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(functools.partial(compute, 2 * runner.SLOW))
+        kv.transact(functools.partial(compute, 2 * transaction.SLOW))
     (said,) = caplog.messages
     assert said.startswith("A transaction took ")
     assert said.endswith(" ms and held up all others: tests.queues.kv.test_slow_functions.compute")
@@ -50,7 +50,7 @@ class Job:
     func = "jobs.send_mail"
 
     def __call__(self, tr: Transaction) -> None:
-        compute(2 * runner.SLOW, tr)
+        compute(2 * transaction.SLOW, tr)
 
 
 def test_a_function_that_is_an_object_is_told_by_its_class(kv: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
@@ -63,18 +63,18 @@ def test_a_function_that_is_an_object_is_told_by_its_class(kv: EmbeddedStore, ca
 def test_a_function_that_only_waited_for_a_busy_machine_is_not_told(
     kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "VERY_SLOW", float("inf"))
+    monkeypatch.setattr(transaction, "VERY_SLOW", float("inf"))
     with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(functools.partial(wait, 2 * runner.SLOW))
-        kv.transact(functools.partial(compute, runner.SLOW / 10))
+        kv.transact(functools.partial(wait, 2 * transaction.SLOW))
+        kv.transact(functools.partial(compute, transaction.SLOW / 10))
     assert caplog.messages == []
 
 
 def test_a_function_that_waits_for_very_long_is_told(
     kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "VERY_SLOW", 2 * runner.SLOW)
+    monkeypatch.setattr(transaction, "VERY_SLOW", 2 * transaction.SLOW)
     with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(functools.partial(wait, 3 * runner.SLOW))
+        kv.transact(functools.partial(wait, 3 * transaction.SLOW))
     (said,) = caplog.messages
     assert said.endswith("tests.queues.kv.test_slow_functions.wait")

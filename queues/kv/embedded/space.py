@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 
 from queues.kv.embedded.failures import translate
@@ -15,8 +14,8 @@ DEFAULT_MAX_BYTES = 64 << 30
 #: a clear too writes pages before it frees any.
 DISK_RESERVE = 32 << 20
 #: Bytes of room below which it is looked up before every commit, and seconds for which it is known otherwise.
-_LITTLE = 32 << 20
-_KNOWN_FOR = 0.25
+LITTLE = 32 << 20
+KNOWN_FOR = 0.25
 
 
 class SpaceLimit:
@@ -26,28 +25,18 @@ class SpaceLimit:
         self.max_bytes = max_bytes
         self._path = path
         self._usage = usage
-        self._left = 0
-        self._known_until = 0.0
 
     def left(self) -> int:
-        """Return how many bytes growing writes may still add; looked up often only when little is left."""
-        now = time.monotonic()
-        if self._left < _LITTLE or now > self._known_until:
-            self._known_until = now + _KNOWN_FOR
-            used, file_bytes = self._usage()
-            try:
-                disk = os.statvfs(self._path)
-            except OSError as error:
-                raise translate(error, self._path) from error
-            block = disk.f_frsize
-            reserve = min(DISK_RESERVE, disk.f_blocks * block // 16)
-            free = disk.f_bavail * block + max(0, file_bytes - used) - reserve
-            self._left = min(self.max_bytes - used, free)
-        return self._left
-
-    def spend(self, left: int) -> None:
-        """Note how much room a commit has left."""
-        self._left = left
+        """Return how many bytes growing writes may still add."""
+        used, file_bytes = self._usage()
+        try:
+            disk = os.statvfs(self._path)
+        except OSError as error:
+            raise translate(error, self._path) from error
+        block = disk.f_frsize
+        reserve = min(DISK_RESERVE, disk.f_blocks * block // 16)
+        free = disk.f_bavail * block + max(0, file_bytes - used) - reserve
+        return min(self.max_bytes - used, free)
 
     def used(self) -> int:
         """Return the bytes of pages that hold data."""
@@ -56,7 +45,7 @@ class SpaceLimit:
     def full(self) -> StoreFull:
         """Build the error of a growing write that has no room, saying which room it is."""
         used = self.used()
-        if used + _LITTLE >= self.max_bytes:
+        if used + LITTLE >= self.max_bytes:
             return StoreFull(
                 "The store {path} holds {used:,} of {most:,} allowed bytes; nothing was written. Let "
                 "workers take items, or open it with a larger limit (PQ_STORE_MAX_BYTES).",

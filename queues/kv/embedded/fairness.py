@@ -25,8 +25,8 @@ _PASS_OVER = 0.05
 _LOOK_EVERY = 0.000_05
 #: Seconds between two looks for processes that died while they had the lock.
 _LOOK_FOR_DEAD_EVERY = 1.0
-_NOBODY_WAITS = bytes(8 * SLOTS)
-_NOBODY_IS_HERE = bytes(2 * len(_NOBODY_WAITS))
+NOT_WAITING = bytes(8 * SLOTS)
+_NOT_HERE = bytes(2 * len(NOT_WAITING))
 
 
 class WriterFairness:
@@ -35,64 +35,47 @@ class WriterFairness:
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self._patience = patience
         self._fd = rights.open_file(path)
-        if os.fstat(self._fd).st_size < len(_NOBODY_IS_HERE):
-            os.posix_fallocate(self._fd, 0, len(_NOBODY_IS_HERE))  # a hole would kill us on a full disk
-        self._map = mmap.mmap(self._fd, len(_NOBODY_IS_HERE))
-        both = memoryview(self._map).cast("Q")
-        self._marks, self._writing = both[:SLOTS], both[SLOTS:]
-        self._ticket = 0
+        if os.fstat(self._fd).st_size < len(_NOT_HERE):
+            os.posix_fallocate(self._fd, 0, len(_NOT_HERE))  # a hole would kill us on a full disk
+        self.map = mmap.mmap(self._fd, len(_NOT_HERE))
+        both = memoryview(self.map).cast("Q")
+        self.marks, self.writing = both[:SLOTS], both[SLOTS:]
+        self.ticket = 0
         self._look_for_dead_at = 0.0
         self._passed_over: dict[int, tuple[int, float]] = {}
         self.slot = next((slot for slot in range(SLOTS) if self._lock(slot)), None)
         if self.slot is not None:
-            self._marks[self.slot] = self._writing[self.slot] = 0
-
-    def ask(self) -> None:
-        """Mark this process as waiting."""
-        if self.slot is not None:
-            self._ticket += 1
-            self._marks[self.slot] = self._ticket
-
-    def got(self) -> None:
-        """Take the mark away: the lock is ours, or we gave up; `ended` follows."""
-        if self.slot is not None:
-            self._writing[self.slot] = 1  # first, so that one of the marks is there all the time
-            self._marks[self.slot] = 0
-
-    def ended(self) -> None:
-        """Tell that the lock is not ours any more."""
-        if self.slot is not None:
-            self._writing[self.slot] = 0
+            self.marks[self.slot] = self.writing[self.slot] = 0
 
     def somebody_is_here(self) -> bool:
         """Say whether another process waits for the lock or has it; to be asked while this one does neither."""
-        if self._map[:] == _NOBODY_IS_HERE:
+        if self.map[:] == _NOT_HERE:
             return False
         now = time.monotonic()
         if now > self._look_for_dead_at:
             self._look_for_dead_at = now + _LOOK_FOR_DEAD_EVERY
-            for slot, writing in enumerate(self._writing):
+            for slot, writing in enumerate(self.writing):
                 if writing:
                     self._is_dead(slot)
         return True
 
     def somebody_writes(self) -> bool:
         """Say whether another living process has the lock."""
-        return any(writing and not self._is_dead(slot) for slot, writing in enumerate(self._writing))
+        return any(writing and not self._is_dead(slot) for slot, writing in enumerate(self.writing))
 
     def give_way(self) -> None:
         """Return once nobody else waits, or somebody who waited has got the lock."""
-        if self._map[: len(_NOBODY_WAITS)] == _NOBODY_WAITS:
+        if self.map[: len(NOT_WAITING)] == NOT_WAITING:
             return
         now = time.monotonic()
         waiting = [
             (slot, ticket)
-            for slot, ticket in enumerate(self._marks)
+            for slot, ticket in enumerate(self.marks)
             if ticket and slot != self.slot and not self._is_passed_over(slot, ticket, now)
         ]
         if not waiting:
             return
-        marks = self._marks
+        marks = self.marks
         until = now + self._patience
         while all(marks[slot] == ticket for slot, ticket in waiting):
             if time.monotonic() > until:
@@ -103,11 +86,11 @@ class WriterFairness:
 
     def close(self) -> None:
         """Give the mark back."""
-        self.got()
-        self.ended()
-        self._marks.release()
-        self._writing.release()
-        self._map.close()
+        if self.slot is not None:
+            self.marks[self.slot] = self.writing[self.slot] = 0
+        self.marks.release()
+        self.writing.release()
+        self.map.close()
         os.close(self._fd)
 
     def _is_passed_over(self, slot: int, ticket: int, now: float) -> bool:
@@ -122,7 +105,7 @@ class WriterFairness:
         """Say whether the process of another's slot is dead; then its marks are erased."""
         if not self._lock(slot):
             return False
-        self._marks[slot] = self._writing[slot] = 0
+        self.marks[slot] = self.writing[slot] = 0
         fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, slot)
         return True
 
