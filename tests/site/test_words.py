@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 322,
+    "queues": 211,
     "pqadmin": 131,
-    "templates": 40,
-    "static": 41,
+    "templates": 37,
+    "static": 0,
     "docs": 0,
     "tests": 7,
     "benchmarks": 1,
@@ -37,8 +37,11 @@ DISCOURAGED = re.compile(
     r")(?![\w-])(?!\.\w|=|\()",
     re.IGNORECASE,
 )
-#: One quoted word is data or a name, and so is all between backticks.
-NAMES = re.compile(r"`[^`\n]+`|(?<!\w)'[\w.:-]+'(?!\w)|\"[\w.:-]+\"|\{\{.*?\}\}")
+#: One quoted word is data or a name, and so is all between backticks; so are classes and tags of templates.
+NAMES = re.compile(
+    r"`[^`\n]+`|(?<!\w)'[\w.:-]+'(?!\w)|\"[\w.:-]+\""
+    r"|\{\{.*?\}\}|class=\"[^\"]*\"|\{% (?:if|elif|for|include|with)\b[^%]*%\}"
+)
 SCRIPT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.DOTALL)
 
 

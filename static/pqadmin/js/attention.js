@@ -1,7 +1,7 @@
 // @ts-check
 // What has the reader's attention is left alone by live updates: the focus, the pointer, text that is selected or typed.
 
-/** Milliseconds for which selected text is kept from changing: whoever went away must find no old number. */
+/** Milliseconds for which selected text is kept from changing: a person that returns must find no old number. */
 const SELECTED_FOR = 60_000;
 const TYPED = "input:not([type=hidden], [type=checkbox], [type=radio]), textarea";
 

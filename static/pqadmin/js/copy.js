@@ -1,6 +1,6 @@
 // @ts-check
 // Copy buttons: <button data-copy-url="…" data-copied="Copied" hidden>. They copy what the address answers, as text;
-// with data-copy-from="SELECTOR" the text that stands there. Without a script, or where the browser gives no clipboard (a page that is not secure), they stay hidden.
+// with data-copy-from="SELECTOR" the text of that element. Without a script, or where the browser gives no clipboard (a page that is not secure), they stay hidden.
 
 /** Milliseconds that the button says so. */
 const SAID_FOR = 2000;

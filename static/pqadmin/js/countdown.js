@@ -1,12 +1,12 @@
 // @ts-check
 // Counts down to moments: every <time data-countdown datetime="…"> on the page says how long it is until then, or "now".
 // One timer for the page, and no timer's work while it is hidden. Nothing is announced: the text is there to be read.
-// Who asks for less motion gets coarse words that seldom change.
+// With reduced motion, coarse words are shown that seldom change.
 
 import { age, countdown, momentAndUtc } from "./format.js";
 import { word } from "./words.js";
 
-/** Seconds: whoever wants less motion sees the last two minutes in such steps. */
+/** Seconds: with reduced motion, the last two minutes count in such steps. */
 const STEP = 10;
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");

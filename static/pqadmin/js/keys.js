@@ -1,5 +1,5 @@
 // @ts-check
-// Keys of one letter. They do nothing while somebody types, in a dialog, or for whoever has turned them off.
+// Keys of one letter. They do nothing while a person types, in a dialog, or when they are turned off.
 
 const OFF = "pqadmin-single-keys-off";
 const GO = { q: "queues", j: "jobs", a: "audit", t: "trash" };

@@ -46,7 +46,7 @@ async function more(link) {
     const focused = document.activeElement === link;
     const first = append(table, next);
     replace(link.closest(".pager"), pager);
-    // Whoever has tabbed to the link goes on with what it brought.
+    // After the link had the focus, the first new row gets it.
     if (focused) first?.querySelector("a[href]")?.focus({ preventScroll: true });
   } catch {
     // The server is away: the link is still there.

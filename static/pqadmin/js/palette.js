@@ -21,7 +21,7 @@ export function startPalette() {
   mark();
   document.addEventListener("htmx:after:swap", arrive);
   document.addEventListener("htmx:after:init", ({ target }) => {
-    // The keys may come before htmx hears of them.
+    // The keys may come before htmx handles them.
     if (dialog?.open && target.matches("[data-palette-field]")) window.htmx.trigger(target, "opened");
   });
   document.addEventListener("click", (event) => {
@@ -117,7 +117,7 @@ function arrive() {
   }
 }
 
-/** Mark the first entry, which Enter takes, for those who see and for those who hear. */
+/** Mark the first entry, which Enter takes, for the eye and for screen readers. */
 function mark() {
   const field = document.querySelector("[data-palette-field]");
   const link = document.querySelector("#palette-found a");

@@ -1,5 +1,5 @@
 // @ts-check
-// Keeps the progress of running jobs current: asks the page's own address anew while something runs and somebody looks.
+// Keeps the progress of running jobs current: asks the page's own address anew while something runs and the page is visible.
 
 import { replace } from "./attention.js";
 
@@ -26,7 +26,7 @@ async function look() {
     show(new DOMParser().parseFromString(await answer.text(), "text/html"));
     mark(false);
   } catch {
-    wait = AFTER_TROUBLE; // the server went away: what stands there says of when it is
+    wait = AFTER_TROUBLE; // the server went away: the page says of when it is
     mark(true);
   }
   plan(wait);

@@ -20,7 +20,7 @@ async function refetch() {
     while (isAttended(region())) await new Promise((resolve) => setTimeout(resolve, PATIENCE));
     const table = await fetchTable();
     if (table === null) return;
-    if (isAttended(region())) continue; // somebody came in while the answer was under way
+    if (isAttended(region())) continue; // the focus came in while the answer was on its way
     region()?.replaceWith(document.adoptNode(table));
     window.htmx?.process?.(table);
     return;

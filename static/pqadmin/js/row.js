@@ -21,7 +21,7 @@ export function setNumber(element, value) {
   setText(element, number(value));
 }
 
-/** Write a count that has little room; the whole of it stands in its title. */
+/** Write a count that has little room; the title has all of it. */
 function setBrief(element, value) {
   setData(element, "value", raw(value));
   setText(element, brief(value));
@@ -162,7 +162,7 @@ const WHEN = {
   drift: (row) => row.drift,
 };
 
-/** Counts that a row shows where they are not 0, in this order, each with the moment that stands beside it. */
+/** Counts that a row shows where they are not 0, in this order, each with the moment beside it. */
 const ALSO = [["delayed", "due"], ["leased", "expiry"], ["dead", null]];
 
 /** Make the elements of counts that were 0 until now. */

@@ -5,7 +5,7 @@
 import { replace } from "./attention.js";
 import { showSelections } from "./select.js";
 
-/** Rows that one page shows: with as many, whoever wants more asks for it. */
+/** Rows that one page shows: with as many, more are shown on request. */
 const MOST = 50;
 
 let running = null;

@@ -10,7 +10,7 @@ import { word } from "./words.js";
 
 /** Milliseconds without a move of the pointer after which it hides. */
 const POINTER_RESTS = 3_000;
-/** Milliseconds between tries of a screen that was turned away: somebody may let it in again. */
+/** Milliseconds between tries of a screen that was turned away: an admin may let it in again. */
 const ASK_AGAIN = 60_000;
 /** Milliseconds between tries to make a page anew: a server that restarts does not answer the first. */
 const RENEW_AGAIN = 10_000;

@@ -1,5 +1,5 @@
 // @ts-check
-// The tiles of a wall and their places, and what became of the queues without one. Keeps one row a tile and no more.
+// The tiles of a wall and their places, and the sums of the queues without one. Keeps one row a tile and no more.
 
 import { countdown, number } from "./format.js";
 import { Tile, compact, putAt, setData, setHidden, setText } from "./wall_tile.js";
@@ -9,7 +9,7 @@ function part(name) {
   return document.querySelector(`[data-part=${name}]`);
 }
 
-/** The place of each tile, from how many stand in each row. */
+/** The place of each tile, from the number in each row. */
 function places(layout) {
   const each = (rows) => rows.flatMap((size, index) => Array(size).fill([size, index === 0 && rows.length > 1]));
   const high = each(layout.high);
@@ -21,7 +21,7 @@ function places(layout) {
   }));
 }
 
-/** How the queues stand that are counted. */
+/** The states of the counted queues. */
 function standing({ trouble, paused, unread }) {
   const parts = [];
   if (trouble) parts.push(word("wall-trouble", { n: number(trouble) }));

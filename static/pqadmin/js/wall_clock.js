@@ -1,5 +1,5 @@
 // @ts-check
-// What a wall knows of time: how old its data is, what is due, where the picture stands. Pure: times are passed in, so
+// What a wall knows of time: how old its data is, what is due, the position of the picture. Pure: times are passed in, so
 // that ninety days can be tried in a second. `steady` is a clock that never jumps, `wall` the machine's own; both in ms.
 
 /** Milliseconds by which the machine's clock may run ahead of the steady one within a second before it has jumped. */
@@ -27,7 +27,7 @@ export class Age {
     this.#lag = Math.max(0, lag);
   }
 
-  /** No number could be read for `lag` ms, by who began to look at most that long ago: what is shown may be older. */
+  /** No number could be read for `lag` ms, by readers that began at most that long ago: what is shown may be older. */
   failing(steady, lag) {
     if (this.#heard !== null) this.heard(steady, Math.max(this.at(steady), lag));
   }

@@ -120,7 +120,7 @@ function pauseWords(pause, now, whole) {
     age: age((now - pause.since) / 1000),
     reason: whole ? pause.reason : shorten(pause.reason, REASON_WIDTH),
   };
-  const code = pause.by ? "paused" : "paused-for"; // no wall tells who
+  const code = pause.by ? "paused" : "paused-for"; // no wall names the person
   const text = word(pause.reason ? `${code}-why` : code, values);
   return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until, now) })}`;
 }
