@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from queues.errors import NotTheRecipe, PlaceTaken, TooLarge
 from queues.items.counters import CounterDelta
 from queues.items.ready import MAX_BYTES
+from queues.items.stored_item import StoredItem, attached
 from queues.keys.queue_keys import AttachedKeys, QueueKeys
 from queues.keys.suffix import ready_suffix
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
@@ -100,6 +101,16 @@ def find(tr: ReadTransaction, foreign: AttachedKeys, suffix: bytes, config: Conf
     for _, value in tr.get_range(*foreign.only(suffix), limit=1).wait():
         return as_item(suffix, value, fifo=config.fifo, codec=config.values)
     return None
+
+
+def find_all(tr: ReadTransaction, foreign: AttachedKeys, suffixes: Sequence[bytes | None]) -> list[StoredItem | None]:
+    """Return the items at these keys behind the prefix; None for those that are not here."""
+    reads = [
+        tr.get_range(*foreign.only(suffix), limit=1) if suffix is not None and foreign.holds(suffix) else None
+        for suffix in suffixes
+    ]
+    found = [[] if read is None else read.wait() for read in reads]
+    return [attached(foreign.suffix_of(pairs[0][0]), pairs[0][1]) if pairs else None for pairs in found]
 
 
 def take(

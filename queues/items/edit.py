@@ -206,10 +206,7 @@ def _take(
 ) -> None:
     tr.use_reserve()  # values go, or move: they do not come in
     for there in stored_items:
-        if config.prefix is not None:
-            attached_items.clear(tr, AttachedKeys(config.prefix), there.suffix)
-        else:
-            transition.change(tr, keyspace.queue(config.id), config, there, None, delta)
+        transition.change(tr, keyspace.queue(config.id), config, there, None, delta)
 
 
 def _to_place(

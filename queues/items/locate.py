@@ -13,7 +13,7 @@ from queues.errors import BadLimit, ItemChanged, ItemNotFound, KeyTooLarge, TooL
 from queues.items import attached as attached_items
 from queues.items import stored_item
 from queues.items.ready import MAX_BYTES, MAX_ITEMS
-from queues.items.stored_item import ATTACHED, StoredItem, attached, digest
+from queues.items.stored_item import ATTACHED, StoredItem, digest
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction
@@ -136,11 +136,4 @@ def _standings(
 ) -> list[StoredItem | None]:
     if config.prefix is None:
         return stored_item.find(tr, keyspace.queue(config.id), config, [ids.parse(item_id) for item_id in wanted])
-    foreign = AttachedKeys(config.prefix)
-    suffixes = [parse_id(item_id) for item_id in wanted]
-    reads = [
-        tr.get_range(*foreign.only(suffix), limit=1) if suffix is not None and foreign.holds(suffix) else None
-        for suffix in suffixes
-    ]
-    found = [[] if read is None else read.wait() for read in reads]
-    return [attached(foreign.suffix_of(pairs[0][0]), pairs[0][1]) if pairs else None for pairs in found]
+    return attached_items.find_all(tr, AttachedKeys(config.prefix), [parse_id(item_id) for item_id in wanted])

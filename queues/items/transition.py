@@ -26,11 +26,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from queues.items import equal_ids
+from queues.items import attached, equal_ids
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, QueueKeys, Side
+from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
 from queues.keys.suffix import place, ready_elements, ready_suffix, timed_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import band_of
@@ -192,9 +192,9 @@ def change(
     if after is not None:
         after = settled(config, after)
     if before is not None:
-        _clear(tr, keys, before)
+        _clear(tr, keys, config, before)
     if after is not None:
-        write(tr, keys, after)
+        write(tr, keys, after, config.prefix)
         if after.state == "ready":
             delta.wake()
         elif after.state == "delayed":
@@ -217,8 +217,11 @@ def settled(config: Config, there: StoredItem) -> StoredItem:
     return there
 
 
-def write(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
-    """Write an item and its indexes, counting nothing."""
+def write(tr: Transaction, keys: QueueKeys, there: StoredItem, prefix: bytes | None = None) -> None:
+    """Write an item and its indexes, counting nothing; `prefix` is that of an attached queue."""
+    if prefix is not None:
+        tr.set(AttachedKeys(prefix).key(there.suffix), there.value)
+        return
     tr.set(there.key(keys), there.stored)
     nonce = b"" if there.state == "leased" else there.nonce
     tr.set(there.index(keys), place(there.generation, there.suffix, there.attempts, nonce))
@@ -228,7 +231,10 @@ def write(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
         tr.set(there.expiry(keys), b"")
 
 
-def _clear(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
+def _clear(tr: Transaction, keys: QueueKeys, config: Config, there: StoredItem) -> None:
+    if config.prefix is not None:
+        attached.clear(tr, AttachedKeys(config.prefix), there.suffix)
+        return
     tr.clear(there.key(keys))
     tr.clear(there.index(keys))
     if there.state == "leased":
@@ -241,6 +247,8 @@ def _counted_with(there: StoredItem) -> tuple[str, int]:
 
 def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *, whole: bool) -> None:
     """Count an item in or out; one that stays in its state and generation by its band alone."""
+    if config.attached:
+        return
     state, generation = _counted_with(there)
     if whole:
         delta.state(generation, state, side)

@@ -17,7 +17,7 @@ from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
 from queues.items.ready import MAX_ITEMS
-from queues.items.stored_item import ATTACHED, StoredItem, attached, find
+from queues.items.stored_item import ATTACHED, StoredItem, find
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.kv.port import KeyValue, Result, Transaction
@@ -126,15 +126,13 @@ class Undoing:
     def _find_now(self, logged: Sequence[_Logged]) -> None:
         """Find the items that still are where the action brought them; the others are gone."""
         afters = [(at_place(one.after, b""), one.after["digest"]) for one in logged if one.after is not None]
-        now: Sequence[StoredItem | None]
         if self._target.prefix is None:
             keys = self._keyspace.queue(self._target.id)
             now = find(self._tr, keys, self._target, [after.rand for after, _ in afters])
         else:
-            foreign = AttachedKeys(self._target.prefix)
-            reads = [self._tr.get_range(*foreign.only(after.suffix), limit=1) for after, _ in afters]
-            found = [read.wait() for read in reads]
-            now = [attached(foreign.suffix_of(pairs[0][0]), pairs[0][1]) if pairs else None for pairs in found]
+            now = attached_items.find_all(
+                self._tr, AttachedKeys(self._target.prefix), [one.suffix for one, _ in afters]
+            )
         for one, there, (after, expected) in zip(logged, now, afters, strict=True):
             if there is not None and there.digest() == expected and there.same_place(after):
                 one.now = there
@@ -155,38 +153,26 @@ class Undoing:
         return bool(blocked)
 
     def _undo(self, one: _Logged) -> None:
-        source, target, now = self._source, self._target, one.now
+        source, target = self._source, self._target
         if one.before is None:
-            assert now is not None  # or the arrival is gone
-            self._lift(target, now)
+            assert one.now is not None  # or the arrival is gone
+            self._change(target, one.now, None)
             self._delta_of(target).traffic("delete")
-            self.lifted.append(now)
+            self.lifted.append(one.now)
             return
         before = one.restored()
         self.items.append(id_of(before))
-        if now is not None and source.id == target.id and before.state != ATTACHED:
-            transition.change(self._tr, self._keyspace.queue(source.id), source, now, before, self._delta_of(source))
-            return
-        if now is not None:
-            self._lift(target, now)
-        self._put(source, before)
-
-    def _lift(self, config: Config, now: StoredItem) -> None:
-        delta = self._delta_of(config)
-        if config.prefix is None:
-            transition.change(self._tr, self._keyspace.queue(config.id), config, now, None, delta)
-        else:
-            attached_items.clear(self._tr, AttachedKeys(config.prefix), now.suffix)
-
-    def _put(self, config: Config, before: StoredItem) -> None:
-        delta = self._delta_of(config)
-        if config.prefix is None:
-            transition.change(self._tr, self._keyspace.queue(config.id), config, None, before, delta)
-            return
-        foreign = AttachedKeys(config.prefix)
-        if self._tr.get_range(*foreign.only(before.suffix), limit=1).wait():
+        if (
+            source.prefix is not None
+            and self._tr.get_range(*AttachedKeys(source.prefix).only(before.suffix), limit=1).wait()
+        ):
             raise PlaceTaken("Somebody wrote another item at the very same key meanwhile: nothing was undone.")
-        self._tr.set(foreign.key(before.suffix), before.stored)
+        if one.now is not None and source.id != target.id:
+            self._change(target, one.now, None)
+        self._change(source, one.now if source.id == target.id else None, before)
+
+    def _change(self, config: Config, now: StoredItem | None, then: StoredItem | None) -> None:
+        transition.change(self._tr, self._keyspace.queue(config.id), config, now, then, self._delta_of(config))
 
     def _delta_of(self, config: Config) -> CounterDelta:
         delta = self._deltas.get(config.id)

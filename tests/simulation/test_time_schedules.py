@@ -18,10 +18,10 @@ import pytest
 
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
-from queues.items import leased
 from queues.items.leased import ExpiredRead
 from queues.items.stored_item import StoredItem
 from queues.kv.simulated import SimulatedTransaction
+from queues.operations import settle
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation
 from tests.simulation.scheduler import Killed
@@ -257,7 +257,7 @@ def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_the_nonce_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leased, "from_lease", any_nonce(leased.from_lease))
+    monkeypatch.setattr(settle, "from_lease", any_nonce(settle.from_lease))
     assert "in spite of" in noticed()
 
 

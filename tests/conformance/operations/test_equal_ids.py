@@ -14,7 +14,7 @@ from queues import Queue, Store
 from queues.errors import IdTaken, StoreUnavailable, TrashNotFound
 from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.leased import HeldRead
+from queues.items.stored_item import find
 from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.model.ids import IdGenerator
@@ -282,7 +282,7 @@ def test_doctor_finds_items_of_one_id_and_gives_them_new_ids(twins: Twins, equal
 def give_back_over(twins: Twins, queue: Queue, lease: Any, tr: Any) -> None:
     """Give a leased item back to its place though another ready item has its id."""
     keys = Keyspace(("pq",)).queue(queue.id)
-    there = HeldRead(tr, keys, bytes.fromhex(lease.item.id), bytes.fromhex(lease.token[-16:])).wait()
+    (there,) = find(tr, keys, queue.config, [bytes.fromhex(lease.item.id)], ["leased"])
     delta = CounterDelta(keys, wake=True)
     after = transition.given_back(there, queue.config, now_ms=0)
     transition.change(tr, keys, queue.config, there, after, delta)
