@@ -43,7 +43,11 @@ def _entry(name: str, value: Any) -> Iterator[str]:
         rows = [f"| `{field}` | `{kind}` | {says} |" for field, kind, says in _fields(value)]
         if rows:
             yield "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows)
-        twin = dict(_methods(getattr(queues, name.removeprefix("Async")))) if name.startswith("Async") else {}
+        twin = {
+            method
+            for other in (["PriorityQueue", "FifoQueue", "Queue", "Store"] if name.startswith("Async") else [])
+            for method, _ in _methods(getattr(queues, other))
+        }
         same = [_signature(member) for method, member in _methods(value) if method in twin]
         if same:
             yield f"As `{name.removeprefix('Async')}`, for coroutines:\n\n```python\n" + "\n".join(same) + "\n```"
@@ -66,7 +70,10 @@ def _signature(function: Any) -> str:
     if isinstance(function, property):
         return node.name + returns.replace(" ->", ":")
     arguments = [part for part in _arguments(node.args) if part not in ("self", "cls")]
-    start = ("await " if isinstance(node, ast.AsyncFunctionDef) else "") + node.name
+    if awaited := inspect.iscoroutinefunction(function):
+        arguments = [part for part in arguments if not part.startswith("tr: ")]
+        arguments = arguments[:-1] if arguments[-1:] == ["*"] else arguments
+    start = ("await " if awaited else "") + node.name
     line = f"{start}({', '.join(arguments)}){returns}"
     if len(line) <= WIDTH:
         return line
@@ -103,10 +110,10 @@ def _node(function: Any) -> ast.FunctionDef | ast.AsyncFunctionDef:
 
 
 def _methods(of: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties of a class and its bases by name, in the order of the source."""
+    """Yield the public methods and properties by name, in the order of the source; a public base has its own entry."""
     seen: set[str] = set()
     for kind in of.__mro__:
-        if not kind.__module__.startswith("queues"):
+        if not kind.__module__.startswith("queues") or (kind is not of and kind.__name__ in queues.__all__):
             continue
         for name, member in vars(kind).items():
             inner = getattr(member, "__func__", member)
