@@ -21,10 +21,13 @@ Parts = tuple[Priority | None, bytes, int]
 
 
 class _Made:
-    """The parts of an item of `ready_items`, from which its fields are computed on access."""
+    """What an item of `ready_items` is made of: its fields are computed from it on access."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_parts", "value")
     _parts: Parts
+    #: The value, decoded by the queue's codec when it is first read; where that is `bytes`, the same as `raw`. Raises
+    #: `Undecodable`.
+    value: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +69,13 @@ class Item(_Made):
     #: What decodes `raw`; None: the value is bytes.
     codec: Codec | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def value(self) -> Any:
-        """The value, decoded by the queue's codec at each access; `raw` where that is bytes. Raises `Undecodable`."""
-        return self.raw if self.codec is None else self.codec.decode(self.raw, truncated=self.truncated)
-
     def __getattr__(self, name: str) -> Any:
         """Compute a field on its first access."""
-        if name == "size":
+        if name == "value":
+            computed = self.raw if self.codec is None else self.codec.decode(self.raw, truncated=self.truncated)
+        elif name == "raw":
+            computed = self.value  # a whole one of `ready_items`, without a codec
+        elif name == "size":
             computed = len(self.raw)
         elif name in _FROM_PARTS:
             computed = _FROM_PARTS[name](self._parts)
@@ -84,7 +86,7 @@ class Item(_Made):
 
     @property
     def truncated(self) -> bool:
-        """Whether `value` is only the beginning of the whole value."""
+        """Whether `raw` is only the beginning of the whole value."""
         return len(self.raw) < self.size
 
 
@@ -95,14 +97,18 @@ def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | 
     bytes and the codec are set, in loops that run in C, and `__getattr__` computes the other fields.
     """
     items = list(map(_new, repeat(Item, len(values))))
-    deque(map(_set_raw, items, values), 0)
+    if codec is None:
+        deque(map(_set_value, items, values), 0)
+    else:
+        deque(map(_set_raw, items, values), 0)
+        deque(map(_set_codec, items, repeat(codec)), 0)
     deque(map(_set_parts, items, parts), 0)
-    deque(map(_set_codec, items, repeat(codec)), 0)
     return items
 
 
 _new: Any = object.__new__
-_set_raw, _set_codec, _set_parts = vars(Item)["raw"].__set__, vars(Item)["codec"].__set__, vars(_Made)["_parts"].__set__
+_set_raw, _set_codec = vars(Item)["raw"].__set__, vars(Item)["codec"].__set__
+_set_value, _set_parts = vars(_Made)["value"].__set__, vars(_Made)["_parts"].__set__
 
 
 def _default(default: Any) -> Callable[[Parts], Any]:

@@ -1,6 +1,7 @@
 """Imports, where import-linter does not look close enough, and names that say nothing."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,3 +79,17 @@ def test_the_storage_port_is_on_its_own() -> None:
 @pytest.mark.parametrize("name", ["utils", "helpers", "common", "misc"])
 def test_no_module_has_a_name_that_says_nothing(name: str) -> None:
     assert [str(module) for module in MODULES if module.stem == name or name in module.parts] == []
+
+
+def test_the_root_of_the_core_has_few_modules() -> None:
+    assert len(list((ROOT / "queues").glob("*.py"))) <= 8
+
+
+def test_documents_import_what_programs_import() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    found = {
+        name
+        for page in pages
+        for name in re.findall(r"^\s*(?:from|import) (queues[\w.]*)", page.read_text(), re.MULTILINE)
+    }
+    assert found <= {"queues", "queues.errors", "queues.workers", "queues.local"}
