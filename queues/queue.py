@@ -28,7 +28,7 @@ from queues.operations.lease import Lease, as_leases, expire_request, extended, 
 from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, Request, check_limit
-from queues.operations.peek import PeekRequest, check_end, page_request, state_page_request
+from queues.operations.peek import PeekRequest, check_end, page_request, peek_many_request, state_page_request
 from queues.operations.pop import PopRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.remove import RemoveRequest
@@ -315,6 +315,10 @@ class Queue:
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the ready item that was pushed first, from the index by age."""
         return self.opened.look(OldestRequest(self.id), tr)
+
+    def peek_many(self, n: int, *, end: str = "min", tr: ReadTransaction | None = None) -> list[Item]:
+        """Return at most `n` ready items (1 to 1,000, 5 MB) from one end, the first to leave first; change nothing."""
+        return self.opened.look(peek_many_request(self.opened, n, end), tr)
 
     def items(
         self,

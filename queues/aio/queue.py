@@ -187,6 +187,7 @@ class AsyncQueue:
     peek_min = in_thread(PriorityQueue.peek_min)
     peek_max = in_thread(PriorityQueue.peek_max)
     peek = in_thread(FifoQueue.peek)
+    peek_many = in_thread(Queue.peek_many)
     expire = in_thread(Queue.expire)
     promote = in_thread(Queue.promote)
     promote_now = in_thread(Queue.promote_now)

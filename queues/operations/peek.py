@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queues.errors import BadEnd
+from queues.errors import BadEnd, TooLarge
 from queues.items import ready, scan
 from queues.keys.queue_keys import GenerationKeys
 from queues.kv.port import ReadTransaction
@@ -10,7 +10,7 @@ from queues.model import cursor as cursors
 from queues.model.cursor import End
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalize
-from queues.operations.open_queue import OpenQueue, Request, check_limit, reads
+from queues.operations.open_queue import OpenQueue, Request, check_limit, check_number, reads
 
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
@@ -18,6 +18,13 @@ _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max
 class PeekRequest(Request[Item | None], frozen=True, gc=False):
     """Look at one end; the answer is the item that a pop would take, or None."""
 
+    end: End
+
+
+class PeekManyRequest(Request[list[Item]], frozen=True, gc=False):
+    """Look at one end; the answer is the list of the items that a pop of `n` would take."""
+
+    n: int
     end: End
 
 
@@ -47,6 +54,12 @@ def check_end(end: str) -> End:
     if end not in _ENDS:
         raise BadEnd("The ends of a queue are min and max (FIFO: head and tail), not {end}.", end=repr(end))
     return _ENDS[end]
+
+
+def peek_many_request(queue: OpenQueue, n: int, end: str) -> PeekManyRequest:
+    """Return the request to look at `n` items; raise `BadLimit`, `BadEnd`."""
+    check_number(n)
+    return PeekManyRequest(queue.id, n, check_end(end))
 
 
 def page_request(
@@ -88,6 +101,16 @@ def peek(tr: ReadTransaction, queue: OpenQueue, request: PeekRequest) -> Item | 
     if ahead.tried():
         entries = ready.with_attempts(tr, queue.keys, config, entries)
     return ready.as_item(entries[0], config) if entries else None
+
+
+@reads(PeekManyRequest)
+@reads(PeekManyRequest, attached=True)
+def peek_many(tr: ReadTransaction, queue: OpenQueue, request: PeekManyRequest) -> list[Item]:
+    """Return the first items from an end; raise `TooLarge` where a pop does."""
+    items = queue.look(PageRequest(queue.id, request.end, request.n, None, None, None), tr).items
+    if sum(item.size for item in items) > ready.MAX_BYTES:
+        raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
+    return list(items)
 
 
 @reads(PageRequest)

@@ -212,6 +212,7 @@ def test_what_needs_other_programs_to_take_part_is_refused(store: Store, legacy:
 def test_the_verbs_are_those_of_any_queue(legacy: Queue) -> None:
     legacy.push_many([(b"c", 3), (b"a1", 1), (b"b", 2), (b"a2", 1)])
     assert (legacy.peek_min().value, legacy.peek_max().value) == (b"a1", b"c")
+    assert [item.value for item in legacy.peek_many(2, end="max")] == [b"c", b"b"]
     assert values(legacy) == [b"a1", b"a2", b"b", b"c"]
     assert legacy.depth() == 4
     assert [item.value for item in legacy.pop_many(2, end="max")] == [b"c", b"b"]

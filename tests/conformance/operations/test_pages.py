@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from queues import Queue, Store
+from queues import AsyncQueue, Queue, Store, Transaction
+from queues.errors import BadEnd, BadLimit, TooLarge
 
 
 def walk(queue: Queue, **options: object) -> list[bytes]:
@@ -37,6 +40,37 @@ def test_a_page_begins_at_a_priority(jobs: Queue) -> None:
     assert walk(jobs, end="max", priority=3, limit=4) == walk(jobs, end="max")[-19:]
     assert walk(jobs, priority=99) == []
     assert walk(jobs, end="max", priority=-1) == []
+
+
+def test_peek_many_returns_what_a_pop_would_take(jobs: Queue) -> None:
+    for end in ("min", "max"):
+        peeked = jobs.peek_many(4, end=end)
+        assert jobs.depth() in (23, 19)
+        assert jobs.pop_many(4, end=end) == peeked
+    assert len(jobs.peek_many(1_000)) == 15
+    with pytest.raises(BadLimit):
+        jobs.peek_many(0)
+    with pytest.raises(BadEnd):
+        jobs.peek_many(1, end="middle")
+
+
+def test_peek_many_joins_a_transaction_and_refuses_more_than_a_pop_takes(store: Store) -> None:
+    jobs = store.create_queue("mail", kind="fifo")
+
+    def push_and_peek(tr: Transaction) -> list[bytes]:
+        jobs.enqueue(b"1", tr=tr)
+        return [item.value for item in jobs.peek_many(9, end="head", tr=tr)]
+
+    assert store.transact(push_and_peek) == [b"1"]
+    for _ in range(4):
+        jobs.enqueue_many([b"x" * 90_000] * 20)
+    with pytest.raises(TooLarge):
+        jobs.peek_many(70)
+    assert len(jobs.peek_many(50)) == 50
+
+
+def test_coroutines_peek_at_many(jobs: Queue) -> None:
+    assert asyncio.run(AsyncQueue(jobs).peek_many(3)) == jobs.peek_many(3)
 
 
 def test_text_priorities_with_a_common_beginning_are_told_apart(store: Store) -> None:
