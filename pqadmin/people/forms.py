@@ -26,9 +26,9 @@ _ROLE_WORDS = [
 ]
 
 
-def _role_field() -> forms.ChoiceField:
+def _role_field(label: Any) -> forms.ChoiceField:
     options = [(role.value, choice(role.label, words)) for role, words in _ROLE_WORDS]
-    field = choices_field(_("Role on all queues"), options, "four")
+    field = choices_field(label, options, "four")
     field.initial = Role.VIEWER.value
     return field
 
@@ -40,7 +40,7 @@ def _glob_field(**options: Any) -> TypedField:
 class RoleForm(forms.Form):
     """A role on all queues. To make an admin, the person's name is typed."""
 
-    role = _role_field()
+    role = _role_field(_("Role"))
     confirm = TypedField(max_length=_MAX_NAME, autocapitalize="off")
 
     def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
@@ -79,7 +79,7 @@ class PersonForm(forms.Form):
         autocapitalize="off",
         autofocus=True,
     )
-    role = _role_field()
+    role = _role_field(_("Role on all queues"))
     glob = _glob_field()
     glob_role = select_field(_("Role there"), [(role.value, role.label) for role in GRANTABLE])
 

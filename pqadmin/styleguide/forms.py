@@ -19,11 +19,11 @@ def sample_forms(status: QueueStatus, now: datetime, hostile: str) -> dict[str, 
         "push": PushForm(
             {"value": "{not json", "priority": "1e400", "encoding": "base64"}, status=status, auto_id="push-%s"
         ),
-        "when": PushForm({"when": "due", "due": "never", "zone": hostile}, status=status, auto_id="when-%s"),
+        "when": PushForm({"when": "due", "due": "2026-03-29T02:30", "zone": hostile}, status=status, auto_id="when-%s"),
         "create": CreateForm(
             {"name": "a/b", "kind": "priority", "priority_type": "int", "edges": "3, 2, x"}, auto_id="create-%s"
         ),
-        "pause": PauseForm({"lasting": "at", "at": "never"}, now=now, auto_id="pause-%s"),
+        "pause": PauseForm({"lasting": "at", "at": "2020-01-01T00:00"}, now=now, auto_id="pause-%s"),
         "rename": RenameForm({"name": hostile}, auto_id="rename-%s"),
         "delete": DeleteForm(confirming, name=status.name, auto_id="delete-%s"),
         "purge": DeleteForm(confirming, name=hostile, auto_id="purge-%s"),

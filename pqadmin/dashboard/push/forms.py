@@ -94,7 +94,7 @@ class WhenForm(forms.Form):
 class PushForm(WhenForm):
     """One item. `payload` and `parsed_priority` are what to push, once the form is valid."""
 
-    value = value_field(rows=12)
+    value = value_field()
     encoding = encoding_field()
     priority = TypedField(
         _("Priority"),
@@ -103,9 +103,10 @@ class PushForm(WhenForm):
         help_text=_("The smallest leaves first by pop min, the largest by pop max."),
     )
 
-    def __init__(self, *args: Any, status: QueueStatus, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, status: QueueStatus, rows: int = 12, **kwargs: Any) -> None:
         super().__init__(*args, status=status, **kwargs)
         self.payload = b""
+        self.fields["value"].widget.attrs["rows"] = rows
         self.parsed_priority: Priority | None = None
         self._type = status.priority_type
         self.fields["priority"].label = noted(_("Priority"), self._type)

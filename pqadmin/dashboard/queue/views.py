@@ -49,7 +49,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),
         "hidden": hidden_fields(request, "push", status),
-        "push_form": PushForm(status=status),
+        "push_form": PushForm(status=status, rows=5, auto_id="push-%s"),
         "resume_fields": hidden_fields(request, "resume", status),
     }
     return render(request, "dashboard/queue.html", context)
