@@ -9,10 +9,10 @@ from queues.actions.frame import Action, Frame, find_queue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
 from queues.items import generations
 from queues.model.names import canonical
+from queues.model.steps import StepSize
 from queues.operations import attached
 from queues.operations.attached import Chunk
 from queues.queue import AnyQueue
-from queues.status.attached_counts import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,11 @@ def purge_attached(
         if depth is None:
             return Purged(count=0, skipped=0, trash_ids=(), finished=False)
         _refuse_depth(name, depth, expect_depth, tolerance)
-    step, after, last = Step(), None, frame.read(lambda tr: attached.last_place(tr, queue.opened))
+    step, after, last = (
+        StepSize(100, 1_000, 1_000_000),
+        None,
+        frame.read(lambda tr: attached.last_place(tr, queue.opened)),
+    )
     count, skipped, trash_ids = 0, 0, list[str | None]()
     finished, failure = last is None, None
     try:

@@ -10,24 +10,24 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from queues.errors import StoreClosed, StoreError, StoreUnavailable, TransactionTooOld, display_name
+from queues.errors import StoreClosed, StoreError, StoreUnavailable, display_name
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.kv.errors import ForkedStore
-from queues.kv.port import KeyValueStore, ReadTransaction
+from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.ids import at
 from queues.model.log_limit import LogLimit
+from queues.model.steps import Look, StepSize, in_background, steps
 from queues.status.status import Snapshot
 
 log = logging.getLogger(__name__)
 
-#: Items of one read: at most, and at first; bytes that one read should bring.
-MAX_STEP, FIRST_STEP, STEP_BYTES = 1_000, 100, 1_000_000
 #: Seconds between two counts: at least, and at most because nothing changes.
 SHORTEST, LONGEST = 0.5, 5.0
 #: All counts together take no more of the time than this.
@@ -77,35 +77,13 @@ class _Wanted:
     name: str = ""
 
 
-class Step:
-    """Adapts the number of items of a read to the size of items."""
-
-    def __init__(self) -> None:
-        self.limit = FIRST_STEP
-
-    def took(self, items: int, size: int) -> None:
-        """Record the items and bytes of a read."""
-        fitting = STEP_BYTES * items // max(size, 1)
-        self.limit = max(1, min(fitting, self.limit * 4, MAX_STEP))
-
-    def too_much(self) -> bool:
-        """Take less after a read that failed; return False when it was one item."""
-        smaller = self.limit > 1
-        self.limit = max(1, self.limit // 4)
-        return smaller
-
-
 def count_within(tr: ReadTransaction, keys: AttachedKeys) -> int:
     """Count the items in one transaction of at most five seconds."""
-    step, depth = Step(), 0
-    begin, end = keys.range
-    while True:
-        pairs = tr.get_range(begin, end, limit=step.limit).wait()
-        depth += len(pairs)
-        if len(pairs) < step.limit:
-            return depth
-        step.took(len(pairs), sum(len(value) for _, value in pairs))
-        begin = pairs[-1][0] + b"\x00"
+    return sum(map(len, _steps(lambda fn: fn(tr), keys)))
+
+
+def _steps(look: Look[Any], keys: AttachedKeys) -> Iterator[list[KeyValue]]:
+    return steps(look, keys.range, lambda tr, found: found, StepSize(100, 1_000, 1_000_000))
 
 
 class AttachedCounts:
@@ -184,26 +162,14 @@ class AttachedCounts:
         assert config.prefix is not None
         keys = AttachedKeys(config.prefix)
         began, now = self._monotonic(), at(int(self._clock() * 1000))
-        step, depth = Step(), 0
-        begin, end = keys.range
+        depth, counting = 0, _steps(in_background(self._kv), keys)
         while not stop():
-            limit = step.limit
-            try:
-                pairs = self._kv.read(
-                    lambda tr, begin=begin, limit=limit: tr.get_range(begin, end, limit=limit).wait(),  # type: ignore[misc]
-                    background=True,
-                )
-            except TransactionTooOld:
-                if not step.too_much():
-                    raise
-                continue
-            depth += len(pairs)
-            if len(pairs) < limit:
+            found = next(counting, None)
+            if found is None:
                 count = Count(depth=depth, counted_at=now)
                 self._note(config.id, count, self._monotonic() - began)
                 return count
-            step.took(len(pairs), sum(len(value) for _, value in pairs))
-            begin = pairs[-1][0] + b"\x00"
+            depth += len(found)
         return None
 
     def _note(self, queue_id: int, count: Count, took: float) -> None:

@@ -19,11 +19,11 @@ from queues.keys.queue_keys import OUTSIDE
 from queues.kv.port import KeyValueStore, ReadTransaction
 from queues.model.config import Config, decode
 from queues.model.lookalikes import described, lookalikes
+from queues.model.steps import in_background, pairs
 from queues.tools.content import count_spaces
 from queues.tools.count import QueueCount, count_queue
 from queues.tools.orphans import Unknown, clear_rest, find_orphans, repair_orphan
 from queues.tools.repair import repair_counters, repair_ids, repair_index, repair_order
-from queues.tools.steps import in_background, pairs
 
 Kind = Literal[
     "counter", "band", "index", "drift", "id", "order", "items", "record", "name", "orphan", "slot", "unclaimed"

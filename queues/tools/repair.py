@@ -20,8 +20,8 @@ from queues.keys.suffix import place, read_place, timed_suffix, with_rand
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another
+from queues.model.steps import in_background
 from queues.tools.count import CountedItem, Double, QueueCount, ready_items, stray_entries
-from queues.tools.steps import in_background
 
 #: Index entries of one transaction.
 _STEP = 200

@@ -14,7 +14,7 @@ from queues import Store, open_store
 from queues.errors import StoreUnavailable, TransactionTooOld
 from queues.model.log_limit import LogLimit
 from queues.status import attached_counts
-from queues.status.attached_counts import FIRST_STEP, LONGEST, MAX_STEP, SHARE, SHORTEST, AttachedCounts, Pace, Step
+from queues.status.attached_counts import LONGEST, SHARE, SHORTEST, AttachedCounts, Pace
 
 LONG = 120.0  # seconds; reached only when something hangs
 
@@ -50,21 +50,6 @@ def test_large_queues_together_take_a_small_share_of_the_time_however_they_chang
     pace.counted(100.0, took=10.0, same=False, sharers=sharers)
     assert pace.due - 100.0 == pytest.approx(10.0 * sharers / SHARE)
     assert not pace.hurry()
-
-
-def test_a_step_brings_about_a_megabyte_and_backs_off() -> None:
-    step = Step()
-    for _ in range(5):
-        step.took(step.limit, step.limit * 10)
-    assert step.limit == MAX_STEP
-    step.took(1_000, 50_000_000)
-    assert step.limit == 20
-    while step.too_much():
-        pass
-    assert step.limit == 1
-    step.took(1, 100_000)
-    assert step.limit == 4
-    assert FIRST_STEP <= MAX_STEP
 
 
 def test_counting_ends_without_viewers_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from queues.items.counters import total_bytes
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.keys.suffix import place, ready_suffix
 from queues.kv.slots import Mark, SlotPool
-from queues.tools import count, steps
+from queues.model import steps
+from queues.tools import count
 from queues.tools.doctor import Examination
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -225,8 +226,7 @@ def test_damage_is_found_and_mended(
 ) -> None:
     if in_steps:
         monkeypatch.setattr(count, "_MAX_KEYS", 0)
-        monkeypatch.setattr(steps, "_MAX_STEP", 9)
-        monkeypatch.setattr(steps, "_FIRST_STEP", 9)
+        monkeypatch.setattr(steps.StepSize.__init__, "__defaults__", (9, 9, 500_000))
     damage(store)
     there = (
         items(store) if damage not in (name_gone, name_of_nothing, config_gone, config_of_a_fifo_queue_gone) else None

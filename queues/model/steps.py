@@ -1,10 +1,11 @@
-"""Reading a range of any length in short transactions and little memory."""
+"""Steps: a range of any length is read in short transactions and little memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from queues.kv.errors import TransactionTooOld
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.tuples import Range
 
@@ -12,8 +13,23 @@ T = TypeVar("T")
 #: Runs a function in a read transaction and returns its result.
 Look = Callable[[Callable[[ReadTransaction], T]], T]
 
-#: Keys of one read, at first and at most, and about how many bytes it brings.
-_FIRST_STEP, _MAX_STEP, _STEP_BYTES = 20, 500, 500_000
+
+class StepSize:
+    """Adapts the number of keys or items of a step to their size."""
+
+    def __init__(self, first: int = 20, most: int = 500, size: int = 500_000) -> None:
+        self.limit = first
+        self._most, self._size = most, size
+
+    def took(self, number: int, size: int) -> None:
+        """Record the number and the bytes of a step."""
+        self.limit = max(1, min(self._size * number // max(size, 1), self.limit * 4, self._most))
+
+    def too_much(self) -> bool:
+        """Take less after a step that failed; return False when it was one item."""
+        smaller = self.limit > 1
+        self.limit = max(1, self.limit // 4)
+        return smaller
 
 
 def in_background(kv: KeyValueStore) -> Look[Any]:
@@ -28,24 +44,32 @@ def pairs(look: Look[Any], within: Range) -> Iterator[KeyValue]:
 
 
 def steps(
-    look: Look[Any], within: Range, read: Callable[[ReadTransaction, list[KeyValue]], list[T]]
+    look: Look[Any],
+    within: Range,
+    read: Callable[[ReadTransaction, list[KeyValue]], list[T]],
+    size: StepSize | None = None,
 ) -> Iterator[list[T]]:
     """Yield the results of `read` for a range, read in steps of one transaction."""
     begin, end = within
-    limit = _FIRST_STEP
+    size = size or StepSize()
     while True:
+        limit = size.limit
 
         def step(tr: ReadTransaction, begin: bytes = begin, limit: int = limit) -> tuple[list[KeyValue], list[T]]:
             found = tr.get_range(begin, end, limit=limit).wait()
             return found, read(tr, found)
 
-        found, seen = look(step)
+        try:
+            found, seen = look(step)
+        except TransactionTooOld:
+            if not size.too_much():
+                raise
+            continue
         yield seen
         if len(found) < limit:
             return
         begin = found[-1][0] + b"\0"
-        size = sum([len(key) + len(value) for key, value in found])
-        limit = max(4, min(_MAX_STEP, limit * 4, _STEP_BYTES * len(found) // size))
+        size.took(len(found), sum([len(key) + len(value) for key, value in found]))
 
 
 def first_keys(look: Look[Any], within: Range, behind: Callable[[bytes], bytes]) -> Iterator[bytes]:

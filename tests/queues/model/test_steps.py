@@ -1,0 +1,44 @@
+"""Steps: ranges of any length are read in reads of bounded size."""
+
+from __future__ import annotations
+
+import pytest
+
+from queues import Store, open_store
+from queues.errors import TransactionTooOld
+from queues.model.steps import StepSize, in_background, pairs
+
+
+def test_a_step_grows_to_its_bytes_and_shrinks_after_failures() -> None:
+    step = StepSize(100, 1_000, 1_000_000)
+    for _ in range(5):
+        step.took(step.limit, step.limit * 10)
+    assert step.limit == 1_000
+    step.took(1_000, 50_000_000)
+    assert step.limit == 20
+    while step.too_much():
+        pass
+    assert step.limit == 1
+    step.took(1, 100_000)
+    assert step.limit == 4
+
+
+@pytest.fixture
+def store() -> Store:
+    store = open_store("memory:")
+    store.transact(lambda tr: [tr.set(b"app%03d" % n, b"x" * n * 50) for n in range(300)])
+    return store
+
+
+def test_a_range_is_read_whole_in_several_reads(store: Store) -> None:
+    reads = []
+
+    def look(fn):
+        reads.append(fn)
+        if len(reads) % 3 == 0:
+            raise TransactionTooOld("Too much for one transaction.")
+        return in_background(store._kv)(fn)
+
+    found = list(pairs(look, (b"app", b"apq")))
+    assert found == [(b"app%03d" % n, b"x" * n * 50) for n in range(300)]
+    assert len(reads) > 5
