@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 211,
+    "queues": 151,
     "pqadmin": 131,
     "templates": 37,
     "static": 0,

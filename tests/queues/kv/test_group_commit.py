@@ -271,7 +271,7 @@ def _write_and_fail(tr: Transaction) -> None:
 
 
 def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
-    """Errors and empty answers too: they may rest on what a neighbour has written."""
+    """Errors and empty answers too: they may rest on what a neighbor has written."""
     environment = kv._engine.environment
     commit, order = environment.commit, []
 

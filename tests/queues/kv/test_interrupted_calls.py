@@ -34,7 +34,7 @@ def interrupt_this_thread() -> None:
 
 @pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
 @pytest.mark.parametrize("thread", ["main", "another"])
-def test_an_interrupted_leader_tells_the_others_what_became_of_their_requests(
+def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, committed: bool, thread: str
 ) -> None:
     """The functions of a batch run exactly once, in this batch or in the next one."""

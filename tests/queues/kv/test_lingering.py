@@ -69,7 +69,7 @@ class Failing(Echo):
 
 
 @pytest.mark.parametrize("interrupts", [0.0, 0.05], ids=["at peace", "interrupted"])
-def test_everybody_is_answered_for_himself(interrupts: float) -> None:
+def test_every_thread_gets_its_own_answer(interrupts: float) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     print("seed", seed)
     server, chance = Failing(seed, interrupts=interrupts), random.Random(seed + 1)

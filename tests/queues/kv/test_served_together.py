@@ -1,4 +1,4 @@
-"""Requests that one embedded server answers together: order, refusals, failures, landings, and who wakes whom."""
+"""Requests that one embedded server answers together: order, refusals, failures, landings, wake-ups."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Numbering:
         return list(requests[: self.at_once])
 
     def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
-        raise AssertionError("nobody else writes to an embedded store meanwhile")
+        raise AssertionError("no other process writes to an embedded store meanwhile")
 
 
 class Landed:
@@ -125,7 +125,7 @@ def test_what_a_server_leaves_is_asked_again_in_the_same_commit(kv: EmbeddedStor
     assert [[ticket.answer for ticket in batch] for batch in landed.batches] == [list(range(8))]
 
 
-def test_what_conflicts_with_nobody_comes_first(kv: EmbeddedStore) -> None:
+def test_what_conflicts_with_nothing_comes_first(kv: EmbeddedStore) -> None:
     pushes, pops, landed = Numbering(), Numbering(), Landed()
     pops.contended = True
     order = []
@@ -180,7 +180,7 @@ def test_a_failure_is_told_to_the_guilty_alone_and_undone(
     assert keys(kv) == 3
 
 
-def test_only_who_grows_a_full_store_is_refused(tmp_path: Path) -> None:
+def test_only_a_thread_that_grows_a_full_store_is_refused(tmp_path: Path) -> None:
     kv = open_kv(f"lmdb:{tmp_path / 'small'}", max_bytes=1_000_000)
     assert isinstance(kv, EmbeddedStore)
     server, landed = Numbering(), Landed()
@@ -194,7 +194,7 @@ def test_only_who_grows_a_full_store_is_refused(tmp_path: Path) -> None:
     kv.close()
 
 
-def test_a_server_that_answers_nobody_fails_each(kv: EmbeddedStore) -> None:
+def test_a_server_that_answers_no_thread_fails_each(kv: EmbeddedStore) -> None:
     with pytest.raises(RuntimeError, match="answered 0 of 1"):
         kv.serve(Numbering(at_once=0), 1)
     assert kv.serve(Numbering(), 2) == 2
@@ -212,7 +212,7 @@ def test_what_is_withdrawn_in_time_is_never_served(kv: EmbeddedStore) -> None:
     assert landed.batches == [[second]]
 
 
-def test_an_interrupted_thread_keeps_nobody_asleep(kv: EmbeddedStore) -> None:
+def test_an_interrupted_thread_leaves_no_thread_asleep(kv: EmbeddedStore) -> None:
     """Its neighbors in the batch count on it to wake the next; it is gone when its turn comes."""
     server = Numbering()
     interrupted: list[BaseException] = []
@@ -242,7 +242,7 @@ def test_an_interrupted_thread_keeps_nobody_asleep(kv: EmbeddedStore) -> None:
 
 
 @pytest.mark.parametrize("gone", [{0, 1}, {0, 1, 2, 3, 4}, {9}, set(range(10))])
-def test_calls_that_nobody_waits_for_any_more_break_no_chain(gone: set[int]) -> None:
+def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) -> None:
     calls = [Call(None, n) for n in range(10)]
     for call in calls:
         call.bell = Bell()
@@ -261,7 +261,7 @@ def test_calls_that_nobody_waits_for_any_more_break_no_chain(gone: set[int]) -> 
 
 
 def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: Landed) -> list[int]:
-    """Have a request served, and others handed in during its commit; return how many had landed as each began."""
+    """Have a request served, and the rest handed in during its commit; return how many had landed as each began."""
     kv.transact(lambda tr: tr.set(b"before", b""))  # another process's commit would be seen in between
     begun: list[int] = []
     environment = kv._engine.environment
@@ -294,11 +294,11 @@ def test_submitted_answers_are_told_as_the_next_commit_begins(
 
     begun = while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
     landed.wait(2)
-    assert served == [0], "the loop is not to compete with who serves"
+    assert served == [0], "the loop is not to compete with a thread that serves"
     assert begun == [0, 1]
 
 
-def test_submitted_answers_are_told_at_once_where_a_commit_takes_longer_than_all_take_to_come_back(
+def test_submitted_answers_are_told_at_once_where_commits_are_slow(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(combining, "CROWD", 2)
