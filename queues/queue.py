@@ -146,8 +146,9 @@ class Queue:
         """Hold the item at one end for a time; None when nothing is ready.
 
         No other caller gets it meanwhile. Acknowledge it with `ack`. An item that is neither acknowledged, released
-        nor extended in time returns to its place, or is dead after its last attempt. `worker` names the holder, by
-        default this process. `wait` is that of pop_min.
+        nor extended within `seconds` (or a timedelta) returns to its place, or is dead after its last attempt. `end` is
+        `min` or `max` (FIFO: `head`). `worker` names the holder, by default this process. `wait` is that of `pop_min`.
+        Raises `QueuePaused` if it does not wait, `BadTime`, `BadEnd`, `NotForAttached`.
 
         A lease is a context manager too: see `Lease`. With `keep` it is extended by `seconds` again and again while
         its block runs.
@@ -168,7 +169,7 @@ class Queue:
     ) -> list[Lease]:
         """Hold at most `n` items (1 to 1,000, 5 MB) from one end for a time, the first to leave first.
 
-        With `wait`, it returns as soon as there is at least one. The rest is as for `lease`.
+        With `wait`, it returns as soon as there is at least one. The rest is as for `lease`; raises `BadLimit` too.
         """
         opened, side = self.opened, leasing_end(self.opened, end)
         held = seconds_of(seconds, LEASE, above_zero=True)
@@ -282,7 +283,7 @@ class Queue:
         return self.opened.look(OutlookRequest(self.id), tr)
 
     def wait(self, timeout: Duration) -> bool:
-        """Return True as soon as something can be taken, which others may take first; False after so many seconds."""
+        """Return True as soon as an item can be taken; False after `timeout`. Another caller may take it first."""
         return wait_for(self.opened, lambda: self.outlook().ready > 0, False, timeout, None)
 
     def tend(self) -> None:
@@ -414,9 +415,10 @@ class Queue:
     ) -> Found:
         """Do one step of a search: look at no more than `scan` items, or 1 MB, for at most `limit` that fit.
 
-        `after` is the cursor of the step before; each item is met once. From `end`: of the ready the first to leave
-        there, of others the next due, to expire or that died first; with bounds in time, or among leased items, the
-        oldest (`max`: the newest). Returned values are cut to `preview` bytes; `shown` is that of `Query.matches`.
+        `after` is the cursor of the step before; each item is met once. From `end`: ready items from that end, delayed
+        ones from the next due, leased ones from the next to expire, dead ones from the first; with bounds in time, or
+        among leased items, the oldest (`max`: the newest). Returned values are cut to `preview` bytes; `shown` is that
+        of `Query.matches`.
         """
         request = search_request(self.opened, query, end=end, limit=limit, scan=scan, preview=preview, after=after)
         return self.opened.look(request, tr, background=True, shown=shown)
@@ -434,7 +436,10 @@ class Queue:
     # Operating
 
     def pause(self, *, reason: str, until: datetime | None = None, by: str = "", tr: Transaction | None = None) -> None:
-        """Stop taking, with a reason; pushing goes on. `until` (aware) resumes by itself."""
+        """Stop taking, with a reason; pushing goes on. `until` (an aware datetime) is when it resumes by itself.
+
+        Raises `NaiveTime`, `TimePassed`, `BadText`, `NotForAttached`.
+        """
         self._reconfigure(pause_request(self.opened, reason=reason, until=until, by=by), tr)
 
     def resume(self, *, tr: Transaction | None = None) -> None:
@@ -442,7 +447,7 @@ class Queue:
         self._reconfigure(resume_request(self.opened), tr)
 
     def configure(self, *, tr: Transaction | None = None, **changes: Unpack[Settings]) -> None:
-        """Change settings of the queue; the others stay. Raises `BadSetting`, `NotForAttached`.
+        """Change settings of the queue; the rest stays. Raises `BadSetting`, `NotForAttached`.
 
         Items keep what was true of them: dead ones stay dead, and none leaves because it is larger than a new limit.
         """
@@ -485,10 +490,12 @@ class PriorityQueue(Queue):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item:
-        """Add an item. It conflicts with no other call; run twice it adds two items.
+        """Add an item and return it. It conflicts with no other call; run twice it adds two items.
 
-        With `delay` (seconds or a timedelta), or until `due` (aware), it is delayed: not taken before then. What is due
-        by now is ready at once.
+        `value` is bytes, 0 to 90,000, or what the queue's codec encodes; `priority` is of the queue's type. With
+        `delay` (seconds or a timedelta), or until `due` (an aware datetime), the item is delayed: it is not taken
+        before then. An item that is due by now is ready at once. Raises `BadValue`, `ValueTooLarge`, `BadPriority`,
+        `BadTime`, `NaiveTime`, `QueueClosed`, `QueueFull`, `QueueNotFound`.
         """
         if delay is not None or due is not None:
             return self.push_many([(value, priority)], delay=delay, due=due, tr=tr)[0]
@@ -502,9 +509,10 @@ class PriorityQueue(Queue):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> list[Item]:
-        """Add at most 1,000 items and 5 MB as one: all or none, in this order.
+        """Add at most 1,000 items and 5 MB as one, all or none, in this order; return them.
 
-        `delay` or `due` hold for every item that brings none of its own as a third element.
+        `items` are (value, priority) or (value, priority, delay or due time). `delay` or `due` hold for every item
+        without a time of its own. Raises `TooLarge`, and the errors of `push`.
         """
         request = push_many_request(self.opened, items, either(delay, due))
         return self._send(request, tr) if request.values else []
@@ -512,7 +520,8 @@ class PriorityQueue(Queue):
     def pop_min(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
 
-        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
+        `wait=True` waits forever for one, `wait=5.0` (seconds) or a timedelta that long, through a pause too. Raises
+        `QueuePaused` if it does not wait, `BadTime`, `QueueNotFound`.
         """
         return self._pop_one("min", wait, tr)
 
@@ -524,7 +533,10 @@ class PriorityQueue(Queue):
         return self._pop_one("max", wait, tr)
 
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first."""
+        """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first.
+
+        `end` is `min` or `max`. Raises `BadLimit`, `BadEnd`, `TooLarge` (nothing is taken), `QueuePaused`.
+        """
         return self._send(pop_request(self.opened, n, check_end(end), tr), tr)
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
@@ -547,9 +559,10 @@ class FifoQueue(Queue):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item:
-        """Add an item at the tail. It conflicts with no other call; run twice it adds two items.
+        """Add an item at the tail and return it. It conflicts with no other call; run twice it adds two items.
 
-        With `delay`, or until `due` (aware), it is delayed: it comes to the tail then. What is due by now does at once.
+        With `delay` (seconds or a timedelta), or until `due` (an aware datetime), it is delayed: it comes to the tail
+        then. Raises the errors of `PriorityQueue.push`.
         """
         return self.enqueue_many([value], delay=delay, due=due, tr=tr)[0]
 
@@ -568,12 +581,12 @@ class FifoQueue(Queue):
     def dequeue(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
         """Take the item at the head; None when nothing is ready.
 
-        `wait=True` waits forever for one, `wait=5.0` or a timedelta that long, through a pause too.
+        `wait` and the errors are those of `PriorityQueue.pop_min`.
         """
         return self._pop_one("min", wait, tr)
 
     def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order."""
+        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order; raise as `pop_many` does."""
         return self._send(pop_request(self.opened, n, "min", tr), tr)
 
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:

@@ -101,11 +101,11 @@ class QueueCatalog:
         codec: CodecName = "bytes",
         tr: Transaction | None = None,
     ) -> AnyQueue:
-        """Show and use the items that others keep under a prefix by FoundationDB's recipes, as a queue of this name.
+        """Attach the items under a prefix, which other programs write by FoundationDB's recipes, as a queue.
 
-        `kind` says by which recipe; `priority_type` what our own pushes take: reading shows any priority; `codec` says
-        how values are decoded. Raises
-        `BadPrefix`, `PrefixTaken` (it overlaps our own keys or another attached queue's) and `QueueExists`.
+        `kind` says by which recipe, `priority_type` what pushes through this store take (any priority is read), `codec`
+        how values are decoded. Raises `BadPrefix`, `PrefixTaken` (it overlaps keys of this store or of another attached
+        queue), `BadCodec` and `QueueExists`.
         """
         config = directory.attached_config(
             name,
@@ -198,7 +198,7 @@ class QueueCatalog:
             config = directory.find(tr, self._context.keyspace, name)
             if config.attached:
                 raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
-            # The depth is told only: whoever pushes or pops meanwhile is not in the way.
+            # The depth is only recorded, so a snapshot read conflicts with no push or pop.
             self._trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr.snapshot), by=by)
             directory.remove(tr, self._context.keyspace, config)
             return trash_id.hex()

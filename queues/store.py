@@ -67,12 +67,11 @@ def open_store(
     `lmdb:PATH` is a folder on this machine; `memory:` lives and ends with this object. `root` is the tuple under
     which all keys lie. `max_bytes` limits what pushes may fill.
 
-    The last four are for tests. `clock` is the store's time itself, in seconds since the epoch, and the same in every
-    process. Without it the store keeps its time: see
-    `queues.serving.clock`, of which the others are this process's sources.
-    Raises `BadStoreURL`, `StoreUnavailable` and its
-    kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`, and `KeyTooLarge` for a new store's root of more
-    than 192 bytes.
+    The last four are for tests. `clock` is the store's time, in seconds since the epoch, the same in every process.
+    Without it the store keeps its own time, of which `wall`, `count` and `elapsed` are this process's sources.
+
+    Raises `BadStoreURL`, `StoreUnavailable` and its kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`,
+    and `KeyTooLarge` for a new store's root of more than 192 bytes.
     """
     keyspace = Keyspace(root)
     kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
@@ -109,7 +108,7 @@ class Store(QueueCatalog):
         self._keyspace = keyspace
         #: None where the caller gives the time.
         self.clock = clock if isinstance(clock, StoreClock) else None
-        #: Depths of attached queues, counted behind the back of whoever looks.
+        #: Depths of attached queues, counted in the background.
         self.counts = AttachedCounts(kv, keyspace, clock)
         context = StoreContext(
             kv=kv,
@@ -225,9 +224,9 @@ class Store(QueueCatalog):
     ) -> Snapshot:
         """Read the status of at most 500 queues at one read version.
 
-        Queues that did not change since `previous` are not read again; attached ones always are, as others' changes
-        tell nobody. Values are cut to `preview` bytes. A queue whose records cannot be read raises; to
-        a `tolerant` caller it is one that says so (`unreadable`).
+        Queues that did not change since `previous` are not read again; attached ones always are, as other programs
+        announce no changes. Values are cut to `preview` bytes. A queue whose records cannot be read raises
+        `QueueUnreadable`; with `tolerant` its status says so (`unreadable`).
         """
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge("A snapshot covers at most {most} queues.", most=MAX_SNAPSHOT)
@@ -251,7 +250,7 @@ class Store(QueueCatalog):
         return snapshot
 
     def remember(self, snapshot: Snapshot) -> None:
-        """Spare others of this process what was read; of a snapshot inside a transaction, after `read` has returned.
+        """Keep a snapshot for other readers of this process; call it after the `read` that made the snapshot.
 
         What a writing transaction sees is not true yet, and may never be.
         """
@@ -293,8 +292,9 @@ class Store(QueueCatalog):
     ) -> Upkeep:
         """Return the offer to sweep this store in the background: start it, and stop it before closing the store.
 
-        Of all processes that offer it one is elected. `tell` hears what was done, `on_elected` who is. The elected one
-        forgets acts in the audit that are older than its `audit_days`; 0 keeps them for ever.
+        Of all processes that offer it one is elected. `tell` is called with what was done, `on_elected` with whether
+        this process is elected. That process deletes audit records that are older than its `audit_days`; 0 keeps them
+        forever.
         """
         return Upkeep(self._context, audit_days=audit_days, tell=tell, on_elected=on_elected)
 
