@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from queues.actions.frame import Action, Frame, find_queue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
 from queues.items import generations
+from queues.items.stored_item import attached as stored_attached
+from queues.items.transition import Change
 from queues.model.names import canonical
 from queues.model.steps import StepSize
 from queues.operations import attached
 from queues.operations.attached import Chunk
 from queues.queue import AnyQueue
+from queues.trash.entries import suffix_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +147,8 @@ def _purge_chunk(
         trash_id = action.new_id()
         chunk = attached.take_chunk(action.tr, queue.opened, after=after, last=last, limit=limit)
         if chunk.items:
-            action.trash.put_items(action.tr, trash_id, queue.config, chunk.items, by=action.actor)
+            changes = [Change(before=stored_attached(suffix_of(item.id), item.raw), after=None) for item in chunk.items]
+            action.trash.put_changes(action.tr, trash_id, queue.config, changes, by=action.actor, act="purge")
             action.record(queue, "purge", count=len(chunk.items), reason=reason)
         return action.kept(trash_id), chunk
 

@@ -29,39 +29,6 @@ _PAGE_BYTES = 8_000_000
 _Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A filter of entries; None: all."""
-
-    #: The queue has this name, or had it when the entry was written.
-    queue: str | None
-    by: str | None
-    act: str | None
-    #: The action is not this one.
-    but: str | None = None
-    #: Says by the queue's name then whether an entry is listed.
-    visible: Callable[[str], bool] | None = None
-
-    @property
-    def everything(self) -> bool:
-        """Whether all entries fit, unreadable ones included."""
-        return self == _EVERYTHING
-
-    def fits(self, header: dict[str, Any], queue_id: int | None) -> bool:
-        """Say whether an entry fits and can be restored; `queue_id` is of the queue that has the name now."""
-        return (
-            not (header["restored"] or header.get("deleting"))
-            and (self.by is None or header["by"] == self.by)
-            and (self.act is None or header.get("act") == self.act)
-            and (self.but is None or header.get("act") != self.but)
-            and (self.visible is None or self.visible(header["queue"]))
-            and (self.queue is None or header["queue_id"] == queue_id or header["queue"] == self.queue)
-        )
-
-
-_EVERYTHING = Asked(queue=None, by=None, act=None)
-
-
 class Looking:
     """Reads of the trash in one transaction; records that several entries need are read once."""
 
@@ -87,9 +54,31 @@ class Looking:
             rules = rules_of(header, self._config_of(header).wait())
             return entry_of(trash_id, header, value, rules, self._reaches(header))
 
-    def page(self, asked: Asked, *, before: bytes | None, limit: int) -> TrashPage:
-        """Return the next entries that fit, newest first, at most `limit`."""
-        queue_id = None if asked.queue is None else self._id_of(asked.queue)
+    def page(
+        self,
+        *,
+        queue: str | None,
+        by: str | None,
+        act: str | None,
+        but: str | None,
+        visible: Callable[[str], bool] | None,
+        before: bytes | None,
+        limit: int,
+    ) -> TrashPage:
+        """Return the next entries that fit, newest first, at most `limit`: see `Trash.entries`."""
+        everything = (queue, by, act, but, visible) == (None,) * 5
+        queue_id = None if queue is None else self._id_of(queue)
+
+        def fits(header: dict[str, Any]) -> bool:
+            return (
+                not (header["restored"] or header.get("deleting"))
+                and by in (None, header["by"])
+                and act in (None, header.get("act"))
+                and (but is None or but != header.get("act"))
+                and (visible is None or visible(header["queue"]))
+                and (queue is None or header["queue_id"] == queue_id or header["queue"] == queue)
+            )
+
         size = 0
 
         def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, bytes]], bool]:
@@ -101,9 +90,9 @@ class Looking:
             size += len(record)
             try:
                 header, value = records.decode(record)
-                return self._read(trash_id, header, value) if asked.fits(header, queue_id) else None
+                return self._read(trash_id, header, value) if fits(header) else None
             except UNREADABLE as error:
-                return (trash_id, error, Ready(None), ()) if asked.everything else None
+                return (trash_id, error, Ready(None), ()) if everything else None
 
         page = paging.page(read, fitting, before=before, limit=limit, enough=lambda: size >= _PAGE_BYTES)
         rules = {queue_id: read.wait() for queue_id, read in self._configs.items()}

@@ -12,14 +12,14 @@ from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.errors import QueueNotFound
 from queues.items import attached as attached_items
-from queues.items import generations, ready, transition, undo_log
+from queues.items import generations, transition, undo_log
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem, as_item
 from queues.items.undo_log import Undoing
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
 from queues.keys.suffix import ready_suffix
-from queues.kv.port import KeyValue, Transaction
+from queues.kv.port import Transaction
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.trash.entries import item_of, suffix_of
@@ -55,7 +55,7 @@ class Restoring:
         if header["what"] == "queue":
             return self._queue(header)
         if "foreign" in header:
-            return self._foreign_items(trash_id, header, value)
+            return self._foreign_item(header, value)
         if "from" in header:
             return self._undo(trash_id, header, partial=partial)
         config = self._config(header["queue_id"], header["queue"])
@@ -88,16 +88,13 @@ class Restoring:
         delta.apply(self._tr)
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
-    def _foreign_items(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Restored:
-        """Write items of an attached queue back; it may have been attached under another name since."""
-        prefix = bytes.fromhex(header["foreign"]["prefix"])
-        config = prefixes.owner(self._tr, self._keyspace, prefix)
-        if config is None:
-            raise QueueNotFound(header["queue"])
-        one = header["what"] == "item"
-        pairs = [(suffix_of(header["item"]), value)] if one else self._parts(trash_id)
-        attached_items.put_back(self._tr, self._keyspace.queue(config.id), AttachedKeys(prefix), pairs)
-        return Restored(config=config, item=item_of(header, value, config.values) if one else None, count=len(pairs))
+    def _foreign_item(self, header: dict[str, Any], value: bytes) -> Restored:
+        """Write an item of an attached queue back; it may have been attached under another name since."""
+        config = self._referred({"prefix": header["foreign"]["prefix"], "name": header["queue"]})
+        assert config.prefix is not None
+        pairs = [(suffix_of(header["item"]), value)]
+        attached_items.put_back(self._tr, self._keyspace.queue(config.id), AttachedKeys(config.prefix), pairs)
+        return Restored(config=config, item=item_of(header, value, config.values), count=1)
 
     def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
         source = self._referred(header["from"])
@@ -127,9 +124,3 @@ class Restoring:
         if record is None:
             raise QueueNotFound(name)
         return Config.of(name, record)
-
-    def _parts(self, trash_id: bytes) -> list[KeyValue]:
-        begin, end = self._keyspace.trash_parts(trash_id)
-        pairs = self._tr.get_range(begin, end, limit=2 * ready.MAX_ITEMS).wait()
-        # By number, then by part: each key is followed by its value.
-        return [(suffix, value) for (_, suffix), (_, value) in zip(pairs[::2], pairs[1::2], strict=True)]

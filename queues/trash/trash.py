@@ -26,7 +26,7 @@ from queues.model import ids, paging, records
 from queues.model.config import Config
 from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item
-from queues.trash.entries import KEPT_MS, Asked, Looking, TrashEntry, TrashPage, suffix_of, telling
+from queues.trash.entries import KEPT_MS, Looking, TrashEntry, TrashPage, suffix_of, telling
 from queues.trash.restore import Restored, Restoring
 
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
@@ -72,7 +72,7 @@ class Trash:
         if there is not None and there.state != ATTACHED:
             more["place"] = undo_log.place_of(there)
         if config.prefix is not None and self.keeps:
-            more |= _foreign(config, [item])
+            more |= _foreign(config, item)
         if config.redact:
             more["redact"] = list(config.redact)  # for when the queue is gone
         more |= {"what": "item", "item": item.id}
@@ -113,17 +113,6 @@ class Trash:
         more = {"from": _reference(config), "to": None}
         if self._put(tr, trash_id, config, len(arrived), more, act="push", by=by):
             undo_log.log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
-
-    def put_items(
-        self, tr: Transaction, trash_id: bytes, config: Config, items: Sequence[Item], *, by: str, act: str = "purge"
-    ) -> None:
-        """Record the items of an attached queue that `tr` removes as one, unless nothing is kept."""
-        more = _foreign(config, items) if self.keeps else {}
-        if self._put(tr, trash_id, config, len(items), more, act=act, by=by):
-            part = self._context.keyspace.trash_part
-            for n, item in enumerate(items):
-                tr.set(part(trash_id, n, undo_log.KEY), suffix_of(item.id))
-                tr.set(part(trash_id, n, undo_log.VALUE), item.raw)
 
     def put_generation(
         self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
@@ -201,10 +190,12 @@ class Trash:
         read, `certain` whether the next page has an entry. Unreadable entries are listed where nothing is chosen.
         """
         before = paging.before_of(after)
-        asked = Asked(queue=queue, by=by, act=act, but=but, visible=visible)
-        return self._context.read(
-            lambda tr: Looking(tr, self._context.keyspace).page(asked, before=before, limit=limit), tr
-        )
+
+        def look(tr: ReadTransaction) -> TrashPage:
+            looking = Looking(tr, self._context.keyspace)
+            return looking.page(queue=queue, by=by, act=act, but=but, visible=visible, before=before, limit=limit)
+
+        return self._context.read(look, tr)
 
     def restore(
         self,
@@ -240,10 +231,10 @@ class Trash:
         return restored
 
 
-def _foreign(config: Config, items: Sequence[Item]) -> dict[str, Any]:
-    """Return what a record says of an attached queue; raise `KeyTooLarge` for what could not be put back."""
+def _foreign(config: Config, item: Item) -> dict[str, Any]:
+    """Return what a record says of an attached queue; raise `KeyTooLarge` for an item that could not be put back."""
     assert config.prefix is not None
-    if any(len(config.prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE for item in items):
+    if len(config.prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE:
         raise KeyTooLarge(
             "This item's key has more than {most} bytes: it could not be put back, so it is not taken by hand.",
             most=MAX_KEY_SIZE,

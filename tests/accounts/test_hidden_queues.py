@@ -328,7 +328,7 @@ def listed(request, monkeypatch) -> tuple[str, Callable[[str], str]]:
 
 def older(text: str) -> str:
     """Return where the link to older ones leads; empty when there is none."""
-    found = re.search(r'rel="next" href="([^"]+)"', text)
+    found = re.search(r'rel="next"\s+href="([^"]+)"', text)
     return "" if found is None else html.unescape(found.group(1))
 
 
