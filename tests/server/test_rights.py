@@ -58,5 +58,5 @@ def test_a_data_folder_that_was_there_is_repaired_and_the_log_says_so(tmp_path: 
         assert {"site.sqlite3-wal", "site.sqlite3-shm"} <= modes(data).keys()
     assert f"{data} had the rights 2775, and has 2700 now" in said
     assert f"{data / 'site.sqlite3'} had the rights 0644, and has 0600 now" in said
-    assert "could be read by other users, who can sign sessions with it" in said
+    assert "could be read by other users, which lets them sign sessions" in said
     assert run(data, "eve", umask=0o022) == ""
