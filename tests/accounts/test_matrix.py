@@ -36,7 +36,7 @@ def patterns(resolver: URLResolver, namespaces: tuple[str, ...] = ()) -> Iterato
             inner = (*namespaces, entry.namespace) if entry.namespace else namespaces
             yield from patterns(entry, inner)
         else:
-            yield ":".join([*namespaces, entry.name or repr(entry.pattern)]), entry
+            yield ":".join([*namespaces, entry.name or str(entry.pattern)]), entry
 
 
 ALL = list(patterns(get_resolver()))
