@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 SERVE_READY := $(VENV)/.serve-ready
 TEST_READY := $(VENV)/.test-ready
 BENCH_READY := $(VENV)/.bench-ready
+FAST := tests/queues tests/conformance tests/accounts tests/dashboard tests/live tests/people tests/wall
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test lint format bench soak soak-sites pictures reference messages lock wheel wheel-check clean
+.PHONY: help serve test test-fast lint format bench soak soak-sites pictures reference messages lock wheel wheel-check clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -17,6 +18,9 @@ serve: $(SERVE_READY) ## Start the site on 127.0.0.1:8000; the first start print
 
 test: $(TEST_READY) ## Check and test everything; PQ_REQUIRE_BROWSER=1 insists on the browser suite
 	@$(BIN)/python tests/site/run_all.py
+
+test-fast: $(TEST_READY) ## Test the core on memory and LMDB and the site without a browser, in under 3 minutes
+	$(BIN)/pytest -n auto --dist loadfile -q -m "not slow and not crash" $(FAST)
 
 lint: $(TEST_READY) ## Check style, types and import directions
 	$(BIN)/ruff check .
