@@ -16,7 +16,7 @@ _id_generator = IdGenerator(lambda: store_now().timestamp())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """The user who makes a change, and the key of the request that asks for it."""
+    """The author of a change, and the key of the request that asks for it."""
 
     name: str
     key: RequestKey | None = None
@@ -31,10 +31,10 @@ def note(
     queue_id: int | None = None,
     queue: str | None = None,
 ) -> None:
-    """Tell the audit who does what, under a queue if it concerns one; raises StoreError, and then it is not done.
+    """Write an audit record of a change of the site's tables; raises StoreError.
 
-    Where the act is in the site's own tables it is called inside their transaction: a crash in between leaves an entry
-    of what was not done, never a deed without an entry. An author's key is executed once: the second time raises
+    It is called inside the transaction of the tables: a crash in between can leave a record without its change, never a
+    change without its record. An author's key is executed once: the second time raises
     `AlreadyDone`, which undoes the transaction of the tables.
     """
     store, audit_id = get_store(), _id_generator.new_id()

@@ -34,7 +34,7 @@ class Running:
         self._thread.start()
 
     def end(self) -> None:
-        """Finish the chunk that is being done, and leave the rest to whoever comes next."""
+        """Finish the chunk that is being done, and leave the rest to the next runner."""
         self._ended.set()
         until = time.monotonic() + ENDS_WITHIN
         while self._thread.is_alive() and time.monotonic() < until:

@@ -9,10 +9,10 @@ from django.conf import settings
 from queues import Store, open_store
 from queues.errors import StoreDamaged, StoreUnreachable
 
-#: Seconds for which a store that cannot be reached is not tried again: whoever waits meanwhile hears so at once,
-#: instead of each waiting in turn for a cluster that does not answer.
+#: Seconds for which an unreachable store is not tried again: callers meanwhile get the error at once, instead of each
+#: waiting in turn for a cluster that does not answer.
 TRY_AGAIN_AFTER = 2.0
-#: The same for a damaged one, which may have been put back: it is read whole before it is opened.
+#: The same for a damaged one, which may have been restored: it is read whole before it is opened.
 TRY_DAMAGED_AFTER = 30.0
 
 _lock = threading.Lock()

@@ -23,7 +23,7 @@ def open_without_role(view: View) -> View:
 
 
 class AccessMiddleware(LoginRequiredMiddleware):
-    """Ask for a login, then for a role, before any view that is not marked otherwise."""
+    """Require a login, then a role, for every view without a mark."""
 
     def process_view(
         self, request: HttpRequest, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
@@ -41,7 +41,7 @@ class AccessMiddleware(LoginRequiredMiddleware):
     def handle_no_permission(  # type: ignore[override] # Django's always redirects
         self, request: HttpRequest, view_func: View
     ) -> HttpResponseBase:
-        """Send the browser to the login page and, after it, back to a page that can be shown."""
+        """Redirect to the login page, and after it back to a page."""
         login = resolve_url(self.get_login_url(view_func))
         back = request.get_full_path() if request.method in {"GET", "HEAD"} else _page_before(request)
         answer: HttpResponse = redirect_to_login(back, login, self.get_redirect_field_name(view_func))

@@ -23,7 +23,7 @@ class LoginAttempt(models.Model):
 
 
 class Grant(models.Model):
-    """A role on the queues whose names a glob matches, whatever role the user has elsewhere."""
+    """A user's role on the queues whose names match a glob."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="grants")
     glob = models.CharField(max_length=300)

@@ -13,7 +13,9 @@ from queues.admin import name_pattern
 
 #: A glob and the role on the queues that it matches.
 GrantOf = tuple[str, Role]
-#: Users in one SQL question.
+#: The attribute that keeps the scope on the user object of a request.
+_KEPT = "pqadmin_scope"
+#: Users in one SQL query.
 _CHUNK = 500
 
 
@@ -48,7 +50,7 @@ class Scope:
 
     @classmethod
     def of_globs(cls, patterns: Iterable[str]) -> Scope:
-        """Return the scope that sees the queues that any of the globs matches, and may change nothing."""
+        """Return the read-only scope of the queues that match any of the globs."""
         return cls.of(Role.NONE, [(glob, Role.VIEWER) for glob in patterns])
 
     @property
@@ -101,15 +103,15 @@ def scope_of(user: AbstractBaseUser | AnonymousUser) -> Scope:
         return NOTHING
     if user.is_superuser:
         return ALL
-    known: Scope | None = getattr(user, "_pqadmin_scope", None)
-    if known is None:
-        known = scopes_of([user])[user.pk]
-        user._pqadmin_scope = known  # type: ignore[attr-defined]  # noqa: SLF001 # kept for this request's object
-    return known
+    kept = vars(user)
+    if _KEPT not in kept:
+        kept[_KEPT] = scopes_of([user])[user.pk]
+    found: Scope = kept[_KEPT]
+    return found
 
 
 def scopes_of(users: Collection[User]) -> dict[int, Scope]:
-    """Return the scopes of many users by their key, in two questions to the database for every 500."""
+    """Return the scopes of many users by key, by two SQL queries for every 500."""
     from pqadmin.accounts.models import Grant
 
     asked = [user.pk for user in users if user.is_active and not user.is_superuser]
@@ -135,7 +137,7 @@ def scopes_of(users: Collection[User]) -> dict[int, Scope]:
 
 def forget(user: User) -> None:
     """Have the next `scope_of` ask the database again."""
-    user.__dict__.pop("_pqadmin_scope", None)
+    vars(user).pop(_KEPT, None)
 
 
 def _highest(groups: Iterable[str]) -> Role:

@@ -39,7 +39,7 @@ class Attempt:
 
 
 def begin(*, account: str, address: str, now: datetime) -> Attempt:
-    """Count one login, or say how long to wait when there were too many in the last 15 minutes."""
+    """Count one login, or return the time to wait after too many in 15 minutes."""
     name, network = _authenticated_as(account), ip.client(address)
     return _begin(
         (

@@ -26,7 +26,7 @@ DEFAULT_NAME = "worker"
 
 
 def load(path: str) -> Worker:
-    """Set the program's Django up, if it has one, import the module and return its Worker."""
+    """Set up the program's Django, if any, import the module and return its Worker."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -43,7 +43,7 @@ def load(path: str) -> Worker:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log workers from a level on, to standard error unless the program has set up logging."""
+    """Log workers from a level on; to standard error unless logging is set up."""
     for name, logger in logging.root.manager.loggerDict.items():
         if isinstance(logger, logging.Logger) and name.partition(".")[0] == "queues":
             logger.disabled = False  # Django's logging setup disables existing loggers

@@ -80,7 +80,7 @@ class ImportProgress:
             self._bar.update(self._task, completed=self._total)
 
     def bad(self, entry: BadEntry) -> None:
-        """Print a bad line, the first few at once and with the reason, also with `--quiet`."""
+        """Print a bad line, the first few at once with the reason, also with `--quiet`."""
         self._bad += 1
         if self._bad <= SHOWN_BAD:
             self._tell(f"{place(entry)}: {visible(entry.reason)}", _bad_shape(entry.first, entry.line, entry.reason))

@@ -96,7 +96,7 @@ class StoreCommand(OwnCommand):
         raise NotImplementedError
 
     def watch(self, url: str) -> None:
-        """End this process with one line after a fatal error in the store's engine, if a shell started it."""
+        """Report a fatal error of the store's engine by one line, if a shell started this."""
         if getattr(self, "_called_from_command_line", False):
             crash_watch.watch(url)
 
@@ -204,6 +204,6 @@ def _os_message(error: OSError) -> str:
 
 
 def _drop_stdout() -> None:
-    """Point standard output at the null device, so that the interpreter's last flush does not fail."""
+    """Point standard output at the null device, so that the last flush succeeds."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

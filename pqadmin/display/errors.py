@@ -17,7 +17,7 @@ def said(error: Exception | str) -> str:
 
 
 def in_languages(words: str) -> dict[str, str]:
-    """Return what the core said in each language of the site in which that is something else, for many readers."""
+    """Return words of the core in each language in which they differ."""
     found = {}
     for language, _ in settings.LANGUAGES:
         with translation.override(language):

@@ -145,7 +145,7 @@ def moment(at: datetime | None) -> str:
 
 
 def moment_and_utc(at: datetime | None) -> str:
-    """Write a moment in the reader's time zone and, where that is another, in UTC too: what a hover shows."""
+    """Write a time in the reader's time zone and, if different, in UTC, for a hover."""
     if at is None:
         return ""
     there, universal = moment(at), f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -182,7 +182,7 @@ def iso(at: datetime | None) -> str:
 
 
 def visible(text: str) -> str:
-    """Replace control and bidirectional characters by signs that can be seen, so that no value draws outside itself."""
+    """Replace control and bidirectional characters by visible signs."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_visible_char(char) for char in text)

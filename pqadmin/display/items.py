@@ -1,4 +1,4 @@
-"""Items as text, also foreign ones with any priority, any key, or values packed as tuples.
+"""Items as text, also foreign ones with any priority, key or packed value.
 
 The contents of an attached queue are untrusted: text is bounded, and every hidden character is made visible.
 """

@@ -101,7 +101,7 @@ def kept_zone(zone: str) -> str:
 
 
 def parse_moment(text: str, zone: str) -> datetime:
-    """Read a date and a time of a zone, or with an offset of its own; raise `BadMoment`, `BadZone`.
+    """Read a date and time, in a zone or with an offset; raise `BadMoment`, `BadZone`.
 
     Where clocks are turned, some times come twice and some never: those are no moment. A date alone is its day's
     beginning, whatever the clocks do there.
@@ -155,7 +155,7 @@ def write_moment(at: datetime) -> str:
 
 
 def _as_typed(at: datetime) -> str:
-    """Write a moment as its reader would type it, with the offset, and no finer than it is."""
+    """Write a time as its reader would type it, with the offset, without zeros."""
     local = write.local(at)
     if (local.utcoffset() or timedelta()) % timedelta(minutes=1):  # the sun's time, of long ago
         local = at.astimezone(UTC)

@@ -26,7 +26,7 @@ from queues.errors import Worded, Words
 MAX_COLUMNS = 50
 
 
-class Unreadable(Worded, ValueError):
+class Unreadable(Worded):
     """The file cannot be read from this line: no usable header, or a start inside a record."""
 
 

@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadEntry:
-    """A line (or a CSV record from `first` to `line`) that cannot be pushed, and why."""
+    """A line (or CSV record from `first` to `line`) that cannot be pushed, with the reason."""
 
     line: int
     first: int
@@ -53,7 +53,7 @@ class Blank:
 Outcome = Entry | BadEntry | Blank
 
 
-class Unfit(Worded, ValueError):
+class Unfit(Worded):
     """The line holds no entry; the message says why."""
 
 

@@ -18,7 +18,7 @@ Format = Literal["ndjson", "csv"]
 _SUFFIXES: dict[str, Format] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv"}
 
 
-class BadFormat(Worded, ValueError):
+class BadFormat(Worded):
     """The file is of no format that can be read; the message says why."""
 
 

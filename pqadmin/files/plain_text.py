@@ -1,4 +1,4 @@
-"""Which values are exported and printed as text, and JSON that is harmless on a terminal.
+"""Values that are exported as text, and JSON that is harmless on a terminal.
 
 A value is plain text when it is valid UTF-8 and nothing in it surprises: no control characters but tab and line
 feed, no invisible direction marks, no byte order mark. Everything else is bytes and travels as base64.

@@ -21,7 +21,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
 
-class BadJSON(Worded, ValueError):
+class BadJSON(Worded):
     """The text is not JSON, or not the exact kind that an import takes; the message says why."""
 
 
@@ -75,7 +75,7 @@ def _plain_members(text: str) -> dict[str, Member] | None:
         found, end = _DECODER.raw_decode(text)
         if "\\" in text:
             _refuse_lone_surrogates(found, text)
-    except ValueError:  # BadJSON is one as well
+    except (ValueError, BadJSON):
         return None
     if not isinstance(found, dict) or text[end:].strip(" \t\r\n"):
         return None

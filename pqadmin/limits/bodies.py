@@ -37,7 +37,7 @@ def most(target: bytes) -> int:
 
 
 class Bodies:
-    """ASGI application that reads a body from the server's file, part by part, as the one behind it asks for it.
+    """ASGI application that reads a body from the server's file, part by part.
 
     Daphne would put all of it into a queue first, in memory, for every request that waits.
     """

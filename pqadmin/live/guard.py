@@ -62,7 +62,7 @@ _links: Links | None = None
 
 
 def links_answered_by(links: Links) -> None:
-    """Have passes with a link checked by this function, which is called in a thread, twice a second."""
+    """Check passes with a link by this function, in a thread, twice a second."""
     global _links  # set once, when the app that keeps links is ready
     _links = links
 

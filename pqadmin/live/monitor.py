@@ -294,7 +294,7 @@ class Monitor:
         return True
 
     def _give_way(self, seconds: float) -> None:
-        """Let frames and pages go first for a moment, in the midst of a long reading."""
+        """Release the reading lock for a moment, in favor of frames and pages."""
         if seconds > 0:
             self._reading.release()
             try:

@@ -18,13 +18,13 @@ _SCRIPT = "joined/main.js"
 
 @lru_cache(maxsize=1)
 def release() -> str:
-    """Return a text that is another one after every change of the protocol, the scripts, rows or the version."""
+    """Return a digest of the protocol, the scripts, the rows and the version."""
     with override(None):
         row = render_blank_row(can_act=True)
     return mark(PROTOCOL, _SCRIPT, markup=row)
 
 
 def mark(protocol: int, *files: str, markup: str = "") -> str:
-    """Return a text that is another one for another protocol, version, content of static files, or markup."""
+    """Return a digest of the protocol, the version, static files and markup."""
     told = "\n".join([str(protocol), __version__, *map(static, files), markup])
     return hashlib.sha256(told.encode()).hexdigest()[:12]

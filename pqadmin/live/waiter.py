@@ -18,7 +18,7 @@ LONGEST = 60.0
 
 
 class Waiter:
-    """Watches one snapshot at a time and says once when something in it may have changed."""
+    """Watches one snapshot at a time and reports once that it may have changed."""
 
     def __init__(self, name: str, fire: Callable[[], None]) -> None:
         self._name = name

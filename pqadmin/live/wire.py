@@ -39,7 +39,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ends:
-    """The first items of both ends of one queue, of the same read version as its status."""
+    """The first items of both ends of a queue, at its status's read version."""
 
     min: Sequence[Item]
     max: Sequence[Item]
@@ -166,7 +166,7 @@ def ends(ends: Ends) -> str:
 
 
 def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDTH) -> Json | None:
-    """Describe one item as text that is safe to show, its value cut and what rules hide marked."""
+    """Describe one item as safe text, with its value cut and redacted."""
     if item is None:
         return None
     return {

@@ -168,7 +168,7 @@ def attached_words(attached: Attached, now: datetime) -> str:
 
 
 def attached_note(attached: Attached) -> str:
-    """Describe the attached queues in a sum without a time, for pages that do not update it."""
+    """Describe the attached queues in a sum without a time, for static pages."""
     if not attached.queues:
         return ""
     return ngettext("%(n)s attached, as last counted", "%(n)s attached, as last counted", attached.queues) % {

@@ -14,7 +14,7 @@ _OWN = {"localhost", "127.0.0.1", "[::1]"}
 
 @register(Tags.security)
 def undeclared_proxy(app_configs: Any, **more: Any) -> list[CheckMessage]:
-    """Warn of a site that listens on this machine only and is visited by other names: a proxy is in front of it."""
+    """Warn of a site behind an undeclared proxy: it listens locally and has foreign host names."""
     names = [name for name in settings.ALLOWED_HOSTS if name not in {*_OWN, settings.PQADMIN_HOST}]
     if settings.PQADMIN_TRUSTED_PROXY or not names or not _is_loopback(settings.PQADMIN_HOST):
         return []

@@ -1,4 +1,4 @@
-"""Django's ASGI handler, with all middleware and the view in one step on the request's thread."""
+"""Django's ASGI handler, with middleware and view in one step on one thread."""
 
 import logging
 import threading
@@ -40,5 +40,5 @@ class SyncHandler(ASGIHandler):
         except Exception:  # the error pages failed too, or cannot be found
             log.exception("no answer to %s %s", request.method, request.path)
             response = error_pages.plain(500, "Something went wrong")
-        response._handler_class = self.__class__  # type: ignore[attr-defined]  # noqa: SLF001
+        response._handler_class = self.__class__  # type: ignore[attr-defined]  # noqa: SLF001 # Django reads it
         return response

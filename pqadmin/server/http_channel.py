@@ -68,7 +68,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
-        """Keep a part of the body, or refuse the request when that would be too much."""
+        """Keep a part of the body, or refuse the request if it is too large."""
         if not self.channel.takes(self, len(data)):
             return
         try:
@@ -136,7 +136,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             super().lineReceived(line)
 
     def allHeadersReceived(self) -> None:  # noqa: N802 # Twisted's name
-        """Refuse a body that is announced as too large, before the client is told to go on with it."""
+        """Refuse a body that is announced as too large, before `100 Continue`."""
         self._within(None)
         self._most, self._wire, self._seen = self.factory.limits.body(self._path), 0, 0
         if self.length is not None and self.length > self._most:
@@ -168,7 +168,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         return True
 
     def refuse(self, words: Callable[[str], tuple[int, str, str]]) -> None:
-        """Answer with such a page, read no more, and close the connection after a time for the client to read."""
+        """Answer with such a page, and close the connection a little later."""
         if self._refused:
             return
         self._refused = True
@@ -179,7 +179,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         self._within(LINGER, self.transport.abortConnection)
 
     def cannot_keep(self, error: OSError) -> None:
-        """Refuse a request for whose body there is no room on the disk, or no file descriptor."""
+        """Refuse a request whose body finds no disk space or file descriptor."""
         _limited.warn("disk", "A request's body cannot be kept: %s", error)
         self.refuse(plain_page.no_room)
 

@@ -13,7 +13,7 @@ _PORTS = {"http": "80", "https": "443"}
 
 
 class SameOrigin:
-    """An ASGI application that refuses a websocket whose Origin is not the host that it asks for.
+    """An ASGI application that refuses websockets of another origin.
 
     The browser sends cookies with any page's sockets, also from another port of this machine; only Origin
     tells them apart. The host itself must be one of ALLOWED_HOSTS.

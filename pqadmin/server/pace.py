@@ -1,4 +1,4 @@
-"""The rate at which a client receives an answer, and the bytes that wait for it."""
+"""The rate at which a client receives an answer, and its unsent bytes."""
 
 from __future__ import annotations
 

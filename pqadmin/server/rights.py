@@ -22,7 +22,7 @@ _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
 def protect(data: Path) -> None:
-    """Make the data folder and the tables' file where missing, and take rights of other users away; raises OSError.
+    """Create data folder and tables, and remove rights of other users; raises OSError.
 
     What belongs to another user cannot be repaired; a warning says so.
     """

@@ -86,7 +86,7 @@ def _as_it_is(head: bytes) -> bytes:
 
 
 class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
-    """A websocket with a short way, which may be closed with the protocol's own codes, 1001 to 1014."""
+    """A websocket with a fast path, and with close codes 1001 to 1014."""
 
     #: Called with acknowledgements; returns whether nothing else must handle them.
     acknowledged: Callable[[int], bool] | None = None
@@ -197,7 +197,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
                 return
         super().dataReceived(data)
         if compression is not None and not self.inside_message:
-            compression._decompressor = None  # 40 kB  # noqa: SLF001
+            compression._decompressor = None  # noqa: SLF001 # autobahn would keep 40 kB
 
     def push(self, head: bytes, body: bytes) -> bool:
         """Send one text message of two parts, now if the client keeps up; return False if the socket is not open."""

@@ -69,7 +69,7 @@ _KINDS = (
 
 
 def sample_values(item: Item) -> list[tuple[Shown, Item]]:
-    """Return values of every kind that is decoded, some with hidden parts, and what holds them."""
+    """Return values of every kind with their items, some with hidden parts."""
     return [(show(value, rules=_RULES), replace(item, raw=value, size=len(value))) for value in _KINDS]
 
 

@@ -1,4 +1,4 @@
-"""Every component with hostile and extreme data, in each state, so that a change to one is seen in all. For admins."""
+"""Every component in each state, with hostile and extreme data. For admins."""
 
 from __future__ import annotations
 

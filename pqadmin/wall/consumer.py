@@ -75,7 +75,7 @@ class WallConsumer(LiveConsumer):
         await super()._obey(request)
 
     async def _keep_choosing(self) -> None:
-        """Choose what is shown about once a second, and at once when another board's turn comes."""
+        """Choose the picture once a second, and when another board's turn begins."""
         while not self._ending:
             try:
                 picture = await database_sync_to_async(self._choose, thread_sensitive=False)()

@@ -78,7 +78,7 @@ def remove_board(board: Board, *, by: Author) -> None:
 
 
 def mint_link(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str]:
-    """Make a link and return it with its token, which is in no table and in no audit."""
+    """Make a link; return it and its token, which is in no table or audit."""
     with transaction.atomic():
         link, token = links.mint(board, label=label, by=by.name, now=now)
         note(by, "mint_link", after=_of_link(link))

@@ -81,7 +81,7 @@ class BoardForm(forms.Form):
         return self.cleaned_data["seconds"] or SECONDS
 
     def clean_rotation(self) -> list[int]:
-        """Return the keys of the boards that take turns with this one, in the order in which they are listed."""
+        """Return the keys of the boards that take turns with this one, in listed order."""
         chosen = set(self.cleaned_data["rotation"])
         if len(chosen) > MAX_ROTATION:
             raise forms.ValidationError(_("A screen takes turns among at most %(n)d boards.") % {"n": MAX_ROTATION})

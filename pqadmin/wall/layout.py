@@ -34,7 +34,7 @@ _WIDE, _HIGH = 1.3, 0.36
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Tiles in each row, from above, for a screen that is wide and for one that is high."""
+    """Tiles in each row, from above, for a wide screen and for a high one."""
 
     wide: tuple[int, ...]
     high: tuple[int, ...]

@@ -38,7 +38,7 @@ _OF_STATE = {"paused": Level.PAUSED, "attached": Level.ATTACHED, "empty": Level.
 
 
 def level(state: str, problems: Collection[str]) -> Level:
-    """Return the level of a queue by the codes of its state and of its problems."""
+    """Return the level of a queue by the codes of its state and problems."""
     reasons = {problem for problem in problems if problem and problem != "paused"}
     if reasons & _STOPS:
         return Level.BAD

@@ -52,7 +52,7 @@ def is_unused(slug: str, token: str, *, now: datetime) -> bool:
 
 
 def find(slug: str, secret: str) -> Link | None:
-    """Return the link whose cookie this is, if it opens the board and is not revoked."""
+    """Return the link of a cookie, if it opens the board and is not revoked."""
     if not secret:
         return None
     return Link.objects.filter(board__slug=slug, cookie_hash=_hash(secret), revoked_at=None).first()
@@ -70,7 +70,7 @@ def revoke(link: Link, *, by: str, now: datetime) -> bool:
 
 
 def scopes(keys: Collection[str]) -> dict[str, Scope]:
-    """Return what each of these links (their keys as text) opens by now, for the guard of open sockets."""
+    """Return the present scopes of links by their keys, for the guard of sockets."""
     now = timezone.now()
     wanted = [int(key) for key in keys if key.isdigit()]
     alive = list(Link.objects.filter(pk__in=wanted, revoked_at=None).select_related("board"))

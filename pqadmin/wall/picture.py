@@ -57,7 +57,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sight:
-    """What all screens of one part show to viewers of one sight, whatever else their boards are."""
+    """The picture of one part for all viewers with equal rights to see."""
 
     counts: Counts
     rows: tuple[Row, ...]
@@ -67,7 +67,7 @@ class _Sight:
 
 
 def choose(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Chosen:
-    """Return what a screen of the board shows to this viewer now (seconds since the epoch)."""
+    """Return a board's picture for this viewer at `now` (seconds since the epoch)."""
     turn = spec.turn(now)
     part = spec.parts[turn.index]
     seen = _look(part, monitor, viewer, now)

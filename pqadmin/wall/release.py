@@ -14,5 +14,5 @@ SCRIPT = "joined/wall.js"
 
 @lru_cache(maxsize=1)
 def release() -> str:
-    """Return a text that is another one after every change of the protocol, the page's files or the version."""
+    """Return a digest of the protocol, the page's files and the version."""
     return mark(PROTOCOL, *STYLES, SCRIPT)

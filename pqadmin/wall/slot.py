@@ -39,7 +39,7 @@ class WallSlot(Slot):
         self._rows, self._told = {}, ""
 
     def take(self, tick: Tick | None, *, now: float, wall: float, as_of: int = 0) -> tuple[bytes, bytes] | None:
-        """Return the next frame to send, or None when nothing is due or two are under way already."""
+        """Return the next frame, or None when nothing is due or two are in flight."""
         if self._trouble is not None:
             return super().take(tick, now=now, wall=wall, as_of=as_of)
         if len(self._flying) >= IN_FLIGHT or self.topic is None or self.hidden or tick is None:

@@ -53,7 +53,7 @@ class Spec:
 
     @property
     def revision(self) -> str:
-        """Return a text that is another one after every change that a page has to be made anew for."""
+        """Return a digest of everything that a page must be reloaded for."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
     def turn(self, now: float) -> Turn:

@@ -71,7 +71,7 @@ def _unpacked(kind: Literal["gzip", "zlib"], value: bytes, data: bytes, limit: i
 
 
 def _gunzip(value: bytes, limit: int) -> tuple[bytes, bool]:
-    """Return what was unpacked, more than `limit` where there is more, and whether that is all."""
+    """Return the decompressed bytes, at most a little more than `limit`, and whether that is all."""
     unpacked = b""
     for _ in range(_MAX_MEMBERS):
         data, whole, value = _inflate(value, _GZIP_BITS, limit - len(unpacked))
@@ -85,7 +85,7 @@ def _gunzip(value: bytes, limit: int) -> tuple[bytes, bool]:
 
 
 def _inflate(value: bytes, bits: int, limit: int) -> tuple[bytes, bool, bytes]:
-    """Return at most `limit` + 1 bytes, whether the stream ended rightly, and what lies behind it."""
+    """Return at most `limit` + 1 bytes, whether the stream ended well, and the bytes behind it."""
     inflater = zlib.decompressobj(wbits=bits)
     pieces: list[bytes] = []
     size = 0

@@ -115,7 +115,7 @@ def hidden(value: bytes, rules: Redaction) -> tuple[Span, ...]:
 
 
 def masked(value: bytes, rules: Redaction) -> bytes:
-    """Return the very value if nothing of it is hidden, else what it decodes to as text with marks in it."""
+    """Return the value if nothing of it is hidden, else its redacted text."""
     if not rules or not value:
         return value
     if write.as_text(value) is not None and not compressed.begins_packed(value) and decoded_value(value) is None:

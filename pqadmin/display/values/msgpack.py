@@ -110,7 +110,7 @@ def unpack(value: bytes, rules: Redaction, *, cut: bool = False, inside: Judge |
 
 
 def hidden_parts(value: bytes, rules: Redaction, *, inside: Judge) -> tuple[tuple[Span, ...], bool]:
-    """Return what rules hide in any bytes, as far as they read as msgpack, and whether a bound ended that."""
+    """Return the hidden parts of bytes that read as msgpack, and whether a bound was reached."""
     reader = _Reader(value, rules, cut=True, inside=inside)
     depth = inside.room.depth  # that of the value which these bytes lie in
     with suppress(_NotMsgpack, _Cut):

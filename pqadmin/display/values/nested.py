@@ -66,7 +66,7 @@ class Inside:
 
 
 def parts(data: bytes, rules: Redaction, *, inside: Inside | None = None) -> tuple[tuple[Span, ...], bool]:
-    """Return the parts of bytes, or of their beginning, that rules hide, and whether looking stopped at a bound.
+    """Return the hidden parts of bytes, and whether a bound was reached.
 
     JSON and msgpack are found with other things before or behind them as well.
     """
@@ -85,7 +85,7 @@ def parts(data: bytes, rules: Redaction, *, inside: Inside | None = None) -> tup
 
 
 def is_wide(data: bytes, rules: Redaction) -> bool:
-    """Return whether bytes are JSON in two or four bytes a character, with something hidden in it."""
+    """Return whether bytes are JSON in UTF-16 or UTF-32 with something hidden in it."""
     return b"\0" in data and any(
         # No key is without both, and they are looked for in no time.
         '"'.encode(encoding) in data and ":".encode(encoding) in data and rules.covers(data.decode(encoding, "replace"))

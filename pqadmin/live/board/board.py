@@ -121,7 +121,7 @@ class Board:
             self._generation += 1
 
     def previous(self, ids: Iterable[int]) -> Snapshot:
-        """Return what is known of these queues in the form that lets `Store.snapshot` skip what did not change."""
+        """Return the known state of these queues, for `Store.snapshot` to skip unchanged ones."""
         with self._lock:
             known = [queue_id for queue_id in ids if queue_id in self._statuses]
             return Snapshot(
@@ -144,7 +144,7 @@ class Board:
             )
 
     def apply(self, snapshot: Snapshot, now: float) -> None:
-        """Take over what was read at `now` (seconds of the monitor's clock), one reading after the other.
+        """Take over a reading of the time `now` (seconds of the monitor's clock).
 
         A smaller version is no older reading but another store, a backup perhaps: readings come in order.
         """
@@ -188,7 +188,7 @@ class Board:
             return self._rows[queue_id]
 
     def _work_out(self, queue_id: int, status: QueueStatus, now: float) -> None:
-        """Make a queue's row, and note whether it differs and until when it stays as it is."""
+        """Make a queue's row; note whether it differs and when it is due again."""
         self._read.discard(queue_id)
         old, new = self._rows.get(queue_id), self._derive(status, now)
         if old is None or old.status is not status or replace(new, as_of=old.as_of) != old:
@@ -218,7 +218,7 @@ class Board:
             heapify(due)
 
     def overview(self, now: float, at: datetime, scope: Scope = EVERYTHING) -> Overview:
-        """Return everything that a scope sees, as last known, brought up to date by what changed.
+        """Return everything that a scope sees, as last known, updated by what changed.
 
         Equal scopes share it. An expensive one is recomputed less often.
         """
@@ -316,7 +316,7 @@ class Board:
         return [queue_id for queue_id, status in known if status is not None and depth_of(status) is None]
 
     def _stays(self, status: QueueStatus, row: Row, now: float) -> float:
-        """Return the moment until which a row stays as it is if its queue does not change."""
+        """Return the time until which a row stays the same without a change."""
         if status.attached or status.unreadable:
             return _FOREVER
         soon, pause = now + DERIVE_EVERY, status.pause

@@ -35,7 +35,7 @@ class Reading:
 
 
 def pack(screens: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """Put screens together into as few transactions as may be, each of at most 500 queues, no screen divided."""
+    """Group whole screens into few transactions of at most 500 queues each."""
     packed: list[frozenset[int]] = []
     for screen in sorted(set(screens), key=lambda ids: (-len(ids), sorted(ids))):
         for index, group in enumerate(packed):

@@ -70,7 +70,7 @@ class Meter:
         self._forget(at)
 
     def rates(self, now: float) -> tuple[float, float] | None:
-        """Tell (in, out) per second over the window, None while too little was watched."""
+        """Return (in, out) per second over the window; None after too short an observation."""
         if not self._points:
             return None
         first, last = self._points[0], self._points[-1]
@@ -82,7 +82,7 @@ class Meter:
         return (last.arrived - arrived) / span, (last.left - left) / span
 
     def quiet_for(self, now: float) -> float:
-        """Tell for how many seconds items were ready and nothing left, as far as was watched.
+        """Return for how many observed seconds items were ready and nothing left.
 
         It counts from the last leaving, from when the queue was first seen not to be empty, or from the end of a pause,
         whichever is later. All of it is known without reading more. The ages of items add nothing: one that was not
@@ -96,7 +96,7 @@ class Meter:
         return max(self._quiet_since, min(now, self._paused_until))
 
     def growing_for(self, now: float, growing: bool) -> float:
-        """Tell for how many seconds in a row the queue was found growing, `growing` being the verdict now."""
+        """Return for how many seconds the queue has been growing; `growing` is the verdict now."""
         if not growing:
             self._growing_since = None
             return 0.0

@@ -27,7 +27,7 @@ class Sparks:
         self._known: dict[int, tuple[float, str]] = {}
 
     def of(self, store: Store, depths: Mapping[int, int | None], now: float) -> dict[int, str]:
-        """Return the lines of these queues, whose depths are given, at `now` (seconds since the epoch).
+        """Return the lines of queues by their depths, at `now` (seconds since the epoch).
 
         A queue without a history is left out.
         """

@@ -55,7 +55,7 @@ class Summary:
 
 
 class Adder:
-    """A sum that rows are added to and taken out of again, at a cost that does not grow with their number."""
+    """A sum of rows with additions and removals at constant cost."""
 
     __slots__ = ("_attached", "_due", "_expiry", "_known", "_oldest", "_problems", "_rate_in", "_rate_out", "_rows",
                  "_totals", "_trouble")  # fmt: skip

@@ -31,7 +31,7 @@ def release() -> str:
 
 @register.simple_tag
 def live_words() -> SafeString:
-    """Return all words in a template element, for a page that must work without the server."""
+    """Return all words in a template element, for pages that must work offline."""
     return _live_words(get_language() or "")
 
 

@@ -21,7 +21,7 @@ class Command(StoreCommand):
     )
 
     def run(self, store: Store, options: Options) -> None:
-        """Read all depths of our own queues in one transaction, so that their sum is true; count attached queues."""
+        """Read the depths of all own queues in one transaction; count attached ones."""
         queues = [store.queue(name) for name in options["queue"]]
         ours = [queue for queue in queues if not queue.attached]
         known = store.read(lambda tr: {queue.id: queue.totals(tr=tr) for queue in ours})

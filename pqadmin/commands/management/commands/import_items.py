@@ -133,7 +133,7 @@ class Command(StoreCommand):
         )
 
     def _mark(self, store: Store, queue: Queue, source: str, options: Options) -> ImportMark | None:
-        """Return how far an earlier import of the file came, if it is to be resumed."""
+        """Return the mark of an earlier import of the file, if it is resumed."""
         if not options["resume"]:
             return None
         if options["file"] == _STDIN:

@@ -26,7 +26,7 @@ _KEYWORDS = [
 
 
 class Command(makemessages.Command):
-    """Collect messages from the site, in the folder that this is called in, and from the queue core."""
+    """Collect messages from the site in the current folder, and from the queue core."""
 
     def find_files(self, root: str) -> list[Any]:
         """Find the core's modules and the templates beside the site too."""
@@ -34,7 +34,7 @@ class Command(makemessages.Command):
         return [*super().find_files(root), *super().find_files(templates), *super().find_files(_CORE)]
 
     def process_locale_dir(self, locale_dir: str, files: list[Any]) -> None:
-        """Collect from the site as always, and from the core by the names of its errors."""
+        """Collect from the site as usual, and from the core by its errors' names."""
         core = [file for file in files if file.dirpath.startswith(_CORE) or Path(file.dirpath) == _READERS]
         super().process_locale_dir(locale_dir, [file for file in files if file not in core])
         usual = self.xgettext_options
