@@ -91,7 +91,7 @@ def lease(
     if lease is None:
         return None
     if seen is not None and any(each.etag != etag for each in seen.picked):
-        raise ItemChanged("The item is not as you saw it any more: somebody changed it. Nothing was taken.")
+        raise ItemChanged("The item is not as shown any more: changed meanwhile. Nothing was taken.")
     item = lease.item
     after = {"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": action.actor}
     action.record(queue, "lease", item=item.id, reason=reason, before=shown(item), after=after)

@@ -74,7 +74,7 @@ def _refuse_stores(tr: ReadTransaction, prefix: bytes) -> None:
     """Raise `PrefixTaken` where the prefix is the root of another pqadmin store, or lies under one."""
     found = [tr.get(Keyspace.store_at(prefix[:size])) for size in range(len(prefix) + 1)]
     if any(_is_store(one.wait()) for one in found):
-        raise PrefixTaken("Another pqadmin store lies there: open it as a store, its keys are nobody else's to change.")
+        raise PrefixTaken("Another pqadmin store lies there: open it as a store. Only that store changes its keys.")
 
 
 def _is_store(record: bytes | None) -> bool:

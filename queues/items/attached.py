@@ -138,7 +138,7 @@ def put_back(tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Seq
     """Write (suffix, value) pairs that were taken back under their same keys; raise `PlaceTaken`."""
     reads = [tr.get_range(*foreign.only(suffix), limit=1) for suffix, _ in pairs]
     if any(read.wait() for read in reads):
-        raise PlaceTaken("Somebody wrote another item at the very same key meanwhile: nothing was put back.")
+        raise PlaceTaken("Another item was written at the same key meanwhile: nothing was put back.")
     for suffix, value in pairs:
         tr.set(foreign.key(suffix), value)
     _tell(tr, keys, "restore", len(pairs), wake=True)

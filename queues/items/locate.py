@@ -92,7 +92,7 @@ def find(
     missing = len(wanted) - len(stored_items)
     if missing and (not skip_missing or not stored_items):
         what = some_are(missing, len(wanted))
-        raise ItemNotFound("{what} not here any more: somebody took or moved it. Nothing was changed.", what=what)
+        raise ItemNotFound("{what} not here any more: taken or moved meanwhile. Nothing was changed.", what=what)
     if expect is not None:
         same = [
             found
@@ -102,9 +102,7 @@ def find(
         changed = len(stored_items) - len(same)
         if changed and (not skip_missing or not same):
             what = some_are(changed, len(wanted))
-            raise ItemChanged(
-                "{what} not as you saw it any more: somebody changed it. Nothing was changed by you.", what=what
-            )
+            raise ItemChanged("{what} not as shown any more: changed meanwhile. Nothing was changed.", what=what)
         stored_items, missing = same, missing + changed
     if sum(len(found.value) for found in stored_items) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")

@@ -98,7 +98,7 @@ class Undoing:
         if gone and not partial:
             what = some_have(gone, len(logged))
             raise ItemGoneOn(
-                "{what} gone on since: taken, moved or changed by somebody. Nothing was undone.",
+                "{what} gone on since: taken, moved or changed meanwhile. Nothing was undone.",
                 gone,
                 len(logged),
                 what=what,
@@ -166,7 +166,7 @@ class Undoing:
             source.prefix is not None
             and self._tr.get_range(*AttachedKeys(source.prefix).only(before.suffix), limit=1).wait()
         ):
-            raise PlaceTaken("Somebody wrote another item at the very same key meanwhile: nothing was undone.")
+            raise PlaceTaken("Another item was written at the same key meanwhile: nothing was undone.")
         if one.now is not None and source.id != target.id:
             self._change(target, one.now, None)
         self._change(source, one.now if source.id == target.id else None, before)

@@ -66,7 +66,7 @@ def test_what_the_refusals_of_a_store_say(store: Store) -> None:
         "orders holds 3 items now, not the 4,000 you confirmed: nothing was deleted.": lambda: acts.delete_queue(
             "orders", confirm="orders", expect_depth=4_000
         ),
-        "1 of the 2 items is not here any more: somebody took or moved it. Nothing was changed.": lambda: (
+        "1 of the 2 items is not here any more: taken or moved meanwhile. Nothing was changed.": lambda: (
             acts.delete_items("orders", [items[0].id, "0" * 32])
         ),
         "2 of the 2 items are not delayed: only delayed items are promoted. Nothing was changed.": lambda: acts.promote(

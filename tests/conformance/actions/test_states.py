@@ -118,9 +118,9 @@ def test_one_of_two_actions_on_the_same_seen_item_is_done(
     seen = {picked.item.id: picked.etag for picked in ann.pick("jobs", found[state]).picked}
     assert act(bob, "jobs", found[state][:1], expect=seen).count == 1
     after = dump(store, jobs)
-    with pytest.raises(ItemChanged, match="1 of the 2 items is not as you saw"):
+    with pytest.raises(ItemChanged, match="1 of the 2 items is not as shown"):
         act(ann, "jobs", found[state], expect=seen)
-    with pytest.raises(ItemChanged, match="The item is not as you saw it"):
+    with pytest.raises(ItemChanged, match="The item is not as shown"):
         ann.delete_item("jobs", found[state][0], expect=seen[found[state][0]])
     assert dump(store, jobs) == after
     assert act(ann, "jobs", found[state], expect=seen, skip_missing=True).count == 1
