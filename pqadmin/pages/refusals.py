@@ -135,7 +135,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.WrongKind():
             return _("Not for this kind of queue"), nothing, 409, ""
         case errors.OutcomeUnknown():
-            return _("It is not known whether this was done"), _("Look at the queue before you try again."), 503, ""
+            return _("The store gave no answer"), _("Send this form again: it is not done a second time."), 503, ""
         case errors.StoreError():
             return _("The store could not do this"), _("Nothing was changed. Try again in a moment."), 503, ""
     return _("This was refused"), nothing, 409, ""

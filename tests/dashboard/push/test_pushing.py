@@ -121,7 +121,7 @@ def test_a_fifo_queue_speaks_of_head_tail_and_enqueue(operator: Desk, store: Sto
     ("error", "words"),
     [
         (StoreFull("No room is left in the store."), "The store could not do this"),
-        (OutcomeUnknown("The store failed during commit."), "It is not known whether this was done"),
+        (OutcomeUnknown("The store failed during commit."), "Send this form again: it is not done a second time."),
     ],
 )
 def test_a_store_that_fails_loses_nothing_that_was_typed(
