@@ -33,6 +33,20 @@ from queues.errors import BadName, BadPriority, display_name
 PAUSES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "4h": timedelta(hours=4), "24h": timedelta(days=1)}
 
 
+def codec_field() -> forms.ChoiceField:
+    """Return the field of what values are."""
+    return choices_field(
+        noted(_("Values are"), _("fixed once it exists")),
+        [
+            ("bytes", choice(_("bytes"), _("of any kind, shown as what they seem to be"))),
+            ("json", choice("JSON", _("objects and lists, readable everywhere"))),
+            ("text", choice(_("text"), _("in UTF-8"))),
+            ("msgpack", choice("msgpack", _("as JSON, smaller, bytes inside"))),
+        ],
+        required=False,
+    )
+
+
 class CreateForm(forms.Form):
     """A new queue."""
 
@@ -50,16 +64,7 @@ class CreateForm(forms.Form):
         ],
     )
     priority_type = priority_type_field(noted(_("Priorities are"), _("for a priority queue; fixed once it exists")))
-    codec = choices_field(
-        noted(_("Values are"), _("fixed once it exists")),
-        [
-            ("bytes", choice(_("bytes"), _("of any kind, shown as what they seem to be"))),
-            ("json", choice("JSON", _("objects and lists, readable everywhere"))),
-            ("text", choice(_("text"), _("in UTF-8"))),
-            ("msgpack", choice("msgpack", _("as JSON, smaller, bytes inside"))),
-        ],
-        required=False,
-    )
+    codec = codec_field()
     edges = TypedField(
         noted(_("Edges"), _("separated by commas, at most 15, increasing")),
         max_length=4_000,
@@ -109,6 +114,7 @@ class AttachForm(forms.Form):
         ],
     )
     priority_type = priority_type_field(noted(_("Pushes from here take"), _("any priority of others is shown")))
+    codec = codec_field()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -118,7 +124,8 @@ class AttachForm(forms.Form):
     def asked(self) -> dict[str, Any]:
         """What is to be attached, once the form is valid."""
         kind, priority_type = self.cleaned_data["kind"], self.cleaned_data["priority_type"] or "int"
-        return {"prefix": self.parsed_prefix, "kind": kind, "priority_type": priority_type}
+        codec = self.cleaned_data["codec"] or "bytes"
+        return {"prefix": self.parsed_prefix, "kind": kind, "priority_type": priority_type, "codec": codec}
 
     def clean_name(self) -> str:
         """Check the name by the core's rule."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from pqadmin.accounts.roles import Role
 from queues import Store
 from tests.dashboard.conftest import Desk
 
@@ -38,3 +41,12 @@ def test_an_item_that_does_not_decode_is_shown_as_its_bytes(operator: Desk, stor
     store.actions("ada").move_items("old", [item.id], to="mail")
     assert operator.open(f"/queues/mail/items/{item.id}/").status == 200
     assert operator.open("/queues/mail/").status == 200
+
+
+def test_a_prefix_is_attached_with_a_codec(desk: Callable[..., Desk], store: Store) -> None:
+    admin = desk(Role.ADMIN)
+    seen = admin.send(
+        admin.open("/attach/"), "/attach/#main", name="legacy", prefix_text='("legacy",)', codec="json", step="look"
+    )
+    admin.send(seen, "/attach/")
+    assert store.queue("legacy").codec == "json"
