@@ -14,6 +14,11 @@ class Actions(Frame):
 
     Each action is one transaction, but for `begin_push`, `run_bulk` and purges of attached queues. What an action
     removes or changes is undone by `undo`.
+
+    Options of actions on several items are `reason`; `expect_id`, the id of the queue that is meant; `expect`, the
+    items' etags by their ids, as `pick` returned them: `ItemChanged` is raised when one has changed; and
+    `skip_missing`, which leaves out items that are gone or in another state. Options of pushes are `delay` or `due`,
+    `expect_id` and `reason`.
     """
 
     create_queue = queue.create_queue

@@ -69,7 +69,9 @@ def _signature(function: Any) -> str:
     returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
     if isinstance(function, property):
         return node.name + returns.replace(" ->", ":")
-    arguments = [part for part in _arguments(node.args) if part not in ("self", "cls")]
+    arguments = [
+        part for part in _arguments(node.args) if part not in ("self", "cls", "action: Action", "frame: Frame")
+    ]
     if awaited := inspect.iscoroutinefunction(function):
         arguments = [part for part in arguments if not part.startswith("tr: ")]
         arguments = arguments[:-1] if arguments[-1:] == ["*"] else arguments
