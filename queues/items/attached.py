@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queues.errors import NotTheRecipe, PlaceTaken, TooLarge
+from queues.errors import NotTheRecipe, TooLarge
 from queues.items.counters import CounterDelta
 from queues.items.ready import MAX_BYTES
 from queues.items.stored_item import StoredItem, attached
@@ -36,29 +36,29 @@ def insert(
     config: Config,
 ) -> list[Item]:
     """Push values, in order, each one behind the last of its priority, and return them as items."""
-    suffixes = write(tr, foreign, values, rands)
-    _tell(tr, keys, "push", len(suffixes), wake=True)
+    places = suffixes(tr, foreign, [priority for _, priority in values], rands)
+    for suffix, (value, _) in zip(places, values, strict=True):
+        tr.set(foreign.key(suffix), value)
+    _tell(tr, keys, "push", len(values), wake=True)
     return [
         as_item(suffix, value, fifo=config.fifo, codec=config.values)
-        for suffix, (value, _) in zip(suffixes, values, strict=True)
+        for suffix, (value, _) in zip(places, values, strict=True)
     ]
 
 
-def write(
-    tr: Transaction,
-    foreign: AttachedKeys,
-    values: Sequence[tuple[bytes, Priority | None]],
-    rands: Sequence[bytes],
+def suffixes(
+    tr: Transaction, foreign: AttachedKeys, priorities: Sequence[Priority | None], rands: Sequence[bytes]
 ) -> list[bytes]:
-    """Write values, in order, each one behind the last of its priority, and return their keys behind the prefix."""
+    """Return the keys behind the prefix of new items, in order, each one behind the last of its priority."""
     counts: dict[Priority | None, int] = {}
-    suffixes = []
-    for (value, priority), rand in zip(values, rands, strict=True):
-        count = counts[priority] = 1 + (counts[priority] if priority in counts else _last(tr, foreign, priority))
-        suffix = ready_suffix(priority, count, rand)
-        tr.set(foreign.key(suffix), value)
-        suffixes.append(suffix)
-    return suffixes
+    for priority in priorities:
+        if priority not in counts:
+            counts[priority] = _last(tr, foreign, priority)
+    found = []
+    for priority, rand in zip(priorities, rands, strict=True):
+        counts[priority] += 1
+        found.append(ready_suffix(priority, counts[priority], rand))
+    return found
 
 
 def _last(tr: Transaction, foreign: AttachedKeys, priority: Priority | None) -> int:
@@ -132,16 +132,6 @@ def clear(tr: Transaction, foreign: AttachedKeys, suffix: bytes) -> None:
     """Remove one key, conflicting on exactly that."""
     tr.add_read_conflict_range(*foreign.only(suffix))
     tr.clear_range(*foreign.only(suffix))
-
-
-def put_back(tr: Transaction, keys: QueueKeys, foreign: AttachedKeys, pairs: Sequence[KeyValue]) -> None:
-    """Write (suffix, value) pairs that were taken back under their same keys; raise `PlaceTaken`."""
-    reads = [tr.get_range(*foreign.only(suffix), limit=1) for suffix, _ in pairs]
-    if any(read.wait() for read in reads):
-        raise PlaceTaken("Another item was written at the same key meanwhile: nothing was put back.")
-    for suffix, value in pairs:
-        tr.set(foreign.key(suffix), value)
-    _tell(tr, keys, "restore", len(pairs), wake=True)
 
 
 def _tell(tr: Transaction, keys: QueueKeys, verb: str, n: int, *, wake: bool) -> None:

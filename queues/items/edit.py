@@ -22,7 +22,6 @@ from queues.errors import (
 )
 from queues.items import admission, transition
 from queues.items import attached as attached_items
-from queues.items.counters import CounterDelta
 from queues.items.ready import Heads
 from queues.items.stored_item import StoredItem, as_item, attached, digest
 from queues.items.transition import Change
@@ -40,11 +39,10 @@ Place = Literal["front", "back"]
 
 def delete(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
     """Take items out of a queue, whatever their state."""
-    delta = CounterDelta(keyspace.queue(config.id), wake=False)
-    delta.traffic("delete", len(stored_items))
-    _take(tr, keyspace, config, stored_items, delta)
-    delta.apply(tr)
-    return [Change(before=there, after=None) for there in stored_items]
+    tr.use_reserve()  # values go, they do not come in
+    return transition.apply(
+        tr, keyspace, config, [Change(before=there, after=None) for there in stored_items], "delete"
+    )
 
 
 def move(
@@ -65,17 +63,10 @@ def move(
     priorities = arriving(source, target, stored_items, priority=priority)
     sizes = (len(there.value) for there in stored_items)
     admission.admit(tr, keyspace.queue(target.id), target, sizes, Words(": nothing was moved."))
-    delta, arrivals = (CounterDelta(keyspace.queue(config.id), wake=True) for config in (source, target))
-    delta.traffic("move", len(stored_items))
-    _take(tr, keyspace, source, stored_items, delta)
-    afters = (
-        _into_attached(tr, target, stored_items, priorities, rands)
-        if target.prefix is not None
-        else _into(tr, keyspace, target, stored_items, priorities, rands, arrivals)
-    )
-    arrivals.traffic("move_in", len(stored_items))
-    for each in (delta, arrivals):
-        each.apply(tr)
+    tr.use_reserve()  # values move, they do not come in
+    transition.apply(tr, keyspace, source, [Change(before=there, after=None) for there in stored_items], "move")
+    afters = _moved(tr, target, stored_items, priorities, rands)
+    transition.arrive(tr, keyspace, target, afters, "move_in")
     return [Change(before=before, after=after) for before, after in zip(stored_items, afters, strict=True)]
 
 
@@ -91,19 +82,20 @@ def arriving(
     return [_priority_in(target, _priority_of(there, source), priority) for there in stored_items]
 
 
-def _into(
+def _moved(
     tr: Transaction,
-    keyspace: Keyspace,
     target: Config,
     stored_items: Sequence[StoredItem],
     priorities: Sequence[Priority | None],
     rands: Sequence[bytes],
-    delta: CounterDelta,
 ) -> list[StoredItem]:
-    keys = keyspace.queue(target.id)
-    arriving = []
-    for there, priority, minted in zip(stored_items, priorities, rands, strict=True):
-        rand = there.rand or minted
+    """Return items as they come into another queue."""
+    ids = [there.rand or minted for there, minted in zip(stored_items, rands, strict=True)]
+    if target.prefix is not None:
+        suffixes = attached_items.suffixes(tr, AttachedKeys(target.prefix), priorities, ids)
+        return [attached(suffix, there.value) for suffix, there in zip(suffixes, stored_items, strict=True)]
+    moved = []
+    for there, priority, rand in zip(stored_items, priorities, ids, strict=True):
         if there.state == "delayed":
             after = replace(transition.with_priority(there, target, priority), generation=target.generations[-1])
         else:
@@ -111,25 +103,8 @@ def _into(
             # Dead items begin anew, or the next worker's failure would be their last again.
             attempts = there.attempts if there.state == "ready" else 0
             after = transition.new_ready(rand, there.value, target, suffix, attempts=attempts)
-        arriving.append(after)
-    transition.refuse_taken(tr, keys, target, [(None, after) for after in arriving])
-    for after in arriving:
-        transition.change(tr, keys, target, None, after, delta)
-    return arriving
-
-
-def _into_attached(
-    tr: Transaction,
-    target: Config,
-    stored_items: Sequence[StoredItem],
-    priorities: Sequence[Priority | None],
-    rands: Sequence[bytes],
-) -> list[StoredItem]:
-    assert target.prefix is not None
-    values = [(there.value, priority) for there, priority in zip(stored_items, priorities, strict=True)]
-    ours = [there.rand or minted for there, minted in zip(stored_items, rands, strict=True)]
-    suffixes = attached_items.write(tr, AttachedKeys(target.prefix), values, ours)
-    return [attached(suffix, value) for suffix, (value, _) in zip(suffixes, values, strict=True)]
+        moved.append(after)
+    return moved
 
 
 def reprioritize(
@@ -199,14 +174,6 @@ def edit(
     after = transition.with_value(there, value)
     changes = [Change(before=there, after=after)] if after != there else []
     return transition.apply(tr, keyspace, config, changes, "edit")
-
-
-def _take(
-    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], delta: CounterDelta
-) -> None:
-    tr.use_reserve()  # values go, or move: they do not come in
-    for there in stored_items:
-        transition.change(tr, keyspace.queue(config.id), config, there, None, delta)
 
 
 def _to_place(

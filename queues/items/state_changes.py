@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from queues.errors import STATE_WORDS, Words, WrongState, some_are
 from queues.items import transition
-from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem
 from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
@@ -79,11 +78,7 @@ def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: Stor
     """Take a leased item out of its queue as done."""
     _only([there], "leased", Words("only leased items are acknowledged."))
     tr.use_reserve()
-    keys = keyspace.queue(config.id)
-    delta = CounterDelta(keys, wake=False)
-    transition.change(tr, keys, config, there, None, delta)
-    delta.traffic("ack")
-    delta.apply(tr)
+    transition.apply(tr, keyspace, config, [Change(before=there, after=None)], "ack")
 
 
 def in_state(stored_items: Sequence[StoredItem], state: str) -> list[StoredItem]:

@@ -26,9 +26,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from queues.errors import PlaceTaken
 from queues.items import attached, equal_ids
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import StoredItem
+from queues.items.stored_item import ATTACHED, StoredItem
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
 from queues.keys.suffix import place, ready_elements, ready_suffix, timed_suffix
@@ -195,7 +196,7 @@ def change(
         _clear(tr, keys, config, before)
     if after is not None:
         write(tr, keys, after, config.prefix)
-        if after.state == "ready":
+        if after.state in ("ready", ATTACHED):
             delta.wake()
         elif after.state == "delayed":
             delta.falls_due(after.due_ms, now_ms)
@@ -263,8 +264,14 @@ def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *
 def refuse_taken(
     tr: ReadTransaction, keys: QueueKeys, config: Config, changes: Iterable[tuple[StoredItem | None, StoredItem]]
 ) -> None:
-    """Raise `IdTaken` when another item has the place of one of the items after."""
-    equal_ids.refuse_taken(tr, [key for before, after in changes for key in new_keys(keys, config, before, after)])
+    """Raise `IdTaken` when another item has the place of one of the items after; `PlaceTaken` in an attached queue."""
+    if config.prefix is None:
+        equal_ids.refuse_taken(tr, [key for before, after in changes for key in new_keys(keys, config, before, after)])
+        return
+    foreign = AttachedKeys(config.prefix)
+    reads = [tr.get_range(*foreign.only(after.suffix), limit=1) for _, after in changes]
+    if any(read.wait() for read in reads):
+        raise PlaceTaken("Another item was written at the same key meanwhile: nothing was changed.")
 
 
 def new_keys(keys: QueueKeys, config: Config, before: StoredItem | None, after: StoredItem) -> list[bytes]:
@@ -290,14 +297,29 @@ def apply(
     tr: Transaction, keyspace: Keyspace, config: Config, changes: Sequence[Change], verb: str | None = None
 ) -> list[Change]:
     """Write changes of items of one queue, counted under a verb; raise `IdTaken`."""
+    _write(tr, keyspace, config, [(each.before, each.after) for each in changes], verb)
+    return list(changes)
+
+
+def arrive(tr: Transaction, keyspace: Keyspace, config: Config, items: Sequence[StoredItem], verb: str) -> None:
+    """Write items that come into a queue, counted under a verb; raise `IdTaken`."""
+    _write(tr, keyspace, config, [(None, there) for there in items], verb)
+
+
+def _write(
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    changes: Sequence[tuple[StoredItem | None, StoredItem | None]],
+    verb: str | None,
+) -> None:
     if not changes:
-        return []
+        return
     keys = keyspace.queue(config.id)
-    delta = CounterDelta(keys, wake=True)
+    delta = CounterDelta(keys, wake=False)
     if verb is not None:
         delta.traffic(verb, len(changes))
-    refuse_taken(tr, keys, config, [(each.before, each.after) for each in changes if each.after is not None])
-    for each in changes:
-        change(tr, keys, config, each.before, each.after, delta)
+    refuse_taken(tr, keys, config, [(before, after) for before, after in changes if after is not None])
+    for before, after in changes:
+        change(tr, keys, config, before, after, delta)
     delta.apply(tr)
-    return list(changes)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from queues.errors import ItemGoneOn, PlaceTaken, some_have
+from queues.errors import ItemGoneOn, some_have
 from queues.items import attached as attached_items
 from queues.items import transition
 from queues.items.counters import CounterDelta
@@ -140,9 +140,10 @@ class Undoing:
 
     def _find_blocked(self, logged: Sequence[_Logged]) -> bool:
         """Find the items whose place before another item has, which counts as gone; say whether there are any."""
-        if self._source.prefix is not None:
-            return False
         keys, same = self._keyspace.queue(self._source.id), self._source.id == self._target.id
+        if self._source.attached:
+            transition.refuse_taken(self._tr, keys, self._source, [(None, one.restored()) for one in logged])
+            return False
         reads: list[tuple[_Logged, list[Result[bytes | None]]]] = []
         for one in logged:
             new = transition.new_keys(keys, self._source, one.now if same else None, one.restored())
@@ -162,11 +163,6 @@ class Undoing:
             return
         before = one.restored()
         self.items.append(id_of(before))
-        if (
-            source.prefix is not None
-            and self._tr.get_range(*AttachedKeys(source.prefix).only(before.suffix), limit=1).wait()
-        ):
-            raise PlaceTaken("Another item was written at the same key meanwhile: nothing was undone.")
         if one.now is not None and source.id != target.id:
             self._change(target, one.now, None)
         self._change(source, one.now if source.id == target.id else None, before)

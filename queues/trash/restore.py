@@ -11,13 +11,11 @@ from typing import Any
 from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.errors import QueueNotFound
-from queues.items import attached as attached_items
 from queues.items import generations, transition, undo_log
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import StoredItem, as_item
+from queues.items.stored_item import StoredItem, as_item, attached
 from queues.items.undo_log import Undoing
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import AttachedKeys
 from queues.keys.suffix import ready_suffix
 from queues.kv.port import Transaction
 from queues.model.config import Config
@@ -73,7 +71,6 @@ class Restoring:
         return Restored(config=config, item=None, count=header["items"])
 
     def _item(self, config: Config, header: dict[str, Any], value: bytes) -> Restored:
-        keys = self._keyspace.queue(config.id)
         if "place" in header:
             there = undo_log.at_place(header["place"], value)
         else:
@@ -81,19 +78,14 @@ class Restoring:
             rand = bytes.fromhex(item.id)
             suffix = ready_suffix(item.priority, item.count, rand)
             there = transition.new_ready(rand, value, config, suffix, attempts=item.attempts)
-        delta = CounterDelta(keys, wake=True)
-        delta.traffic("restore")
-        transition.refuse_taken(self._tr, keys, config, [(None, there)])
-        transition.change(self._tr, keys, config, None, there, delta)
-        delta.apply(self._tr)
+        transition.arrive(self._tr, self._keyspace, config, [there], "restore")
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
     def _foreign_item(self, header: dict[str, Any], value: bytes) -> Restored:
         """Write an item of an attached queue back; it may have been attached under another name since."""
         config = self._referred({"prefix": header["foreign"]["prefix"], "name": header["queue"]})
-        assert config.prefix is not None
-        pairs = [(suffix_of(header["item"]), value)]
-        attached_items.put_back(self._tr, self._keyspace.queue(config.id), AttachedKeys(config.prefix), pairs)
+        there = attached(suffix_of(header["item"]), value)
+        transition.arrive(self._tr, self._keyspace, config, [there], "restore")
         return Restored(config=config, item=item_of(header, value, config.values), count=1)
 
     def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
