@@ -77,11 +77,8 @@ def queue_shape(queue: Queue) -> Shape:
 
 def status_shape(status: QueueStatus, now: datetime) -> Shape:
     """Describe a queue and its ends, without their values."""
-    if status.unreadable:
-        known = {"queue": status.name, "unreadable": status.unreadable, "state": state_of(status, now)}
-        return dict.fromkeys(_STATUS) | known
     uncounted = status.attached and status.counted_at is None
-    return {
+    shape: Shape = {
         "queue": status.name,
         "kind": status.kind,
         "priority_type": _type(status.kind, status.priority_type),
@@ -98,16 +95,11 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
         "pause": pause_shape(status.pause, now),
         "prefix": _prefix(status.prefix),
         "counted_at": time_shape(status.counted_at),
-        "unreadable": None,
+        "unreadable": status.unreadable or None,
         "state": state_of(status, now),
     }
-
-
-#: The fields of a queue's status.
-_STATUS = (
-    *("queue", "kind", "priority_type", "codec", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest"),
-    *("min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state"),
-)
+    known = ("queue", "unreadable", "state")
+    return {name: shape[name] if name in known else None for name in shape} if status.unreadable else shape
 
 
 def state_of(status: QueueStatus, now: datetime) -> str:

@@ -50,15 +50,9 @@ _WRITTEN = re.compile(rf"\s+UTC(?:{_SPAN})?$", re.IGNORECASE)
 #: What Python reads nevertheless: an offset right behind a date as its time, and one with 60 minutes or more.
 _GUESSED = re.compile(r"^[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}[^Tt ]|[+-][0-9]{2}:?[6-9][0-9]$")
 _LENGTH = re.compile(r"([0-9]{1,9})\s*(s|sec|m|min|h|d|w)", re.IGNORECASE)
-_UNITS = {
-    "s": timedelta(seconds=1),
-    "sec": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "min": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
+#: Units of lengths of time: those that forms offer, and those that are read too.
+UNITS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_UNITS = {**UNITS, "sec": UNITS["s"], "m": UNITS["min"], "w": timedelta(weeks=1)}
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 #: A day before the calendar's ends, so that every moment is there in every zone.
 _FIRST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -196,6 +190,3 @@ def _in_utc(moment: datetime) -> datetime:
     if at is None or not _FIRST <= at <= _LAST:
         raise BadMoment(_("This is too far away."))
     return at
-
-
-UNITS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}

@@ -19,6 +19,8 @@ from functools import lru_cache
 
 from django.conf import settings
 
+from queues.admin import name_pattern
+
 #: The text in place of a hidden part.
 MARK = "[redacted]"
 #: Longer keys are not compared: their value is hidden if a part of a rule is in them.
@@ -127,8 +129,8 @@ def covered(value: bytes, spans: Sequence[Span], mark: bytes) -> bytes:
 
 
 def _compiled(rules: Sequence[str]) -> re.Pattern[str] | None:
-    patterns = [_pattern(plain) for rule in rules if (plain := _plain(rule.strip()))]
-    return re.compile("|".join(patterns), re.DOTALL) if patterns else None
+    globs = tuple(plain for rule in rules if (plain := _plain(rule.strip())))
+    return name_pattern(globs) if globs else None
 
 
 def _needles(rules: Sequence[str]) -> tuple[bytes, ...] | None:
@@ -144,19 +146,6 @@ def _needles(rules: Sequence[str]) -> tuple[bytes, ...] | None:
         if part.isascii():  # else it is in no ASCII key
             needles.add(part.encode())
     return tuple(needles)
-
-
-def _pattern(rule: str) -> str:
-    first, *rest = [_literal(part) for part in rule.split("*")]
-    if not rest:
-        return first
-    # Each part between stars is found where it comes first and never looked for again, so that no key takes long.
-    middle = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
-    return f"{first}{middle}.*{rest[-1]}"
-
-
-def _literal(part: str) -> str:
-    return "".join("." if char == "?" else re.escape(char) for char in part)
 
 
 def _plain(key: str) -> str:

@@ -13,10 +13,10 @@ from pqadmin.live.board.cuts import Cut, Reading
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.totals import Totals
 from pqadmin.live.hub import Shown
+from pqadmin.live.sweep import chunks
 from pqadmin.live.ticks import Tick
 from pqadmin.live.wire import Ends
 from queues import QueueStatus, Snapshot, Store
-from queues.admin import MAX_SNAPSHOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +81,11 @@ class Screens:
 
         A queue is counted again when the items at its ends differ.
         """
-        attached = sorted(self.attached)
+        attached = self.attached
         if not attached or self._dirty:
             return
         before = {queue_id: ends for reading in self._readings for queue_id, ends in reading.ends.items()}
-        for chunk in (attached[at : at + MAX_SNAPSHOT] for at in range(0, len(attached), MAX_SNAPSHOT)):
+        for chunk in chunks(attached):
             seen = cuts.read(
                 store,
                 chunk,

@@ -53,7 +53,7 @@ class Sweep:
         `rest` is called between chunks.
         """
         unread = self._board.unread()
-        for chunk in (*_chunks(unread), *_chunks(self._board.ids - unread)):
+        for chunk in (*chunks(unread), *chunks(self._board.ids - unread)):
             if self._clock() >= until:
                 return False
             self._chunk(store, chunk)
@@ -68,9 +68,9 @@ class Sweep:
         if not (self._dirty or endless or rest != self._covered):
             self._board.hold(rest, now)
             self._ended = now
-            self._todo = _chunks(self._uncounted)
+            self._todo = chunks(self._uncounted)
             return bool(self._todo)
-        self._dirty, self._covered, self._todo = False, rest, _chunks(rest)
+        self._dirty, self._covered, self._todo = False, rest, chunks(rest)
         if not rest:
             self.watched = None
         return bool(rest)
@@ -85,6 +85,7 @@ class Sweep:
         self._board.apply(snapshot, self._clock())
 
 
-def _chunks(ids: Collection[int]) -> list[tuple[int, ...]]:
+def chunks(ids: Collection[int]) -> list[tuple[int, ...]]:
+    """Divide queues into chunks of one snapshot each."""
     ordered = sorted(ids)
     return [tuple(ordered[start : start + MAX_SNAPSHOT]) for start in range(0, len(ordered), MAX_SNAPSHOT)]

@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 
+from pqadmin.display.names import split
 from pqadmin.live.board.rows import Row, three_digits
-from queues.errors import display_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +183,7 @@ def groups_of(rows: Sequence[Row], *, now: datetime) -> dict[str, Summary]:
 @lru_cache(maxsize=32_768)
 def label_of(name: str) -> str:
     """Return the group that a queue belongs to: its name, as shown, up to the last colon that leaves something."""
-    shown = display_name(name)
-    return shown[: shown.rstrip(":").rfind(":") + 1]
+    return split(name)[0]
 
 
 def attached_of(rows: Iterable[Row]) -> Attached:
