@@ -14,7 +14,6 @@ from queues.errors import (
     BadSetting,
     BadState,
     ItemLeased,
-    QueueNotFound,
     WrongKind,
     display_name,
 )
@@ -88,14 +87,6 @@ ACTS = {
 }
 
 
-def config_of(tr: ReadTransaction, keyspace: Keyspace, queue_id: int, name: str) -> Config:
-    """Return the config of a job's queue; raise `QueueNotFound` when that is gone."""
-    record = tr.get(keyspace.config(queue_id)).wait()
-    if record is None:
-        raise QueueNotFound(name)
-    return Config.of(name, record)
-
-
 class QueueOf(NamedTuple):
     """The queue of a job, which may be gone."""
 
@@ -117,12 +108,13 @@ def change(
     keyspace: Keyspace,
     job: Job,
     config: Config,
+    target: Config | None,
     some: Sequence[StoredItem],
     *,
     rands: Sequence[bytes],
     now_ms: int,
 ) -> list[Change]:
-    """Do to these items what the job says, and return what changed; what is as asked already is left out."""
+    """Change these items as the job says, and return the changes; items that are as asked already are left out."""
     if job.act == "delete":
         return edit.delete(tr, keyspace, config, some)
     if job.act == "promote":
@@ -135,8 +127,7 @@ def change(
         if job.ahead is not None:
             return _bring(tr, keyspace, job, config, some)
         return edit.reprioritize(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
-    assert job.to_id is not None
-    target = config_of(tr, keyspace, job.to_id, job.to or "")
+    assert target is not None
     return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
 
 

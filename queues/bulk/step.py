@@ -9,7 +9,7 @@ from typing import Any
 
 from queues.audit.audit import Audit
 from queues.bulk import incoming
-from queues.bulk.apply import change, config_of
+from queues.bulk.apply import change
 from queues.bulk.bulk_job import (
     DONE,
     FAILED,
@@ -47,6 +47,7 @@ from queues.model.records import UNREADABLE, why
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
 from queues.serving.leadership import Leadership
+from queues.trash.restore import config_of
 from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
@@ -200,10 +201,11 @@ class Steps:
         def act(tr: Transaction, job: Job, now_ms: int) -> Job:
             began, keyspace = time.thread_time(), self._keyspace
             config = config_of(tr, keyspace, job.queue_id, job.queue)
+            target = None if job.to_id is None else config_of(tr, keyspace, job.to_id, job.to or "")
             found = find(tr, keyspace.queue(config.id), config, seen.wanted) if seen.wanted else []
             some, gone, handled = self._some(job, config, seen, found)
             rands = self._context.id_generator.new_ids(len(some)) if some else []
-            changes = change(tr, keyspace, job, config, some, rands=rands, now_ms=now_ms) if some else []
+            changes = change(tr, keyspace, job, config, target, some, rands=rands, now_ms=now_ms) if some else []
             after = replace(
                 onward(job, now_ms=now_ms, met=handled, done=len(changes)),
                 mark=seen.met[handled - 1][0] if handled else job.mark,
@@ -213,7 +215,6 @@ class Steps:
             if seen.ended and handled == len(seen.met):
                 after = ended(after, DONE, now_ms=now_ms)
             if changes:
-                target = None if job.to_id is None else config_of(tr, keyspace, job.to_id, job.to or "")
                 trash_id = self._new_entry(tr, after)
                 self._trash.put_changes(tr, trash_id, config, changes, by=job.by, act=job.act, to=target)
                 note = {"job": job.id} | ({} if target is None else {"to": target.name})
