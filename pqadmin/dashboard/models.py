@@ -4,7 +4,7 @@ from django.db import models
 
 
 class PushTemplate(models.Model):
-    """What somebody filled into a queue's push form and gave a name, for everybody who pushes there."""
+    """A filled-in push form of a queue, kept under a name for all its users."""
 
     #: The queue's number: it stays through renames, and through deleting and restoring.
     queue_id = models.BigIntegerField()

@@ -30,7 +30,7 @@ urlpatterns = [
     path("keys/", palette.keys, name="keys"),
     path("sample-load/start/", sample_load.StartView.as_view(), name="start-sample"),
     path("sample-load/stop/", sample_load.stop, name="stop-sample"),
-    # A queue may be called “new”: then its own page stands at that address and the form only here.
+    # A queue may be called “new”: then its own page has that address and the form only this one.
     path("arm/", arm.arm, name="arm"),
     path("disarm/", arm.disarm, name="disarm"),
     path("new/", queue_actions.CreateView.as_view(), name="new-queue"),

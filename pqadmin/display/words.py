@@ -179,7 +179,7 @@ _DETAILS = {
 
 def detail_value(name: str, value: str) -> str:
     """Return what a detail says in words, where it is a word of ours; anything else as it is."""
-    return str(_DETAIL_VALUES.get((name, value), value))
+    return str(_DETAIL_VALUES.get((name, value), TRASH_ACTS.get(value, value) if name == "act" else value))
 
 
 #: By the name of the detail and what is written there.

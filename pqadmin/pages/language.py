@@ -1,4 +1,4 @@
-"""The reader's language: Django's own cookie and view, open to those who have yet to sign in."""
+"""The reader's language: Django's own cookie and view, open without a login."""
 
 from __future__ import annotations
 

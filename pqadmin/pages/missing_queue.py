@@ -47,7 +47,7 @@ def queue_missing(request: HttpRequest, missing: QueueNotFound) -> HttpResponse:
 
 
 def queue_unreadable(request: HttpRequest, error: QueueUnreadable) -> HttpResponse:
-    """Say that this one queue cannot be read, why, and what can be done; all others are well."""
+    """Say that this one queue cannot be read, why, and what can be done."""
     if "HX-Request" in request.headers:
         return HttpResponse(status=409, headers={"HX-Redirect": queue_url(error.queue)})
     context = {"section": "queues", "name": write.shorten(display_name(error.queue), 200), "why": said(error.why)}

@@ -38,11 +38,11 @@ class NoTarget(errors.QueueError):
 
 
 class Uncovers(errors.QueueError):
-    """Values would be moved to where fewer rules hide them, and nobody ticked that they may be seen there."""
+    """Values would be moved to where fewer rules hide them, without the tick that allows it."""
 
 
 def explain(error: Exception) -> Refusal:
-    """Put an error of the queue core into words for the person who acted."""
+    """Return an error of the queue core as a notice."""
     title, advice, status, field = _about(error)
     return Refusal(title=title, text=said(error), advice=advice, status=status, field=field)
 
@@ -61,7 +61,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.QueuePaused():
             return _("The queue is paused"), _("Nothing was taken. Resume the queue first, or wait."), 409, ""
         case errors.SettingsChanged():
-            return _("Somebody else changed these settings meanwhile"), nothing, 409, ""
+            return _("The settings have changed meanwhile"), nothing, 409, ""
         case errors.BadSetting(name=field):
             return _("This cannot be a setting"), nothing, 422, field
         case errors.JobNotFound():
@@ -103,7 +103,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.NotAttached():
             return _("Only for attached queues"), nothing, 404, ""
         case errors.NotTheRecipe():
-            return _("Other programs’ keys stand in the way"), nothing, 409, ""
+            return _("Other programs’ keys are in the way"), nothing, 409, ""
         case errors.ItemChanged():
             return _("The item has changed"), "", 409, ""
         case errors.WrongState():
@@ -111,7 +111,7 @@ def _about(error: Exception) -> tuple[str, str, int, str]:
         case errors.ItemLeased():
             return _("A worker holds it"), "", 409, ""
         case errors.ValueChanged():
-            return _("Somebody else saved another value meanwhile"), "", 409, ""
+            return _("The value has changed meanwhile"), "", 409, ""
         case errors.SameQueue():
             return _("That is the same queue"), nothing, 422, "to"
         case errors.BadTime():

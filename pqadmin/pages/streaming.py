@@ -1,8 +1,8 @@
 """Answers that are too large to be made before they are sent: made step by step, as fast as they are taken.
 
 Each step is one short read transaction in a thread of its own, so nothing but one step is held in memory. Only so many
-run at once in a process, and fewer of one person; who may no longer read gets no more. What fails on the way is told in
-the last line, as the status was sent long before.
+run at once in a process, and fewer of one person; a reader that lost the right gets no more. What fails on the way is
+told in the last line, as the status was sent long before.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from queues.errors import QueueError, StoreError
 log = logging.getLogger(__name__)
 _limited = LogLimit(log)
 
-#: More would keep each other, and everybody's pages, waiting.
+#: More would keep each other, and all pages, waiting.
 AT_ONCE = 4
-#: Of one person, so that nobody keeps the others from theirs.
+#: Of one person, so that one user does not block the rest.
 AT_ONCE_EACH = 2
-#: Seconds between looks whether who reads still may.
+#: Seconds between checks of the reader's right.
 LOOK_EVERY = 2.0
 _RETRY_SECONDS = "10"
 
-#: Reentrant: an answer that nobody closed gives its slot back wherever its thread collects garbage.
+#: Reentrant: an answer that was not closed gives its slot back wherever its thread collects garbage.
 _lock = threading.RLock()
 _held: Counter[int] = Counter()
 
@@ -53,7 +53,7 @@ class _Slot:
         self._person: int | None = person
 
     def release(self) -> None:
-        """Let somebody else stream."""
+        """Free the slot."""
         with _lock:
             if self._person is not None:
                 _held[self._person] -= 1
@@ -76,7 +76,7 @@ def stream(
     failure: Callable[[str], bytes],
 ) -> HttpResponseBase:
     """Return an answer of parts, offered as a file; `failure` makes the last line that says it is not complete."""
-    user = cast(User, request.user)  # views ask for a right, so somebody is signed in
+    user = cast(User, request.user)  # views ask for a right, so there is a user
     badge = guard.Pass(
         scope=scope_of(user),
         session_key=request.session.session_key or "",
@@ -137,7 +137,7 @@ def _telling(
 
 
 def _refused(badge: guard.Pass) -> bool:
-    """Say whether who reads may no longer, or not all of it; when the database does not answer, nobody is refused."""
+    """Return whether the reader lost the right; not while the database does not answer."""
     try:
         now = guard.stored({badge})[badge]
     except DatabaseError as error:
@@ -161,7 +161,7 @@ def _next(parts: Iterator[bytes]) -> bytes | None:
     try:
         return next(parts, None)
     finally:
-        connections.close_all()  # nobody else ever closes those of this thread
+        connections.close_all()  # this thread's own, which nothing else closes
 
 
 def file_name(*words: str, ending: str) -> str:

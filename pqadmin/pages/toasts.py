@@ -23,7 +23,7 @@ _RIDING = ("label", "action", "link", "link_label", "fields")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toast:
-    """A message as shown. `action` is posted to with `fields`; `link` is only opened, and may stand beside it."""
+    """A message as shown. `action` is posted to with `fields`; `link` is only opened, and may be beside it."""
 
     text: str
     bad: bool = False

@@ -17,7 +17,7 @@ from queues import AuditEntry, Job, Queue, TrashEntry
 from queues.admin import canonical_name
 from queues.errors import JobNotFound, QueueError, QueueNotFound, TrashNotFound, display_name
 
-#: Actions on people and on how the site guards itself: for those who may do the same.
+#: Actions on people and on how the site guards itself: for admins.
 PEOPLE_VERBS = frozenset(
     {
         "create_person",
@@ -47,7 +47,7 @@ class NotYours(QueueError):
 
 
 def scope(request: HttpRequest) -> Scope:
-    """Return what the person who asks may do."""
+    """Return what the user of a request may do."""
     return scope_of(request.user)
 
 
@@ -78,7 +78,7 @@ def target(request: HttpRequest, name: str) -> Queue:
 
 
 def may_name(may: Scope, name: str) -> bool:
-    """Say whether a queue may be given this name: whoever makes a queue acts on it afterwards."""
+    """Say whether a queue may be given this name: its maker acts on it afterwards."""
     return may.can(Right.ACT, canonical_name(name))
 
 
@@ -155,7 +155,7 @@ def undoable(request: HttpRequest, trash_id: str) -> TrashEntry:
 
 
 def sees_job(may: Scope, job: Job) -> bool:
-    """Say whether the person sees a job: who sees all of its queues does."""
+    """Return whether the person sees all queues of a job."""
     return all(may.sees(name) for name in (job.queue, job.to) if name is not None)
 
 

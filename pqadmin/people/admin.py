@@ -35,7 +35,7 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg] # generic in the stubs o
         _tell_saved(request, form, change=change)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        """Tell the audit who is about to be deleted."""
+        """Record the person that is deleted in the audit."""
         _tell_deleted(request, queryset)
         return super().log_deletions(request, queryset)
 

@@ -24,7 +24,7 @@ from pqadmin.accounts.scope import role_given
 from pqadmin.audit import Author, note
 from pqadmin.pages.refusals import NotPossible
 
-#: Grants of one person: more than that nobody understands any more.
+#: Grants of one person.
 MOST_GRANTS = 100
 
 
@@ -41,7 +41,7 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now
         try:
             with transaction.atomic():
                 user.save(force_insert=True)
-        except IntegrityError:  # somebody else made one of this name since we looked
+        except IntegrityError:  # another request made one of this name since the check
             taken = user.unique_error_message(User, ("username",))
             raise NotPossible(" ".join(taken.messages), "name") from None
         give_role(user, role)
@@ -78,7 +78,7 @@ def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -
         if before is not None and before.role == role.value:
             raise NotPossible(_("This grant is there already: nothing was changed."), "glob")
         if before is None and user.grants.count() >= MOST_GRANTS:
-            raise NotPossible(_("Nobody has more than %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
+            raise NotPossible(_("A person has at most %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
         _grant(user, glob, role, by, now)
         was = None if before is None else {"queues": glob, "role": before.role}
         note(by, "add_grant", before=_of(user, was), after=_of(user, {"queues": glob, "role": role.value}))
@@ -133,7 +133,7 @@ def _another_admin(user: User) -> None:
     others = admins.select_for_update().exclude(pk=user.pk)
     if not list(others[:1]):
         raise NotPossible(
-            _("%(name)s is the last admin: without one nobody could give anybody a role. Make another one first.")
+            _("%(name)s is the last admin: without one no user could get a role. Make another one first.")
             % {"name": user.username},
             "role",
         )

@@ -50,7 +50,7 @@ class RoleForm(forms.Form):
         self.fields["confirm"].label = format_html('{} <span class="all">{}</span>', words, write.visible(name))
 
     def clean(self) -> dict[str, Any]:
-        """Ask for the name of a person who becomes an admin."""
+        """Ask for the name of a new admin."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("role") == Role.ADMIN and cleaned.get("confirm") != self._name:
             self.add_error("confirm", _("An admin may do everything: type the person's name exactly as shown."))

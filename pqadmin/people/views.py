@@ -1,4 +1,4 @@
-"""People: who is there, what each may do on which queues, and how an admin changes that; and what oneself may do."""
+"""People: their roles and grants, changed by admins, and the page of one's own rights."""
 
 from __future__ import annotations
 

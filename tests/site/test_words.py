@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
     "queues": 151,
-    "pqadmin": 131,
-    "templates": 37,
+    "pqadmin": 1,
+    "templates": 0,
     "static": 0,
     "docs": 0,
     "tests": 7,

@@ -1,4 +1,4 @@
-"""The audit: who did what, when, to which queue and item, and why; on pages and as a file."""
+"""The audit: actions with user, time, queue, item and reason; on pages and as a file."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[Audi
             raise QueueNotFound(queue)
         return entries(queue=queue, **filters), ""
     except (QueueNotFound, BadName, KeyTooLarge):
-        if queue is None:  # a person or an item that fits in no key: nobody and nothing has that name
+        if queue is None:  # a person or an item that fits in no key: there is none of that name
             return AuditPage(entries=(), cursor=None), ""
     note = _("No queue has the name “%(name)s” now: these are the acts on one that had it then.")
     try:

@@ -27,7 +27,7 @@ from queues.admin import (
 
 #: Actions that are marked on the charts, at most.
 MAX_MARKS = 100
-#: Actions on single items would hide the others.
+#: Actions on single items would hide these.
 _UNMARKED = frozenset(
     {"push", "enqueue", "pop_min", "pop_max", "dequeue", "put_back", "reveal", "lease", "ack", "edit"}
 )
@@ -152,7 +152,7 @@ def _at(
 
 
 def _rates(points: Sequence[HistoryPoint], total: Callable[[HistoryPoint], int]) -> list[float | None]:
-    """Return the rate up to each point; nobody knows the first, nor one over a purge, which begins to count anew."""
+    """Return the rate up to each point; None for the first, and over a purge, which begins to count anew."""
     rates: list[float | None] = [None]
     for before, point in pairwise(points):
         difference = total(point) - total(before)

@@ -165,8 +165,8 @@ def _data(chart: Charted, status: QueueStatus, acts: Sequence[AuditEntry]) -> di
 
 
 def _mark(entry: AuditEntry) -> dict[str, Any]:
-    who, verb = write.visible(entry.actor), verb_words(entry.verb)
-    return {"entry": entry, "who": who, "verb": verb, "label": f"{verb} · {who}"}
+    actor, verb = write.visible(entry.actor), verb_words(entry.verb)
+    return {"entry": entry, "actor": actor, "verb": verb, "label": f"{verb} · {actor}"}
 
 
 def _charts(chart: Charted, status: QueueStatus) -> list[dict[str, Any]]:

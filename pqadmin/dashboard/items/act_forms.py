@@ -69,9 +69,7 @@ class MoveForm(ActForm):
     )
     priority = TypedField(noted(_("Priority there"), _("if another")), max_length=MAX_PRIORITY, strip=False)
     #: Values that are hidden here may be seen there.
-    uncover = tick_field(
-        _("Hidden values become visible there"), _("to everybody who sees that queue; the audit notes it")
-    )
+    uncover = tick_field(_("Hidden values become visible there"), _("to all users of that queue; the audit records it"))
 
     def __init__(self, *args: Any, fifo: bool, targets: Iterable[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -245,7 +243,7 @@ class EditForm(ActForm):
         super().__init__(*args, **kwargs)
         self.payload = b""
         if self["encoding"].value() == "base64":
-            self.fields["value"].help_text = _("These bytes are no plain text, so they stand here as base64.")
+            self.fields["value"].help_text = _("These bytes are no plain text, so they are shown as base64.")
 
     def clean(self) -> dict[str, Any]:
         """Make the bytes of the value."""

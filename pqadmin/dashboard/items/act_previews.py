@@ -35,7 +35,7 @@ def preview_of(
 ) -> Preview | None:
     """Return what an act with this form would do; None for acts that have nothing to choose.
 
-    `asked` is “auto” when nobody pressed the button: what is not typed yet is no mistake then.
+    `asked` is “auto” when no button was pressed: what is not typed yet is no mistake then.
     """
     if not items or (asked == "auto" and not _typed(form)):
         return None
@@ -164,7 +164,7 @@ def _between(position: Position | None, *, fifo: bool) -> str:
 
 
 def _named(item: Item | None, *, fifo: bool) -> str:
-    """Name a neighbor by what is known to whoever looks at the queue."""
+    """Name a neighbor by what every page of the queue shows."""
     assert item is not None
     pushed = write.clock(item.pushed_at)
     if fifo:

@@ -107,12 +107,12 @@ def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts
     texts: dict[str, Callable[[], str]] = {
         "move": lambda: _("Value and id stay; at every moment each item is in exactly one of the two queues."),
         "reprioritize": lambda: (
-            _("Several stand there one behind the other, as they stand now.")
+            _("Several keep their present order there.")
             if fifo
             else _("Among items of the same priority the push order stays.")
         ),
         "delete": lambda: ngettext(
-            "Only this very item goes to the trash, wherever it stands.", "Only these very items go to the trash.", n
+            "Only this very item goes to the trash, wherever it is.", "Only these very items go to the trash.", n
         ),
         "promote": lambda: ngettext(
             "It does not wait for its due time: it goes behind all of its priority that are ready.",
@@ -125,8 +125,8 @@ def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts
             n,
         ),
         "delay": lambda: ngettext(
-            "Nobody gets it before it is due; then it goes behind all of its priority that are ready.",
-            "Nobody gets them before they are due; then each goes behind all of its priority that are ready.",
+            "It is not popped before it is due; then it goes behind all of its priority that are ready.",
+            "They are not popped before they are due; then each goes behind all of its priority that are ready.",
             n,
         ),
         "retry": lambda: ngettext(
@@ -136,7 +136,7 @@ def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts
         ),
         "release": lambda: _given_back(items, max_attempts),
         "lease": lambda: _(
-            "Nobody else gets it while you hold it. Not done by then, it goes back to its place by itself."
+            "No worker gets it while you hold it. Not done by then, it goes back to its place by itself."
         ),
         "ack": lambda: _("It leaves the queue as if a worker had finished it."),
     }
@@ -159,8 +159,8 @@ def _dying(n: int, dying: int) -> str:
             "This was its last attempt: it goes to the dead.", "These were their last attempts: they go to the dead.", n
         )
     return ngettext(
-        "The others go back to their places; %(n)s, whose last attempt this was, goes to the dead.",
-        "The others go back to their places; %(n)s, whose last attempts these were, go to the dead.",
+        "The other items go back to their places; %(n)s, whose last attempt this was, goes to the dead.",
+        "The other items go back to their places; %(n)s, whose last attempts these were, go to the dead.",
         dying,
     ) % {"n": write.number(dying)}
 
@@ -172,7 +172,7 @@ def _losing(items: Sequence[Item]) -> str:
         return ""
     named = [_worker(worker) for worker, _n in workers.most_common(3)]
     if len(workers) > 3:
-        named.append(_("%(n)s others") % {"n": write.number(len(workers) - 3)})
+        named.append(_("%(n)s more") % {"n": write.number(len(workers) - 3)})
     taken = sum(workers.values())
     if taken == 1:
         return _("%(worker)s loses the lease: its acknowledgement is refused from then on.") % {"worker": named[0]}
@@ -212,7 +212,9 @@ def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
     if reason == "other":
         holders = Counter(item.worker for item in items)
         values["workers"] = ", ".join(_worker(worker) for worker, _n in holders.most_common(3))
-        text = ngettext("Another worker holds it: %(workers)s", "Others hold %(n)s items: %(workers)s", n) % values
+        text = (
+            ngettext("Another worker holds it: %(workers)s", "Other workers hold %(n)s items: %(workers)s", n) % values
+        )
     elif reason == "leased":
         text = ngettext("%(n)s item is in a worker’s hands", "%(n)s items are in workers’ hands", n) % values
         holders = Counter(item.worker for item in items)
@@ -231,7 +233,7 @@ def _why(act: ItemAct, reason: str, n: int) -> str:
             n,
         )
     if reason == "other":
-        return _("Only who leased an item says that it is done.")
+        return _("Only the worker that leased an item acknowledges it.")
     only = {
         "promote": _("Only delayed items are promoted."),
         "reschedule": _("Only delayed items are rescheduled."),
@@ -252,7 +254,7 @@ def why_not_attached(act: ItemAct) -> str:
         "reschedule": _("its items are never delayed."),
         "delay": _("its items are never delayed."),
         "retry": _("its items are never dead."),
-    }.get(act.verb, _("nobody else would keep to a lease."))
+    }.get(act.verb, _("other programs would not respect a lease."))
 
 
 def done(act: ItemAct, n: int, asked: int, typed: Mapping[str, Any], *, died: int = 0) -> str:

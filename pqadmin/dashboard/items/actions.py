@@ -1,7 +1,7 @@
 """Actions on items, one or a selection: the form with what it would do, and the answer with an undo.
 
 A form carries the queue's id and a mark of each item that it shows. An item that was taken or changed meanwhile stops
-the action; the page then says which, and offers the action on the others.
+the action; the page then says which, and offers the action on the rest.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class ItemsActionView(QueueActionView):
         return Done(count=changed.count, trash_id=changed.trash_id, url=item_url(to, ids[0]) if one else queue_url(to))
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
-        """Show the form again for the items that are as they were shown, and what happened to the others."""
+        """Show the form again for the items that are as they were shown, and what happened to the rest."""
         seen = selection.marks(self.data, self.found)
         if seen is None or isinstance(error, QueueNotFound):
             return super().refused(form, error)

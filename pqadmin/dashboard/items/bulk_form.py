@@ -33,9 +33,7 @@ class BulkForm(forms.Form):
     to = TypedField(_("To the queue"), widget=Suggested)
     priority = TypedField(noted(_("Priority"), _("with “Set”")), max_length=MAX_PRIORITY, strip=False)
     #: Values that are hidden here may be seen there.
-    uncover = tick_field(
-        _("Hidden values become visible there"), _("to everybody who sees that queue; the audit notes it")
-    )
+    uncover = tick_field(_("Hidden values become visible there"), _("to all users of that queue; the audit records it"))
     how = choices_field(
         _("Which priority they get"),
         [

@@ -55,7 +55,7 @@ def buttons(status: QueueStatus, item: Item, user: str) -> tuple[Button, ...]:
 
 def _fits(status: QueueStatus, item: Item, verb: str, user: str) -> bool:
     if verb == "ack":
-        return item.worker == user  # only who leased it says that it is done
+        return item.worker == user  # only its worker acknowledges it
     # Of a fifo queue only ready items have a place to be brought to: the front or the back.
     return verb != "reprioritize" or status.kind != "fifo" or item.state == "ready"
 

@@ -79,7 +79,7 @@ def history_of(item_id: str, may: Scope) -> History:
 
 
 def latest(item_id: str, may: Scope) -> AuditEntry | None:
-    """Return the last act that changed something about an item, as far as `may` sees it; None when nobody knows."""
+    """Return the last act that changed something about an item, as far as `may` sees it; None when unknown."""
     page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
     return next((entry for entry in page.entries if entry.verb != "reveal"), None)
 
@@ -163,7 +163,8 @@ def _details(entry: AuditEntry) -> Sequence[str]:
         parts.append(_("%(old)s → %(new)s") % {"old": write.size(old), "new": write.size(new)})
     if entry.count > 1:
         parts.append(
-            ngettext("with %(n)s other", "with %(n)s others", entry.count - 1) % {"n": write.number(entry.count - 1)}
+            ngettext("with %(n)s other item", "with %(n)s other items", entry.count - 1)
+            % {"n": write.number(entry.count - 1)}
         )
     return parts
 

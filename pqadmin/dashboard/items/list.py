@@ -44,7 +44,7 @@ ACT_WORDS = {
     "retry": gettext_lazy("Retry…"),
     "release": gettext_lazy("Release…"),
 }
-#: Entries of the trash of which a few are counted for its tab: others' are looked at on the way.
+#: Entries of the trash that are read at most to count those of one queue for its tab.
 _TRASH_LOOK = 10
 _TABS = {
     "ready": pgettext_lazy("tab", "Ready"),
@@ -225,7 +225,7 @@ def _scope(seen: Seen) -> str:
 
 
 def _scope_limits(seen: Seen) -> str:
-    """Say in what a search for text does not look, whatever it found: nobody shall take that for not there."""
+    """Say in what a search for text does not look, whatever it found."""
     if not seen.asked.query.text or seen.asked.state == TRASH:
         return ""
     redacts = bool(rules_of(seen.status.redact))

@@ -1,8 +1,8 @@
 """What the address of a queue's page asks for: a state, an end, and which items of it; and the address that asks so.
 
 Everything typed is read here and only here, so that the list, acts on all that match and exports mean the same items.
-A moment without an offset is one of the zone that the address names (`zone`: the form's, which was the zone of whoever
-typed), else of UTC: an address that is passed on means the same to everybody.
+A moment without an offset is one of the zone that the address names (`zone`: the form's own), else of UTC: a shared
+address means the same to all readers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 TRASH = "trash"
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
-#: Those who died last are what people come for.
+#: The last ones that died come first.
 _FIRST_END: dict[str, End] = {"dead": "max"}
 #: Characters of what is read; ids of attached items are their keys, up to 10,000 bytes.
 _MAX_PRIORITY, _MAX_ID, _MAX_TIME, _MAX_CURSOR = 2_000, 20_100, 60, 14_000
@@ -46,7 +46,7 @@ class Asked:
     #: A cursor, as it came.
     after: str | None
     query: Query
-    #: What stands in the form's fields: as typed, or as it reads now.
+    #: What the form's fields show: as typed, or as it reads now.
     typed: Mapping[str, str]
     #: What is wrong, by field.
     wrong: Mapping[str, str]

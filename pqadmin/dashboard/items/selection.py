@@ -1,4 +1,4 @@
-"""Selections: items chosen on a page, as they stood when they were shown, and what became of them since."""
+"""Selections: items chosen on a page, as they were shown, and what happened to them since."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _REMOVING = {"pop_min", "pop_max", "dequeue", "delete", "move", "ack", "purge"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """What became of an item since it was shown."""
+    """What happened to an item since it was shown."""
 
     item_id: str
     text: str
-    #: Where it is now; empty when nobody knows.
+    #: Where it is now; empty when unknown.
     url: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fates:
-    """What became of those that are not as they were shown."""
+    """What happened to the items that are not as they were shown."""
 
     gone: int
     changed: int
@@ -111,7 +111,7 @@ def hidden_fields(picked: Sequence[Picked]) -> dict[str, str]:
 
 
 def _seal(mark: str) -> str:
-    """Return what a page holds of a mark: nobody can guess at a hidden value by it."""
+    """Return what a page holds of a mark: it does not help to guess a hidden value."""
     return salted_hmac("pqadmin.selection", mark, algorithm="sha256").hexdigest()[:32]
 
 
@@ -138,7 +138,7 @@ _STATE = {
 
 
 def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates:
-    """Tell what became of items since a form showed them."""
+    """Return what happened to items since a form showed them."""
     there = {each.item.id: each for each in now.picked}
     gone = [item_id for item_id in seen if item_id not in there]
     changed = [item_id for item_id in seen if item_id in there and there[item_id].etag != seen[item_id]]
@@ -150,7 +150,7 @@ def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryD
 
 
 def gone_words(item_id: str, may: Scope) -> tuple[str, str]:
-    """Say what became of an item that is not in its queue, and where it is: by the audit, as far as that knows."""
+    """Return what happened to an item that left its queue, and where it is, by the audit."""
     entry = latest(item_id, may)
     if entry is None or verb_of(entry) not in _REMOVING:
         return _("No person’s act names it: a program took it, or it never was here."), ""
@@ -179,7 +179,7 @@ def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) ->
 
 
 def now_words(item: Item) -> str:
-    """Say how an item stands now."""
+    """Return the present state of an item in words."""
     if item.state == "leased":
         worker = write.shorten(write.visible(item.worker), 80)
         return _("It is leased by %(worker)s now.") % {"worker": worker or _("somebody")}

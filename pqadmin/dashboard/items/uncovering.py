@@ -21,7 +21,7 @@ _NAME, _RULES = 80, 120
 def lifted(before: Iterable[str], after: Iterable[str]) -> tuple[str, ...]:
     """Return the rules by which other rules show more: those that hide no more, and those that show again since.
 
-    Rules are compared as they are written: nobody has to judge whether one glob hides all that another one hid.
+    Rules are compared as they are written: globs are not compared by what they match.
     """
     old, new = dict.fromkeys(before), dict.fromkeys(after)
     gone = [rule for rule in old if not rule.startswith("!") and rule not in new]
@@ -53,7 +53,7 @@ def warning(source: Queue, target: Queue) -> str:
     shown = _shown_there(source.config.redact, target.config.redact)
     if not shown:
         return ""
-    return _("%(queue)s shows what is hidden here: %(rules)s. Whoever sees that queue sees it, without a reveal.") % {
+    return _("%(queue)s shows what is hidden here: %(rules)s. All users of that queue see it, without a reveal.") % {
         "queue": write.shorten(display_name(target.name), _NAME),
         "rules": in_words(shown),
     }

@@ -169,7 +169,7 @@ class RevealView(ItemActionView):
 
 
 def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
-    """Say that the item is not in the queue, and where it went as far as anybody knows."""
+    """Say that the item is not in the queue, and where it went as far as known."""
     where = history.whereabouts(status.id, item_id, visibility.scope(request))
     rand = parse_item_id(item_id)
     context = about(

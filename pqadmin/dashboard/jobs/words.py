@@ -1,4 +1,4 @@
-"""Jobs in words: what each does, how it stands, how far it is and how long it will take."""
+"""Jobs in words: action, status, progress and time left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Told:
     #: The shape beside the word: running, waiting, done, canceled or failed.
     look: str
     word: str
-    #: How far: 0 to 1000, None when nobody knows.
+    #: How far: 0 to 1000, None when unknown.
     parts: int | None
     percent: str
     progress: str
@@ -80,7 +80,7 @@ def job_url(job_id: str) -> str:
 
 
 def held(job: Job, now: datetime) -> bool:
-    """Say whether somebody runs it now."""
+    """Return whether a process runs it now."""
     return job.held_ms > to_ms(now)
 
 

@@ -39,7 +39,7 @@ def choose(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         kept, _new = Preference.objects.select_for_update().get_or_create(user=user)
         rest = [one for one in kept.favorites if one != queue_id]
-        # What one may not see cannot be made a favorite, so that nobody finds out what is there.
+        # What one may not see cannot be made a favorite, so that its existence stays hidden.
         if request.POST.get("on") and queue_id in get_monitor().board.in_sight(scope_of(user)):
             rest.append(queue_id)
         kept.favorites = rest[-MOST:]

@@ -18,7 +18,7 @@ from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import label_of
 from queues.admin import name_pattern
 
-#: Longer filters are cut: nobody types them.
+#: Longer filters are cut.
 MAX_LENGTH = 400
 MAX_PARTS = 20
 

@@ -38,7 +38,7 @@ class Order:
     grouping: str = "problems"
     sort: str = ""
     descending: bool = False
-    #: The reader's favorites come before all others.
+    #: The reader's favorites come first.
     favorites: bool = False
 
     @classmethod
@@ -78,7 +78,7 @@ class Listing:
 def arrange(
     seen: Overview, *, order: Order, wanted: Filter, after: str, favorites: frozenset[int] = frozenset()
 ) -> Listing:
-    """Return the window of rows that the address asks for. Who asks for the same gets what was put in order once."""
+    """Return the window of rows that the address asks for. Equal requests share one sorted list."""
     mine = favorites if wanted.personal or order.favorites else frozenset()
     key, passes = _key(order, mine), partial(wanted.passes, now=seen.at)
     keyed: Sequence[tuple[Key, Row]] = seen.keep(

@@ -47,7 +47,7 @@ class StartView(ActionView):
         return self.home
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
-        """Say what stands in the way of a sample load."""
+        """Return the reason why no sample load starts."""
         if isinstance(error, SampleRuns):
             toasts.failed(self.request, _("The sample load is running already."))
         elif isinstance(error, OtherQueues):

@@ -50,7 +50,7 @@ def find_item(
         note = _("Looked for this id in %(n)s of %(all)s queues: look on the page of the queue that you mean.")
         note %= {"n": looked, "all": len(names)}
     elif not found:
-        note = _("No queue holds an item of this id now. What became of it may stand in the audit.")
+        note = _("No queue holds an item of this id now. The audit may tell where it went.")
         audit = f"{reverse('dashboard:audit')}?item={item_id}"
         found = [Entry(kind=Kind.PAGE, label=_("Audit"), detail=_("of this item"), url=audit)]
     return Found(entries=found[:MOST], note=note)
@@ -119,7 +119,7 @@ def _ranked(acts: Sequence[Entry], item: Entry, words: Sequence[str]) -> list[En
 
 
 def _held(store: Store, names: Sequence[str], item_id: str) -> tuple[list[tuple[str, Item]], int]:
-    """Return who of these queues holds the item, at one moment, and how many cannot be read; those gone do not."""
+    """Return the queues that hold the item, at one version, and how many cannot be read."""
 
     def look(tr: Any) -> tuple[list[tuple[str, Item]], int]:
         held, unread = list[tuple[str, Item]](), 0

@@ -1,4 +1,4 @@
-"""The palette and the sheet of keys: dialogs of every page, and pages of their own for whoever has no script."""
+"""The palette and the sheet of keys: dialogs of every page, and pages of their own without JavaScript."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Several items as text: read by the formats of imports, all of it looked through before anything is pushed.
 
-What has far more lines than may be pushed is left where that is known: reading on would keep others waiting.
+Reading stops as soon as a text is known to have too many lines, so that other requests do not wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACT
 MAX_SHOWN = 50
 #: Lines (or records of CSV) besides those that may be pushed that are looked at, good, wrong or blank.
 MORE_LINES = 4_000
-#: Lines of a file that all records together may stand on: values of CSV span lines.
+#: Lines of a file that all records together may have: values of CSV span lines.
 MAX_LINES_OF_RECORDS = 250_000
 
 

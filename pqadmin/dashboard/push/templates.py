@@ -1,4 +1,4 @@
-"""Push templates: filled-in push forms with a name, shared by everybody who pushes to a queue."""
+"""Push templates: filled-in push forms with a name, shared by all users of a queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pqadmin.display import format as write
 
 log = logging.getLogger(__name__)
 
-#: Of one queue: more than that nobody finds again.
+#: Templates of one queue.
 MOST = 50
 MAX_NAME = 80
 _FIELDS = ("value", "encoding", "priority", "when", "delay", "unit", "due", "zone")

@@ -128,7 +128,7 @@ def _source(request: HttpRequest, status: QueueStatus) -> Source:
         found = templates.get(status.id, template)
         if found is None:
             return Source(fields={}, wrong=_("This template is not there any more."))
-        # An empty zone is UTC, for whoever opens it.
+        # An empty zone is UTC, for every reader.
         fields = {**found.fields, "zone": found.fields.get("zone") or "UTC"}
         return Source(fields=fields, words=_("From the template “%(name)s”.") % {"name": write.visible(found.name)})
     return Source(fields={})

@@ -1,4 +1,4 @@
-"""Attaches and detaches queues that other programs write; says what becomes of their items."""
+"""Attaches and detaches queues that other programs write."""
 
 from __future__ import annotations
 

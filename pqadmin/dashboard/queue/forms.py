@@ -94,7 +94,7 @@ class CreateForm(forms.Form):
 
 
 class AttachForm(forms.Form):
-    """A subspace that others write. `parsed_prefix` is where it lies, once the form is valid."""
+    """A subspace that other programs write. `parsed_prefix` is where it lies, once the form is valid."""
 
     name = NameField(_("Name"), help_text=_("Under which it is shown here; the other programs do not know it."))
     prefix_text = TypedField(
@@ -113,7 +113,7 @@ class AttachForm(forms.Form):
             ("fifo", choice(_("FIFO"), _("keys are (index, random)"))),
         ],
     )
-    priority_type = priority_type_field(noted(_("Pushes from here take"), _("any priority of others is shown")))
+    priority_type = priority_type_field(noted(_("Pushes from here take"), _("any priority of other programs is shown")))
     codec = codec_field()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -147,14 +147,14 @@ class PauseForm(forms.Form):
     reason = TypedField(
         _("Why"),
         max_length=MAX_REASON,
-        missing=_("Say why, for those who find the queue paused."),
+        missing=_("Give a reason: it is shown while the queue is paused."),
         code=False,
         autofocus=True,
     )
     lasting = select_field(
         _("Resumes"),
         [
-            ("", _("when somebody resumes it")),
+            ("", _("when it is resumed by hand")),
             ("15m", _("in 15 minutes")),
             ("1h", _("in 1 hour")),
             ("4h", _("in 4 hours")),

@@ -96,11 +96,11 @@ def _count_words(purged: Purged) -> str:
 def _words(purged: Purged) -> str:
     text = _count_words(purged)
     if purged.failure is not None:
-        text += " " + _("Then it failed: %(why)s The others are where they were, unless the trash shows them.") % {
+        text += " " + _("Then it failed: %(why)s The other items are where they were, unless the trash shows them.") % {
             "why": _why(purged.failure)
         }
     elif not purged.finished:
-        text += " " + _("That took long enough: the others are where they were. Purge again to go on.")
+        text += " " + _("That took long enough: the other items are where they were. Purge again to go on.")
     if purged.skipped:
         skipped = ngettext(
             "%(n)s item stays: its key is too long to be put back.",

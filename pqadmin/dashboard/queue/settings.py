@@ -22,13 +22,13 @@ from queues import AuditEntry, Queue, QueueStatus, ReadTransaction
 from queues.admin import SETTING_NAMES
 from queues.errors import QueueError, SettingsChanged, StoreError
 
-#: How far back it is looked for who changed a setting.
+#: Audit records that are searched for the user that changed a setting.
 _LOOK_BACK = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meanwhile:
-    """A setting that somebody else changed while the form was open."""
+    """A setting that was changed while the form was open."""
 
     name: str
     words: str
@@ -93,7 +93,7 @@ class SettingsView(QueueActionView):
         self.load()
         self.meanwhile = _meanwhile(self.queue, error.changed, form.changes)
         refusal = Refusal(
-            title=_("Somebody else changed these settings meanwhile"),
+            title=_("The settings have changed meanwhile"),
             text=_("Nothing of yours was saved yet."),
             advice=_("The form below holds your changes and theirs. Look at it and save again."),
         )
@@ -111,10 +111,10 @@ class SettingsView(QueueActionView):
 
 
 def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> Refusal | None:
-    """Refuse to lift rules of redaction for everybody to whom only adding them is given."""
+    """Refuse to lift rules of redaction without the right of an admin."""
     if "redact" not in form.changes or can(request.user, Right.ADMIN):
         return None
-    # What the form says it saw as well: the act goes on only where that is what stands there by then.
+    # What the form saw counts as well: the action goes on only if the settings are still those.
     seen = form.expected.get("redact")
     before = (*status.redact, *map(str, seen if isinstance(seen, list) else ()))
     rules = uncovering.lifted(before, form.changes["redact"])
@@ -122,7 +122,7 @@ def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> R
         return None
     return Refusal(
         title=_("Only an admin lifts rules of redaction"),
-        text=_("Values would become visible to everybody by this: %(rules)s. Nothing was saved.")
+        text=_("Values would become visible to all users by this: %(rules)s. Nothing was saved.")
         % {"rules": uncovering.in_words(rules)},
         advice=_(
             "Keep every rule that is there as it is written, and add none with “!”. Revealing one value stays yours."

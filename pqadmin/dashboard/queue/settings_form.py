@@ -1,6 +1,6 @@
 """The form of a queue's settings: what was typed, what was seen, and both brought together with what is now.
 
-The form carries what its reader saw. Only what he changed is changed; when somebody else changed a setting meanwhile
+The form carries what its reader saw. Only what differs from that is changed; when a setting was changed meanwhile
 nothing is saved, and the form shows theirs where he changed nothing.
 """
 
@@ -18,7 +18,7 @@ from pqadmin.display import format as write
 from pqadmin.pages.fields import TypedField, noted, reason_field, tick_field
 from queues.admin import MAX_NOTE, MAX_RULES, SETTING_NAMES, Config, plain_settings, settings_of
 
-#: Settings of attached queues: others would not keep to the rest.
+#: Settings of attached queues: other programs would not keep to the rest.
 ATTACHED = ("note", "runbook", "redact")
 _NUMBERS = ("max_attempts", "max_depth", "max_value")
 #: Longer than any setting; the core judges what is in it.
@@ -86,11 +86,11 @@ class SettingsForm(forms.Form):
         for name in SETTING_NAMES:
             if name not in self.names:
                 del self.fields[name]
-        words = _("Who owns it, what to ask before purging it. At most %(n)s characters.")
+        words = _("Its owner, what to ask before purging it. At most %(n)s characters.")
         self.fields["note"].help_text = words % {"n": write.number(MAX_NOTE)}
         words = _(
             "Key names, or globs such as *token*, whatever their case; at most %(n)s. Pages, searches and exports show "
-            "these values hidden until somebody reveals one, which is audited. The items themselves stay as they are. "
+            "these values hidden until a user reveals one, which is audited. The items themselves stay as they are. "
             "Operators add rules; only admins take one away, or add one with “!” that shows again what another hides."
         )
         self.fields["redact"].help_text = words % {"n": write.number(MAX_RULES)}
@@ -139,7 +139,7 @@ def _read(name: str, typed: Any) -> Any:
 
 
 def typed_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as they stand in the fields of the form."""
+    """Return settings as the fields of the form show them."""
     typed: dict[str, Any] = {}
     for name, value in settings.items():
         if name == "redact":

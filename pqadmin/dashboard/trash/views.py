@@ -1,4 +1,4 @@
-"""The trash: what acts removed or changed, by whom, and until when all of it can be brought back."""
+"""The trash: what actions removed or changed, by which user, and until when it can be restored."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class RestoreView(ActionView):
 
 
 def _undo(acts: Actions, entry: TrashEntry, *, partial: bool) -> Undone:
-    """Undo what an entry holds; of a push what is still there, as taking it out is in nobody's way."""
+    """Undo what an entry holds; of a push what is still there."""
     try:
         return acts.undo(entry.id, partial=partial)
     except ItemGoneOn as error:
@@ -168,17 +168,17 @@ def _came_back(entry: TrashEntry, count: int) -> str:
 
 
 def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResponse:
-    """Say how many items have gone on since, and offer to undo what was done to the others."""
+    """Say how many items have gone on since, and offer to undo the rest."""
     left = error.total - error.gone
     refusal = Refusal(
         title=_("Some items have gone on since") if left else _("All of these items have gone on since"),
         text=ngettext(
-            "%(n)s of %(total)s was popped, moved or changed by somebody else after this. Nothing was undone.",
-            "%(n)s of %(total)s were popped, moved or changed by somebody else after this. Nothing was undone.",
+            "%(n)s of %(total)s was popped, moved or changed after this. Nothing was undone.",
+            "%(n)s of %(total)s were popped, moved or changed after this. Nothing was undone.",
             error.gone,
         )
         % {"n": write.number(error.gone), "total": write.number(error.total)},
-        advice=_("The others can be put back without them.") if left else "",
+        advice=_("The other items can be put back without them.") if left else "",
     )
     line = _line(request, entry, visibility.known_to(visibility.scope(request)))
     context = {"section": "trash", "line": line, "left": left, "now": store_now()}

@@ -97,7 +97,7 @@ def test_the_second_of_two_operators_sees_what_the_first_changed(
         each.go("/queues/orders:eu/settings/")
     first.fill(note="Ask finance first.", redact="*pin*").confirm().expect_toast("Saved: note, redaction rules.")
     second.fill(note=HOSTILE.replace("\u202e", ""), runbook="https://wiki.example/x").confirm()
-    second.expect_refusal("Somebody else changed these settings meanwhile").expect_words("Ask finance first.", "admin")
+    second.expect_refusal("The settings have changed meanwhile").expect_words("Ask finance first.", "admin")
     second.confirm().expect_toast("Saved: note, runbook link.")
     second.open(jobs.name).expect_words("<script>alert(1)</script>")
     link = second.page.get_by_role("link", name="Runbook")

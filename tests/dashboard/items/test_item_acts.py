@@ -316,7 +316,7 @@ def test_the_items_of_attached_queues_are_moved_and_deleted(operator: Desk, stor
     page = do(operator, "delete", *items, queue="legacy")
     assert legacy.depth() == 0
     operator.send(page, "/restore/")
-    for act, why in (("promote", "never delayed"), ("release", "keep to a lease"), ("reprioritize", "not re-prior")):
+    for act, why in (("promote", "never delayed"), ("release", "respect a lease"), ("reprioritize", "not re-prior")):
         page = operator.open(path(act, items[0], queue="legacy"))
         assert page.status == 409
         assert why in page

@@ -68,7 +68,7 @@ def test_pause_wants_a_reason_and_resume_ends_it(operator: Desk, store: Store) -
     form = operator.open("/queues/jobs/pause/")
     refused = operator.send(form, "pause/", reason=" ", lasting="1h")
     assert refused.status == 422
-    assert "Say why" in refused
+    assert "Give a reason" in refused
     assert refused.form("pause/")[1]["lasting"] == "1h"
     paused = operator.send(refused, "pause/", reason="ledger closing")
     assert "Paused: nothing is taken, pushes go on." in paused

@@ -80,7 +80,7 @@ def test_the_second_operator_is_told_of_the_change_and_keeps_the_form(desk: Call
     ann.send(hers, "settings/", note="by ann", max_attempts="9")
     told = bob.send(his, "settings/", note="by bob", runbook="https://wiki.example/")
     assert told.status == 409
-    assert "Somebody else changed these settings meanwhile" in told
+    assert "The settings have changed meanwhile" in told
     assert "ann" in told
     assert "by ann" in told
     assert "you changed it too: saving keeps yours" in told

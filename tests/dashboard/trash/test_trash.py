@@ -83,7 +83,7 @@ def test_what_has_gone_on_since_is_said_and_the_rest_can_be_undone(operator: Des
     store.actions("bob").delete_item("mail", items[0].id)
     asked = operator.send(operator.open("/trash/?act=move"), "restore/")
     assert asked.status == 409
-    assert "1 of 4 was popped, moved or changed by somebody else after this. Nothing was undone." in asked
+    assert "1 of 4 was popped, moved or changed after this. Nothing was undone." in asked
     assert len(values(store)) == 6
     done = operator.send(asked, "restore/")
     assert "Undone: 3 items are as they were, where they were. 1 has gone on since and was left alone." in done
