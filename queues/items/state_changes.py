@@ -6,7 +6,7 @@ was taken back is the same worker's again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from queues.errors import STATE_WORDS, Words, WrongState, some_are
 from queues.items import transition
@@ -20,9 +20,11 @@ from queues.model.config import Config
 def promote(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
     """Make delayed items ready now, behind all items pushed before, in the order given."""
     _only(stored_items, "delayed", Words("only delayed items are promoted."))
-    tr.use_reserve()
-    afters = [transition.promoted(there, config, config.base + tr.stamp()) for there in stored_items]
-    return transition.apply(tr, keyspace, config, _changes(stored_items, afters), "promote")
+
+    def become(there: StoredItem) -> StoredItem:
+        return transition.promoted(there, config, config.base + tr.stamp())
+
+    return _change(tr, keyspace, config, stored_items, become, "promote")
 
 
 def reschedule(
@@ -32,10 +34,8 @@ def reschedule(
     if due_ms is None:
         return promote(tr, keyspace, config, stored_items)
     _only(stored_items, "delayed", Words("only delayed items are rescheduled."))
-    tr.use_reserve()
     others = [there for there in stored_items if there.due_ms != due_ms]
-    afters = [transition.delayed_until(there, config, due_ms) for there in others]
-    return transition.apply(tr, keyspace, config, _changes(others, afters))
+    return _change(tr, keyspace, config, others, lambda there: transition.delayed_until(there, config, due_ms))
 
 
 def delay(
@@ -45,17 +45,13 @@ def delay(
     _only(stored_items, "ready", Words("only ready items are delayed."))
     if due_ms is None:
         return []
-    tr.use_reserve()
-    afters = [transition.delayed_until(there, config, due_ms) for there in stored_items]
-    return transition.apply(tr, keyspace, config, _changes(stored_items, afters))
+    return _change(tr, keyspace, config, stored_items, lambda there: transition.delayed_until(there, config, due_ms))
 
 
 def retry(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
     """Put dead items back at their places, with all their attempts before them."""
     _only(stored_items, "dead", Words("only dead items are retried."))
-    tr.use_reserve()
-    afters = [transition.retried(there, config) for there in stored_items]
-    return transition.apply(tr, keyspace, config, _changes(stored_items, afters), "retry")
+    return _change(tr, keyspace, config, stored_items, lambda there: transition.retried(there, config), "retry")
 
 
 def release(
@@ -69,9 +65,11 @@ def release(
 ) -> list[Change]:
     """Take items back from workers: to their places, or to the dead after the last attempt."""
     _only(stored_items, "leased", Words("only leased items are released."))
-    tr.use_reserve()
-    afters = [transition.given_back(there, config, now_ms=now_ms, reason=reason) for there in stored_items]
-    return transition.apply(tr, keyspace, config, _changes(stored_items, afters), "release")
+
+    def become(there: StoredItem) -> StoredItem:
+        return transition.given_back(there, config, now_ms=now_ms, reason=reason)
+
+    return _change(tr, keyspace, config, stored_items, become, "release")
 
 
 def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: StoredItem) -> None:
@@ -86,8 +84,17 @@ def in_state(stored_items: Sequence[StoredItem], state: str) -> list[StoredItem]
     return [there for there in stored_items if there.state == state]
 
 
-def _changes(befores: Sequence[StoredItem], afters: Sequence[StoredItem]) -> list[Change]:
-    return [Change(before=before, after=after) for before, after in zip(befores, afters, strict=True)]
+def _change(
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    stored_items: Sequence[StoredItem],
+    become: Callable[[StoredItem], StoredItem],
+    verb: str | None = None,
+) -> list[Change]:
+    tr.use_reserve()  # values move, they do not come in
+    changes = [Change(before=there, after=become(there)) for there in stored_items]
+    return transition.apply(tr, keyspace, config, changes, verb)
 
 
 def _only(stored_items: Sequence[StoredItem], state: str, rule: Words) -> None:
