@@ -22,7 +22,8 @@ class QueueCatalog:
     """The queues of one store, by name. Thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
-        self._context = context
+        #: The parts of the open store: for tools and tests, not for programs.
+        self.context = context
         self._trash = Trash(context)
 
     @overload
@@ -81,15 +82,15 @@ class QueueCatalog:
         codec and (when given) bands.
         """
         config = directory.own_config(
-            name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, created_ms=self._context.now_ms()
+            name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, created_ms=self.context.now_ms()
         )
 
         def write(tr: Transaction) -> Config:
             if exist_ok:
-                return directory.create_or_find(tr, self._context.keyspace, config, any_bands=bands is None)
-            return directory.create(tr, self._context.keyspace, config)
+                return directory.create_or_find(tr, self.context.keyspace, config, any_bands=bands is None)
+            return directory.create(tr, self.context.keyspace, config)
 
-        return open_queue(self._context, self._context.transact(write, tr))
+        return open_queue(self.context, self.context.transact(write, tr))
 
     def attach(
         self,
@@ -110,20 +111,20 @@ class QueueCatalog:
         config = directory.attached_config(
             name,
             prefix=prefix,
-            root=self._context.keyspace.root,
+            root=self.context.keyspace.root,
             kind=kind,
             priority_type=priority_type,
             codec=codec,
-            created_ms=self._context.now_ms(),
+            created_ms=self.context.now_ms(),
         )
         return open_queue(
-            self._context, self._context.transact(lambda tr: directory.attach(tr, self._context.keyspace, config), tr)
+            self.context, self.context.transact(lambda tr: directory.attach(tr, self.context.keyspace, config), tr)
         )
 
     def detach(self, name: str, *, tr: Transaction | None = None) -> None:
         """Forget an attached queue; its items stay where they are. Raises `QueueNotFound`, `NotAttached`."""
         with self.suggesting(tr):
-            self._context.transact(lambda tr: directory.detach(tr, self._context.keyspace, name), tr)
+            self.context.transact(lambda tr: directory.detach(tr, self.context.keyspace, name), tr)
 
     def queue(self, name: str, *, tr: ReadTransaction | None = None) -> AnyQueue:
         """Return the queue of this name, of either kind; raise `QueueNotFound`.
@@ -132,8 +133,8 @@ class QueueCatalog:
         kind, use `priority_queue` or `fifo_queue`.
         """
         with self.suggesting(tr):
-            config = self._context.read(lambda tr: directory.find(tr, self._context.keyspace, name), tr)
-            return open_queue(self._context, config)
+            config = self.context.read(lambda tr: directory.find(tr, self.context.keyspace, name), tr)
+            return open_queue(self.context, config)
 
     def priority_queue(self, name: str, *, tr: ReadTransaction | None = None) -> PriorityQueue:
         """Return the priority queue of this name; raise `QueueNotFound`, and `WrongKind` for a FIFO queue."""
@@ -165,25 +166,25 @@ class QueueCatalog:
             raise BadLimit("A page has 1 to 1,000 queues.")
 
         def look(tr: ReadTransaction) -> list[AnyQueue]:
-            found = directory.names(tr, self._context.keyspace, prefix=prefix, after=after, limit=limit)
-            reads = [(name, tr.get(self._context.keyspace.config(queue_id))) for name, queue_id in found.items()]
+            found = directory.names(tr, self.context.keyspace, prefix=prefix, after=after, limit=limit)
+            reads = [(name, tr.get(self.context.keyspace.config(queue_id))) for name, queue_id in found.items()]
             configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
-            return [open_queue(self._context, config) for config in configs]
+            return [open_queue(self.context, config) for config in configs]
 
-        return self._context.read(look, tr)
+        return self.context.read(look, tr)
 
     def directory(self, *, tr: ReadTransaction | None = None) -> Mapping[str, int]:
         """Return every queue's id by name, in the order of names."""
-        return self._context.read(lambda tr: directory.names(tr, self._context.keyspace), tr)
+        return self.context.read(lambda tr: directory.names(tr, self.context.keyspace), tr)
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
         """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
 
         def write(tr: Transaction) -> Config:
-            return directory.rename(tr, self._context.keyspace, directory.find(tr, self._context.keyspace, old), new)
+            return directory.rename(tr, self.context.keyspace, directory.find(tr, self.context.keyspace, old), new)
 
         with self.suggesting(tr):
-            return open_queue(self._context, self._context.transact(write, tr))
+            return open_queue(self.context, self.context.transact(write, tr))
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue with all its items into the trash and return the trash id, for `restore`.
@@ -191,20 +192,20 @@ class QueueCatalog:
         Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored. An attached queue's
         items are not ours to delete: `NotForAttached`.
         """
-        trash_id = self._context.id_generator.new_id()
+        trash_id = self.context.id_generator.new_id()
 
         def write(tr: Transaction) -> str:
             queue = self.queue(name, tr=tr)
-            config = directory.find(tr, self._context.keyspace, name)
+            config = directory.find(tr, self.context.keyspace, name)
             if config.attached:
                 raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
             # The depth is only recorded, so a snapshot read conflicts with no push or pop.
             self._trash.put_queue(tr, trash_id, config, depth=queue.depth(tr=tr.snapshot), by=by)
-            directory.remove(tr, self._context.keyspace, config)
+            directory.remove(tr, self.context.keyspace, config)
             return trash_id.hex()
 
         with self.suggesting(tr):
-            return self._context.transact(write, tr)
+            return self.context.transact(write, tr)
 
     @contextmanager
     def suggesting(self, tr: ReadTransaction | None = None) -> Iterator[None]:
@@ -215,7 +216,7 @@ class QueueCatalog:
             if tr is not None or error.suggestions:
                 raise
             name = error.name
-            near = self._context.kv.read(lambda tr: directory.look_alikes(tr, self._context.keyspace, name))
+            near = self.context.kv.read(lambda tr: directory.look_alikes(tr, self.context.keyspace, name))
             raise QueueNotFound(name, near) from None
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:
@@ -224,5 +225,5 @@ class QueueCatalog:
         Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
         `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
         """
-        restored = self._context.transact(lambda tr: self._trash.restore(tr, trash_id), tr)
-        return restored.item if restored.item is not None else open_queue(self._context, restored.config)
+        restored = self.context.transact(lambda tr: self._trash.restore(tr, trash_id), tr)
+        return restored.item if restored.item is not None else open_queue(self.context, restored.config)

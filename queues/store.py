@@ -104,8 +104,6 @@ class Store(QueueCatalog):
         self.url = url
         #: By what another process opens the same store; None when none can, or the clock was given.
         self.address: StoreAddress | None = None
-        self._kv = kv
-        self._keyspace = keyspace
         #: None where the caller gives the time.
         self.clock = clock if isinstance(clock, StoreClock) else None
         #: Depths of attached queues, counted in the background.
@@ -121,14 +119,14 @@ class Store(QueueCatalog):
         super().__init__(context)
         self.audit = Audit(context)
         self.trash = self._trash
-        self.history = History(self._context)
+        self.history = History(self.context)
         self.doctor = Doctor(
             kv,
             keyspace,
-            now_ms=self._context.now_ms,
-            sweep_unclaimed=lambda config: sweep_unclaimed(self._context, self.trash, config),
+            now_ms=self.context.now_ms,
+            sweep_unclaimed=lambda config: sweep_unclaimed(self.context, self.trash, config),
         )
-        self.id = store_record.settle(kv, self._keyspace, url)
+        self.id = store_record.settle(kv, self.context.keyspace, url)
         if self.clock is not None:
             self.clock.open()
         kv.keep_time(clock)
@@ -147,10 +145,10 @@ class Store(QueueCatalog):
     def close(self) -> None:
         """Finish what was accepted and release the store. Idempotent."""
         self.counts.close()
-        self._context.batches.stop()
+        self.context.batches.stop()
         if self.clock is not None:
             self.clock.close()
-        self._kv.close()
+        self.context.kv.close()
 
     # Actions
 
@@ -169,11 +167,11 @@ class Store(QueueCatalog):
         Each action is a transaction of its own, or part of `tr`. With a `key` the first action is done once: the second
         time it raises `AlreadyDone` with the first answer. Raises `BadTime`.
         """
-        return Actions(self._context, actor=actor, via=via, keep=keep, tr=tr, key=key)
+        return Actions(self.context, actor=actor, via=via, keep=keep, tr=tr, key=key)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
         """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""
-        return JobRunner(self._context, shown=shown)
+        return JobRunner(self.context, shown=shown)
 
     # Transactions
 
@@ -182,11 +180,11 @@ class Store(QueueCatalog):
 
         Copies and backups carry them. Raises `BadName`.
         """
-        return Space(self._context, name)
+        return Space(self.context, name)
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
         """Run `fn` on one consistent version; every looking verb joins with `tr=`."""
-        return self._kv.read(fn)
+        return self.context.kv.read(fn)
 
     def transact(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` as one atomic transaction and return its result once it is durable.
@@ -194,7 +192,7 @@ class Store(QueueCatalog):
         Every verb joins with `tr=`. `fn` may run more than once: it is short, and changes nothing but the store.
         An exception from it undoes everything.
         """
-        return self._kv.transact(fn)
+        return self.context.kv.transact(fn)
 
     def once(self, key: str, execute: Callable[[Transaction], bytes], *, content: bytes = b"") -> Answer:
         """Run `execute` as `transact` does, once for each key, and return its answer: the first one, if it ran before.
@@ -202,14 +200,14 @@ class Store(QueueCatalog):
         The answer is stored in that transaction and kept for 24 hours: after a crash or `OutcomeUnknown`, repeat it.
         `content` is what the request asks for; another one under the same key raises `KeyReused`. Raises `BadKey`.
         """
-        now_ms, keyspace = self._context.now_ms(), self._keyspace
-        return self._kv.transact(
+        now_ms, keyspace = self.context.now_ms(), self.context.keyspace
+        return self.context.kv.transact(
             lambda tr: idempotency.once(tr, keyspace, key, lambda: execute(tr), content=content, now_ms=now_ms)
         )
 
     def first_answer(self, key: str, *, tr: ReadTransaction | None = None) -> Answer | None:
         """Return the answer that `once` stored under a key; None when there is none. Raises `BadKey`."""
-        return self._context.read(lambda tr: idempotency.first_answer(tr, self._keyspace, key), tr)
+        return self.context.read(lambda tr: idempotency.first_answer(tr, self.context.keyspace, key), tr)
 
     # Watching
 
@@ -230,11 +228,11 @@ class Store(QueueCatalog):
         """
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge("A snapshot covers at most {most} queues.", most=MAX_SNAPSHOT)
-        now = self._context.now()
-        snapshot = self._context.read(
+        now = self.context.now()
+        snapshot = self.context.read(
             lambda tr: read_statuses(
                 tr,
-                self._keyspace,
+                self.context.keyspace,
                 queue_ids,
                 at_time=now,
                 previous=previous,
@@ -254,13 +252,15 @@ class Store(QueueCatalog):
 
         What a writing transaction sees is not true yet, and may never be.
         """
-        self._context.statuses.put(snapshot.queues)
+        self.context.statuses.put(snapshot.queues)
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: Duration) -> bool:
         """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""
-        known = {self._keyspace.change(queue_id): total_bytes(change) for queue_id, change in snapshot.changes.items()}
-        known[self._keyspace.directory_change] = total_bytes(snapshot.directory_change)
-        return self._kv.watch(known, timeout=check_timeout(timeout))
+        known = {
+            self.context.keyspace.change(queue_id): total_bytes(change) for queue_id, change in snapshot.changes.items()
+        }
+        known[self.context.keyspace.directory_change] = total_bytes(snapshot.directory_change)
+        return self.context.kv.watch(known, timeout=check_timeout(timeout))
 
     def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: Duration = LONGEST) -> bool:
         """Block until one of several queues may have got something to take, or something earlier to wait for.
@@ -268,11 +268,11 @@ class Store(QueueCatalog):
         False after `timeout` seconds. To wait for one queue, give its verbs `wait`.
         """
         known = {key: value for outlook in outlooks for key, value in outlook.known.items()}
-        return self._kv.watch(known, timeout=check_timeout(timeout))
+        return self.context.kv.watch(known, timeout=check_timeout(timeout))
 
     def interrupt(self) -> None:
         """Wake every thread in `wait_for_change` and `wait_for_items`; used at shutdown."""
-        self._kv.interrupt()
+        self.context.kv.interrupt()
 
     # Sweeping
 
@@ -281,7 +281,7 @@ class Store(QueueCatalog):
 
         Acts in the audit that are older than `audit_days` are forgotten; 0 keeps them for ever.
         """
-        return Sweeper(self._context, audit_days=audit_days).sweep()
+        return Sweeper(self.context, audit_days=audit_days).sweep()
 
     def upkeep(
         self,
@@ -296,36 +296,36 @@ class Store(QueueCatalog):
         this process is elected. That process deletes audit records that are older than its `audit_days`; 0 keeps them
         forever.
         """
-        return Upkeep(self._context, audit_days=audit_days, tell=tell, on_elected=on_elected)
+        return Upkeep(self.context, audit_days=audit_days, tell=tell, on_elected=on_elected)
 
     def recorder(self) -> Recorder:
         """Return what writes histories: upkeep does it in whichever process is elected; one at a time."""
-        return Recorder(self._context)
+        return Recorder(self.context)
 
     def sweep_slots(self) -> int:
         """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
-        return sweep_slots(self._kv, self._keyspace, now_ms=self._context.now_ms())
+        return sweep_slots(self.context.kv, self.context.keyspace, now_ms=self.context.now_ms())
 
     def sweep_unclaimed(self) -> int:
         """Bring to the trash what other processes popped for ones that vanished minutes ago; return how many items."""
-        left = [config for config in unclaimed_in(self._context) if config is not None]
-        return sum(sweep_unclaimed(self._context, self.trash, config) for config in left)
+        left = [config for config in unclaimed_in(self.context) if config is not None]
+        return sum(sweep_unclaimed(self.context, self.trash, config) for config in left)
 
     def sweep_trash(self, limit: int = 10_000) -> int:
         """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
-        now_ms = self._context.now_ms()
-        sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
-        return sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=limit)
+        now_ms = self.context.now_ms()
+        sweep_jobs(self.context.kv, self.context.keyspace, before_ms=now_ms - KEPT_MS)
+        return sweep_trash(self.context.kv, self.context.keyspace, now_ms=now_ms, limit=limit)
 
     def merge_generations(self, limit: int = 10_000) -> int:
         """Merge what undone purges brought back, at most `limit` items or a step more; return how many."""
-        return merge(self._kv, self._keyspace, limit=limit)
+        return merge(self.context.kv, self.context.keyspace, limit=limit)
 
     # Time
 
     def now(self) -> datetime:
         """Return the time by the store's clock, UTC: the same in all its processes."""
-        return self._context.now()
+        return self.context.now()
 
     @property
     def skew(self) -> float:
@@ -337,7 +337,7 @@ class Store(QueueCatalog):
 
         All processes follow within seconds; leases and delays keep their times. The audit notes it.
         """
-        audit_id = self._context.id_generator.new_id()
+        audit_id = self.context.id_generator.new_id()
 
         def note(tr: Transaction, was: datetime, now: datetime) -> None:
             before, after = {"time": was.isoformat()}, {"time": now.isoformat()}
@@ -347,4 +347,4 @@ class Store(QueueCatalog):
 
     def size(self) -> tuple[int, int]:
         """Return (bytes used, bytes allowed); allowed is 0 where the engine sets no limit."""
-        return self._kv.size()
+        return self.context.kv.size()

@@ -17,7 +17,7 @@ def dump(store: Store, *queues: Queue) -> dict:
     """
     found: dict = {}
     for queue in queues:
-        keys = store._keyspace.queue(queue.id)
+        keys = store.context.keyspace.queue(queue.id)
         depths: Counter = Counter()
         for key, value in store.read(lambda tr, keys=keys: tr.get_range(*keys.everything, limit=EVERYTHING).wait()):
             elements = keys.elements(key)

@@ -20,7 +20,7 @@ LATER = 1 << 60
 
 def check_full_count(store: Store, queue: Queue) -> int:
     """Assert that counters, indexes and bands equal the items that are there; return the number of ready ones."""
-    keyspace, keys = store._keyspace, store._keyspace.queue(queue.id)
+    keyspace, keys = store.context.keyspace, store.context.keyspace.queue(queue.id)
 
     def count(tr: ReadTransaction) -> int:
         config = Config.decode(tr.get(keyspace.config(queue.id)).wait())
@@ -60,11 +60,11 @@ def check_full_count(store: Store, queue: Queue) -> int:
 
 def _check_due_index(store: Store, tr: ReadTransaction, queue_id: int) -> None:
     """Assert that a sweeper by the due index reads a queue before anything falls due there."""
-    moment_ms = due_index.begin_moments(tr, store._keyspace, [queue_id])()[queue_id]
+    moment_ms = due_index.begin_moments(tr, store.context.keyspace, [queue_id])()[queue_id]
     if moment_ms is not None:
         marks = [
-            store._keyspace.read_mark(key)
-            for key, _ in tr.get_range(*store._keyspace.due_index, limit=EVERYTHING).wait()
+            store.context.keyspace.read_mark(key)
+            for key, _ in tr.get_range(*store.context.keyspace.due_index, limit=EVERYTHING).wait()
         ]
         seconds = [second for second, of in marks if of == queue_id]
         assert min(seconds, default=LATER) <= moment_ms // 1000, "what falls due is not in the due index"

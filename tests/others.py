@@ -17,7 +17,7 @@ class Others:
     """A program that keeps items under a prefix of the same store, through nothing of ours but the storage port."""
 
     def __init__(self, store: Store, prefix: bytes = PREFIX) -> None:
-        self._kv = store._kv
+        self._kv = store.context.kv
         self.prefix = prefix
         self._count = itertools.count()
 

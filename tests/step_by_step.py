@@ -17,7 +17,7 @@ class Step:
     """A transaction that begins now and is committed by hand; `commit` raises `Conflict` and never retries."""
 
     def __init__(self, store: Store) -> None:
-        self._tr: Any = store._kv.begin()
+        self._tr: Any = store.context.kv.begin()
         self._tr.get_read_version()
 
     def __getattr__(self, name: str) -> Any:

@@ -24,7 +24,7 @@ def _tell(path: Path) -> None:
     while True:
         time.sleep(_EVERY)
         try:
-            reads = get_store()._kv.reads()  # only the tests and this ask for it
+            reads = get_store().context.kv.reads()  # only the tests and this ask for it
         except Exception:  # the store is not open yet, or closed already
             continue
         partial = path.with_suffix(".partial")

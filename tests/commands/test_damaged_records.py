@@ -30,8 +30,8 @@ COMMANDS = (
 
 
 def pairs(store: Store) -> list[KeyValue]:
-    begin, end = store._keyspace.range
-    return store._kv.read(lambda tr: tr.get_range(begin, end, limit=EVERYTHING).wait())
+    begin, end = store.context.keyspace.range
+    return store.context.kv.read(lambda tr: tr.get_range(begin, end, limit=EVERYTHING).wait())
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,8 @@ def test_no_record_that_cannot_be_read_ends_a_command_in_a_traceback(whole: list
     for key, _ in whole:
         url = f"memory:{secrets.token_hex(8)}"
         with open_store(url) as store:
-            store._kv.transact(lambda tr: [tr.set(*pair) for pair in whole])
-            store._kv.transact(lambda tr, key=key: tr.set(key, bad))
+            store.context.kv.transact(lambda tr: [tr.set(*pair) for pair in whole])
+            store.context.kv.transact(lambda tr, key=key: tr.set(key, bad))
             for command in COMMANDS:
                 try:
                     call_command(*command, "--store", url, stdout=io.StringIO(), stderr=io.StringIO())
@@ -70,9 +70,11 @@ def test_no_record_that_cannot_be_read_ends_a_command_in_a_traceback(whole: list
 def test_a_damaged_queue_is_told_by_name_and_the_rest_go_on(whole: list[KeyValue]) -> None:
     url = f"memory:{secrets.token_hex(8)}"
     with open_store(url) as store:
-        store._kv.transact(lambda tr: [tr.set(*pair) for pair in whole if pair[0] != store._keyspace.store])
-        config = store._keyspace.config(store.queue("jobs").id)
-        store._kv.transact(lambda tr: tr.set(config, b"\x01\x00\x00\x02[]"))
+        store.context.kv.transact(
+            lambda tr: [tr.set(*pair) for pair in whole if pair[0] != store.context.keyspace.store]
+        )
+        config = store.context.keyspace.config(store.queue("jobs").id)
+        store.context.kv.transact(lambda tr: tr.set(config, b"\x01\x00\x00\x02[]"))
         with pytest.raises(CommandError, match="jobs"):
             call_command("depth", "jobs", "--store", url)
         out = io.StringIO()
@@ -83,5 +85,5 @@ def test_a_damaged_queue_is_told_by_name_and_the_rest_go_on(whole: list[KeyValue
             call_command("doctor", "--store", url, stdout=out)
         assert "jobs" in out.getvalue()
         with pytest.raises(CommandError, match="what store this is"):
-            store._kv.transact(lambda tr: tr.set(store._keyspace.store, b""))
+            store.context.kv.transact(lambda tr: tr.set(store.context.keyspace.store, b""))
             call_command("queues", "--store", url)

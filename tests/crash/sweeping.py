@@ -18,7 +18,7 @@ def sweep_for_ever(report: Report, url: str, name: str) -> None:
     store = open_store(url)
     numbers = count()
     upkeep = Upkeep(
-        store._context, seconds=SECONDS, name=name, tell=lambda swept: report.acknowledge(f"{next(numbers)}")
+        store.context, seconds=SECONDS, name=name, tell=lambda swept: report.acknowledge(f"{next(numbers)}")
     )
     upkeep.start()
     threading.Event().wait()

@@ -17,14 +17,14 @@ PREFIX = layer.pack(("P",))
 def attached(store: Store, **options) -> tuple[Queue, RecipeClient]:
     """Return an attached queue and a stranger on the same subspace."""
     queue = store.attach("legacy", prefix=("P",), **options)
-    return queue, RecipeClient(store._kv, PREFIX, fifo=queue.kind == "fifo")
+    return queue, RecipeClient(store.context.kv, PREFIX, fifo=queue.kind == "fifo")
 
 
 def our_own(store: Store, **options) -> tuple[Queue, RecipeClient]:
     """Return a queue of our own and a stranger on its ready items."""
     queue = store.create_queue("jobs", **options)
-    begin, _ = store._keyspace.queue(queue.id).generation(1).ready_range
-    return queue, RecipeClient(store._kv, begin[:-1], fifo=queue.kind == "fifo")
+    begin, _ = store.context.keyspace.queue(queue.id).generation(1).ready_range
+    return queue, RecipeClient(store.context.kv, begin[:-1], fifo=queue.kind == "fifo")
 
 
 PLACES = pytest.mark.parametrize("place", [attached, our_own])

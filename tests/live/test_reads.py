@@ -23,7 +23,7 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def reads(store: Store) -> int:
     """Count the key-value reads of this process so far."""
-    return store._kv.reads()
+    return store.context.kv.reads()
 
 
 async def settle(store: Store, viewers: list[Viewer]) -> None:

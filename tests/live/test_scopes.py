@@ -148,8 +148,8 @@ async def test_a_queue_that_cannot_be_read_says_so_in_the_languages_of_the_site_
     good.push(b"x", priority=1)
 
     def damage(tr: Any) -> None:
-        tr.set(store._context.keyspace.config(bad.id), record)
-        tr.add(store._context.keyspace.queue(bad.id).change, 1)
+        tr.set(store.context.keyspace.config(bad.id), record)
+        tr.add(store.context.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)
     viewer = await join()

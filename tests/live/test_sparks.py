@@ -42,8 +42,8 @@ def test_many_histories_are_read_at_once_and_seldom(store: Store) -> None:
     sparks = Sparks()
     now = datetime.now(UTC).timestamp() + 120
     first = sparks.of(store, depths, now)
-    before = store._kv.reads()
+    before = store.context.kv.reads()
     assert sparks.of(store, depths, now + 30) == first
-    assert store._kv.reads() == before
+    assert store.context.kv.reads() == before
     sparks.of(store, depths, now + 61)
-    assert store._kv.reads() > before
+    assert store.context.kv.reads() > before

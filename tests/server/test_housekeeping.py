@@ -98,9 +98,9 @@ def test_what_operators_wait_for_is_done_at_once(kept: Housekeeping) -> None:
 def test_a_site_that_ends_hands_over_to_another_at_once(kept: Housekeeping) -> None:
     store = get_store()
     elected = threading.Event()
-    assert within(lambda: store.read(lambda tr: tr.get(store._keyspace.elected(ROLE)).wait()))
+    assert within(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected(ROLE)).wait()))
     with open_store(store.url) as other:
-        standby = Upkeep(other._context, seconds=600.0, on_elected=lambda now: elected.set())
+        standby = Upkeep(other.context, seconds=600.0, on_elected=lambda now: elected.set())
         standby.start()
         assert not standby.elected
         kept.end()
@@ -114,7 +114,9 @@ def test_it_goes_on_with_a_store_that_is_opened_anew(kept: Housekeeping) -> None
     get_store().create_queue("jobs").push(b"x", priority=1, delay=timedelta(milliseconds=50))
     close_store()
     store = get_store()
-    store.transact(lambda tr: tr.clear(store._keyspace.elected(ROLE)))  # as if it had been closed for some seconds
+    store.transact(
+        lambda tr: tr.clear(store.context.keyspace.elected(ROLE))
+    )  # as if it had been closed for some seconds
     store.interrupt()
     assert within(lambda: store.queue("jobs").depth() == 1)
 

@@ -79,7 +79,7 @@ def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkey
 def test_a_runner_that_comes_to_sleep_while_it_is_ended_is_woken_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kv = store._context.kv
+    kv = store.context.kv
     watch, interrupt = kv.watch, kv.interrupt
     about_to_sleep, first_call_is_over = threading.Event(), threading.Event()
 

@@ -92,7 +92,7 @@ class JobSchedule(Schedule):
 
     def _round(self, act: Act, process: Process, dice: random.Random) -> None:
         if id(process) not in self._runners:
-            runner = JobRunner(process.store._context, count=self._clock)
+            runner = JobRunner(process.store.context, count=self._clock)
             self._runners[id(process)] = process, runner
         _, runner = self._runners[id(process)]
         self._clock.advance(0.5)
@@ -126,7 +126,7 @@ class JobSchedule(Schedule):
     # The end
 
     def _check(self, store: Store) -> None:
-        runner = JobRunner(store._context, count=self._clock)
+        runner = JobRunner(store.context, count=self._clock)
         for _ in range(ROUNDS):
             runner.round()
             self._clock.advance(1.0)

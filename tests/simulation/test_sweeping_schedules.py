@@ -58,7 +58,7 @@ class SweepingSchedule(TimeSchedule):
 
     def _call(self, process: Process, program: random.Random) -> None:
         if id(process) not in self._offices:
-            context = process.store._context
+            context = process.store.context
             candidate = Candidate(context, "sweep", seconds=HOLDING, name="client", count=self._clock)
             self._offices[id(process)] = process, candidate, Sweeper(context, count=self._clock)
         self._now = self._offices[id(process)]
@@ -103,16 +103,16 @@ class SweepingSchedule(TimeSchedule):
         last = store.read(lambda tr: tr.get(FENCE).wait()) or b"\0"
         if last[0] < max(self.written, default=0):
             raise Violation(f"{last[0]} was written after a later term: {self.written}")
-        record = store.read(lambda tr: tr.get(store._keyspace.elected("sweep")).wait())
+        record = store.read(lambda tr: tr.get(store.context.keyspace.elected("sweep")).wait())
         held = Holding.decode(record)
         if held is not None and held.term < max(self.holders, default=0):
             raise Violation("a term came back")
         self._clock.advance(FOREVER)
-        Sweeper(store._context, count=self._clock).sweep()
+        Sweeper(store.context, count=self._clock).sweep()
         queue = store.queue("a")
         if left := {state: n for state in ("delayed", "leased") if (n := queue.depth(state))}:
             raise Violation(f"left by the sweep: {left}")
-        if store.read(lambda tr: tr.get_key(*store._keyspace.due_index).wait()) is not None:
+        if store.read(lambda tr: tr.get_key(*store.context.keyspace.due_index).wait()) is not None:
             raise Violation("the due index does not end")
 
 

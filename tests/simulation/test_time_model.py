@@ -85,7 +85,7 @@ class TimeModel(RuleBasedStateMachine):
             self.store = faulty_store(seed, self.clock)
         else:
             self.store = open_store(store_url(self.engine, self.folder), clock=self.clock)
-        ahead = Store(self.store._kv, url="", keyspace=Keyspace(("pq",)), clock=Ahead(self.clock))
+        ahead = Store(self.store.context.kv, url="", keyspace=Keyspace(("pq",)), clock=Ahead(self.clock))
         here = self.store.create_queue("jobs", kind=self.kind)
         self.queues: tuple[Queue, Queue] = (here, ahead.queue("jobs"))
         self.items: dict[str, Known] = {}

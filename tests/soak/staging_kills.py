@@ -151,7 +151,7 @@ def _left_behind(store: Store, jobs: Queue) -> dict[tuple[int, bytes], list[byte
             parts[of] = parts.get(of, b"") + part
         return {of: [item.value for item in staging_records.popped(record, config)] for of, record in parts.items()}
 
-    return store._kv.read(look)
+    return store.context.kv.read(look)
 
 
 def _lying(store: Store, jobs: Queue) -> set[tuple[int, bytes]]:

@@ -34,7 +34,7 @@ class InStep:
 
 
 def ann(store: Store, tr: Any) -> Actions:
-    return Actions(replace(store._context, kv=InStep(tr)), actor="ann", via="web")
+    return Actions(replace(store.context, kv=InStep(tr)), actor="ann", via="web")
 
 
 @pytest.fixture(params=CONCURRENT)

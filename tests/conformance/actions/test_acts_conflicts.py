@@ -37,8 +37,8 @@ def jobs(store: Store) -> Queue:
 
 def move_in(store: Store, tr: Any, item_id: str, to: Queue) -> None:
     source = store.queue("jobs", tr=tr)
-    stored_items = find(tr, store._keyspace, source.config, [item_id], skip_missing=False).stored_items
-    move(tr, store._keyspace, source.config, to.config, stored_items, priority=None, rands=[b""])
+    stored_items = find(tr, store.context.keyspace, source.config, [item_id], skip_missing=False).stored_items
+    move(tr, store.context.keyspace, source.config, to.config, stored_items, priority=None, rands=[b""])
 
 
 def test_two_moves_of_one_item_conflict(store: Store, jobs: Queue) -> None:
@@ -76,8 +76,8 @@ def test_one_of_an_acknowledgement_and_a_release_by_hand_wins(store: Store, jobs
     for worker_first in (True, False):
         lease = jobs.lease(seconds=60)
         person, worker = begin(store), begin(store)
-        found = find(person, store._keyspace, jobs.config, [lease.item.id], skip_missing=False).stored_items
-        state_changes.release(person, store._keyspace, jobs.config, found, now_ms=0, reason="")
+        found = find(person, store.context.keyspace, jobs.config, [lease.item.id], skip_missing=False).stored_items
+        state_changes.release(person, store.context.keyspace, jobs.config, found, now_ms=0, reason="")
         jobs.ack(lease, tr=worker)
         winner, loser = (worker, person) if worker_first else (person, worker)
         winner.commit()
@@ -92,8 +92,8 @@ def test_a_promotion_conflicts_with_a_promotion_or_move_of_its_item_and_with_no_
     later = [jobs.push(b"later%d" % n, priority=1, delay=timedelta(hours=1)) for n in range(3)]
     trs = [begin(store) for _ in later]
     for tr, item in zip(trs, later, strict=True):
-        found = find(tr, store._keyspace, jobs.config, [item.id], skip_missing=False).stored_items
-        state_changes.promote(tr, store._keyspace, jobs.config, found)
+        found = find(tr, store.context.keyspace, jobs.config, [item.id], skip_missing=False).stored_items
+        state_changes.promote(tr, store.context.keyspace, jobs.config, found)
     assert jobs.promote_now(later[0].id) is not None
     store.actions("bob").move_items("jobs", [later[1].id], "one")
     jobs.push(b"new", priority=0)
@@ -112,8 +112,8 @@ def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) ->
     )
 
     def take(inner) -> None:
-        found = find(inner, store._keyspace, jobs.config, [taken.id], skip_missing=False)
-        delete(inner, store._keyspace, jobs.config, found.stored_items)
+        found = find(inner, store.context.keyspace, jobs.config, [taken.id], skip_missing=False)
+        delete(inner, store.context.keyspace, jobs.config, found.stored_items)
 
     store.transact(take)
     with pytest.raises(Conflict):
@@ -135,12 +135,12 @@ def test_what_is_pushed_or_popped_across_a_purge_begins_anew(store: Store, jobs:
 
 def test_pushes_and_pops_do_not_abort_a_purge(store: Store, jobs: Queue) -> None:
     tr = begin(store)
-    assert purge(tr, store._keyspace, store.queue("jobs", tr=tr).config) == {1: 10}
+    assert purge(tr, store.context.keyspace, store.queue("jobs", tr=tr).config) == {1: 10}
     jobs.push(b"meanwhile", priority=1)
     jobs.pop_min()
     tr.commit()
     assert check_full_count(store, store.queue("jobs")) == 0
-    store.transact(lambda tr: bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1))
+    store.transact(lambda tr: bring_back(tr, store.context.keyspace, store.queue("jobs", tr=tr).config, 1))
     assert {item.value for item in jobs.items().items} >= {b"meanwhile", b"9"}
     assert check_full_count(store, jobs) == 10
 
@@ -148,7 +148,7 @@ def test_pushes_and_pops_do_not_abort_a_purge(store: Store, jobs: Queue) -> None
 def test_an_empty_generation_is_not_dropped_when_something_is_pushed_there(store: Store, jobs: Queue) -> None:
     store.actions("ann").purge("jobs", confirm="jobs")
     tr = begin(store)
-    bring_back(tr, store._keyspace, store.queue("jobs", tr=tr).config, 1)
+    bring_back(tr, store.context.keyspace, store.queue("jobs", tr=tr).config, 1)
     jobs.push(b"meanwhile", priority=1)
     with pytest.raises(Conflict):
         tr.commit()
@@ -161,13 +161,13 @@ def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Qu
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)
     tr = begin(store)
-    assert merge_step(tr, store._keyspace, jobs.id) == 10
+    assert merge_step(tr, store.context.keyspace, jobs.id) == 10
     jobs.push(b"newer", priority=-1)
     assert jobs.pop_min().value == b"newer"
     tr.commit()
     assert check_full_count(store, jobs) == 11
     tr = begin(store)
-    assert merge_step(tr, store._keyspace, jobs.id) is None
+    assert merge_step(tr, store.context.keyspace, jobs.id) is None
     jobs.push(b"meanwhile", priority=1)
     tr.commit()
     assert len(store.queue("jobs").config.generations) == 1
@@ -180,7 +180,7 @@ def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, jobs: Que
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)
     tr = begin(store)
-    merge_step(tr, store._keyspace, jobs.id)
+    merge_step(tr, store.context.keyspace, jobs.id)
     assert jobs.pop_min().value == b"0"
     with pytest.raises(Conflict):
         tr.commit()
@@ -194,9 +194,9 @@ def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(sto
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)
     deleted = ann.delete_item("jobs", item.id)
-    assert store.transact(lambda tr: merge_step(tr, store._keyspace, jobs.id)) == 9
+    assert store.transact(lambda tr: merge_step(tr, store.context.keyspace, jobs.id)) == 9
     tr = begin(store)
-    assert merge_step(tr, store._keyspace, jobs.id) is None
+    assert merge_step(tr, store.context.keyspace, jobs.id) is None
     ann.undo(deleted.trash_id)
     with pytest.raises(Conflict):
         tr.commit()

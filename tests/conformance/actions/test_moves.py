@@ -380,7 +380,7 @@ def test_what_no_queue_of_ours_takes_stays_in_the_attached_one(store: Store) -> 
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     small, large = legacy.push(b"small", priority=5), legacy.push(b"large", priority=6)
     key = b"\x15old\x00" + large.foreign.suffix
-    store._kv.transact(lambda tr: tr.set(key, b"x" * 90_001))
+    store.context.kv.transact(lambda tr: tr.set(key, b"x" * 90_001))
     before, theirs = dump(store, jobs), legacy.items().items
     with pytest.raises(ValueTooLarge, match="90,001"):
         ann.move_items("legacy", [small.id, large.id], "jobs")

@@ -26,9 +26,9 @@ WEEK = KEPT_MS / 1000
 
 def everything(store: Store) -> dict[bytes, bytes]:
     """Return all that a store holds but slots, which a cluster's clients write."""
-    begin, end = store._keyspace.range
+    begin, end = store.context.keyspace.range
     pairs = store.read(lambda tr: tr.get_range(begin, end, limit=EVERYTHING).wait())
-    return {key: value for key, value in pairs if not key.startswith(store._keyspace.slots)}
+    return {key: value for key, value in pairs if not key.startswith(store.context.keyspace.slots)}
 
 
 def fill(queue: Queue, n: int) -> None:
@@ -107,7 +107,7 @@ def test_pushes_after_a_purge_and_its_undo_are_in_one_order(store: Store) -> Non
     store.actions("ann").undo(popped.trash_id)
     assert [item.value for item in jobs.pop_many(9)] == order[1:5]
     assert merge_all(store) == 0
-    assert store._kv.read(lambda tr: tr.get_key(*store._keyspace.all_merges).wait()) is None
+    assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.all_merges).wait()) is None
 
 
 def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store: Store, clock: Clock) -> None:
@@ -188,9 +188,9 @@ def test_a_purge_and_its_undo_cost_the_same_at_any_depth(store: Store) -> None:
             lambda ids=trash_ids: ann.undo(ids[0]),
         )
         for act in acts:
-            was, reads = everything(store), store._kv.reads()
+            was, reads = everything(store), store.context.kv.reads()
             act()
-            reads = store._kv.reads() - reads
+            reads = store.context.kv.reads() - reads
             now = everything(store)
             costs.append((reads, sum(was.get(key) != now.get(key) for key in was.keys() | now.keys())))
     assert costs[:2] == costs[2:]
@@ -231,8 +231,8 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
     for trash_id in (page.trash_id, purged, deleted):
         with pytest.raises(TrashNotFound):
             ann.undo(trash_id)
-    keyspace = store._keyspace
-    Sweeper(store._context).sweep()  # takes what is gone from the due index
+    keyspace = store.context.keyspace
+    Sweeper(store.context).sweep()  # takes what is gone from the due index
     audit = keyspace.root + b"\x02audit\x00"
     left = {key for key in everything(store) if key not in clean and not key.startswith(audit)}
     left -= {keyspace.due_wake}
@@ -274,7 +274,7 @@ def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None
     clock.advance(WEEK + 1)
     store.sweep_trash()
     assert dump(store, jobs) == before
-    assert store._kv.read(lambda tr: tr.get_key(*store._keyspace.all_trash()).wait()) is None
+    assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.all_trash()).wait()) is None
 
 
 def test_a_deleted_queue_comes_back_with_its_purges_and_its_merge(store: Store) -> None:

@@ -44,7 +44,7 @@ def legacy(store: Store) -> Queue:
 
 @pytest.fixture
 def stranger(store: Store, legacy: Queue) -> RecipeClient:
-    return RecipeClient(store._kv, PREFIX)
+    return RecipeClient(store.context.kv, PREFIX)
 
 
 def write(store: Store, *pairs: tuple[bytes, bytes]) -> None:
@@ -64,7 +64,7 @@ def values(queue: Queue) -> list[bytes]:
 def dump(store: Store) -> list[tuple[bytes, bytes]]:
     """Return everything that is not ours."""
     everything = store.read(lambda tr: tr.get_range(b"\x00", b"\xff", limit=100_000).wait())
-    ours = store._keyspace.root
+    ours = store.context.keyspace.root
     return [(key, value) for key, value in everything if not key.startswith(ours)]
 
 
@@ -358,7 +358,7 @@ def test_values_up_to_the_stores_limit_are_read_taken_and_put_back(store: Store,
 def test_a_large_value_in_our_own_queue_goes_through_the_trash_too(store: Store) -> None:
     jobs = store.create_queue("jobs")
     item = jobs.push(b"small", priority=1)
-    keys = store._keyspace.queue(jobs.id).generation(1)
+    keys = store.context.keyspace.queue(jobs.id).generation(1)
     key = store.read(lambda tr: tr.get_key(*keys.ready_range).wait())
     store.transact(lambda tr: tr.set(key, b"x" * 100_000))
     acts = store.actions("ann")
@@ -435,7 +435,7 @@ def test_looking_has_the_depth_counted_behind_ones_back(store: Store, legacy: Qu
     legacy.push_many([(b"x", n) for n in range(10)])
     known = _until(store, legacy, lambda status: status.counted_at is not None)
     assert known.totals.ready == 10
-    RecipeClient(store._kv, PREFIX).push(b"y", 99)
+    RecipeClient(store.context.kv, PREFIX).push(b"y", 99)
     assert _until(store, legacy, lambda status: status.totals.ready == 11).max.value == b"y"
 
 
@@ -584,7 +584,7 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
         with pytest.raises(AlreadyRestored):
             ann.undo(trash_id)
     assert dump(store) == before
-    left = [store._keyspace.trash_parts(bytes.fromhex(trash_id)) for trash_id in purged.trash_ids]
+    left = [store.context.keyspace.trash_parts(bytes.fromhex(trash_id)) for trash_id in purged.trash_ids]
     assert store.read(lambda tr: [tr.get_key(*parts).wait() for parts in left]) == [None] * len(left)
 
 

@@ -35,7 +35,7 @@ def legacy(store: Store) -> Queue:
 
 @pytest.fixture
 def stranger(store: Store) -> RecipeClient:
-    return RecipeClient(store._kv, PREFIX)
+    return RecipeClient(store.context.kv, PREFIX)
 
 
 def strict_pop(legacy: Queue, tr: Any, end: str = "min") -> bytes:

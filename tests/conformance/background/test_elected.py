@@ -32,13 +32,13 @@ def stand(store: Store, count: Count) -> Callable[..., Candidate]:
     """Make a candidate of another process; its clock may be another one."""
 
     def make(name: str, *, role: str = "sweep", at: Store | None = None) -> Candidate:
-        return Candidate((at or store)._context, role, name=name, count=count)
+        return Candidate((at or store).context, role, name=name, count=count)
 
     return make
 
 
 def holding(store: Store, role: str = "sweep") -> Holding:
-    held = Holding.decode(store.read(lambda tr: tr.get(store._keyspace.elected(role)).wait()))
+    held = Holding.decode(store.read(lambda tr: tr.get(store.context.keyspace.elected(role)).wait()))
     assert held is not None
     return held
 
@@ -97,7 +97,7 @@ def test_a_leader_that_gives_up_is_followed_at_once(store: Store, stand: Callabl
     known = two.known
     one.resign()
     assert not one.elected
-    assert store._kv.watch(known, timeout=MINUTE), "waiters are woken"
+    assert store.context.kv.watch(known, timeout=MINUTE), "waiters are woken"
     assert two.step()
     assert holding(store).term == 2
     one.resign()
@@ -189,7 +189,7 @@ def test_trouble_ends_the_role_by_itself_and_it_goes_on_afterwards(
         raise StoreUnreachable("away")
 
     with monkeypatch.context() as trouble:
-        trouble.setattr(store._kv, "transact", away)
+        trouble.setattr(store.context.kv, "transact", away)
         count.advance(one.rest)
         with pytest.raises(StoreUnreachable):
             one.step()
@@ -202,7 +202,7 @@ def test_trouble_ends_the_role_by_itself_and_it_goes_on_afterwards(
 
 def beside(store: Store, clock: Clock) -> Store:
     """Open the same store as another process does, with another clock."""
-    return Store(store._kv, url=store.url, keyspace=store._keyspace, clock=clock)
+    return Store(store.context.kv, url=store.url, keyspace=store.context.keyspace, clock=clock)
 
 
 @pytest.fixture(params=CONCURRENT)
@@ -212,7 +212,7 @@ def concurrent(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> 
 
 
 def test_a_transaction_of_the_role_conflicts_with_a_takeover(concurrent: Store, count: Count) -> None:
-    one, two = (Candidate(concurrent._context, "sweep", name=name, count=count) for name in ("one", "two"))
+    one, two = (Candidate(concurrent.context, "sweep", name=name, count=count) for name in ("one", "two"))
     jobs = concurrent.create_queue("jobs")
     one.step()
     two.step()

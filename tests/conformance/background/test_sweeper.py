@@ -26,7 +26,7 @@ WEEK = KEPT_MS / 1000
 
 @pytest.fixture
 def sweeper(store: Store) -> Sweeper:
-    made = Sweeper(store._context, count=lambda: 0.0)
+    made = Sweeper(store.context, count=lambda: 0.0)
     made.sweep()
     return made
 
@@ -40,8 +40,8 @@ def jobs(store: Store) -> Iterator[Queue]:
 
 def marks(store: Store) -> list[tuple[int, int]]:
     """Return (second, queue id) of what is in the due index."""
-    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.due_index, limit=EVERYTHING).wait())
-    return [store._keyspace.read_mark(key) for key, _ in pairs]
+    pairs = store.read(lambda tr: tr.get_range(*store.context.keyspace.due_index, limit=EVERYTHING).wait())
+    return [store.context.keyspace.read_mark(key) for key, _ in pairs]
 
 
 def woken(store: Store, known: Mapping[bytes, bytes | None]) -> bool:
@@ -112,11 +112,11 @@ def test_an_idle_store_costs_four_reads_a_round_however_many_queues_there_are(
         queue.push(b"x", priority=1)
         queue.push(b"later", priority=1, delay=timedelta(minutes=5))
     sweeper.round()
-    before = store._kv.reads()
+    before = store.context.kv.reads()
     for _ in range(10):
         assert sweeper.round().rest == LONGEST
         clock.advance(LONGEST)
-    assert store._kv.reads() - before == 10 * 4
+    assert store.context.kv.reads() - before == 10 * 4
 
 
 def test_a_lease_that_was_acknowledged_leaves_the_due_index_when_its_second_has_come(
@@ -201,9 +201,9 @@ def test_trash_deadlines_undone_purges_and_slots_are_swept(
     clock.advance(5)
     assert sweeper.sweep().trash > 0
     assert store.trash.entries().entries == ()
-    key = SlotPool(store._keyspace.slots).take().key
+    key = SlotPool(store.context.keyspace.slots).take().key
     store.transact(lambda tr: tr.set(key, Mark(sequence=1, attempt=0, ms=0).encode()))
-    assert Sweeper(store._context).sweep().slots >= 1, "at the beginning and once a day"
+    assert Sweeper(store.context).sweep().slots >= 1, "at the beginning and once a day"
     assert store.read(lambda tr: tr.get(key).wait()) is None
 
 
@@ -214,7 +214,7 @@ def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     for queue in (broken, newer, jobs):
         queue.push(b"x", priority=1, delay=timedelta(seconds=1))
     keys = broken.opened.keys.generation(1)
-    config = store._keyspace.config(newer.id)
+    config = store.context.keyspace.config(newer.id)
     was = store.read(lambda tr: tr.get(config).wait())
 
     def damage(tr: object) -> None:
@@ -256,12 +256,12 @@ def test_a_mark_that_is_set_anew_is_not_cleared(concurrent: Store, clock: Clock,
     jobs.ack(leased(jobs, 1.5))
     clock.advance(1)
     stale = concurrent.read(
-        lambda tr: due_index.look(tr, concurrent._keyspace, now_ms=int(clock() * 1000), limit=10)
+        lambda tr: due_index.look(tr, concurrent.context.keyspace, now_ms=int(clock() * 1000), limit=10)
     ).queues
     assert len(stale) == 1
     push, settle = begin(concurrent), begin(concurrent)
     jobs.push(b"x", priority=1, delay=timedelta(seconds=0.5), tr=push)
-    due_index.settle(settle, concurrent._keyspace, stale)
+    due_index.settle(settle, concurrent.context.keyspace, stale)
     if sweep_first:
         settle.commit()
         push.commit()
@@ -289,6 +289,6 @@ def test_marks_conflict_with_nothing(concurrent: Store, clock: Clock) -> None:
         verb(step)
     for step in steps:
         step.commit()
-    wakes = concurrent.read(lambda tr: total(tr.get(concurrent._keyspace.due_wake).wait()))
+    wakes = concurrent.read(lambda tr: total(tr.get(concurrent.context.keyspace.due_wake).wait()))
     assert wakes == 3
     assert len(marks(concurrent)) == 2

@@ -24,7 +24,7 @@ WEEK = KEPT_MS / 1000
 
 @pytest.fixture
 def sweeper(store: Store) -> Sweeper:
-    made = Sweeper(store._context, count=lambda: 0.0)
+    made = Sweeper(store.context, count=lambda: 0.0)
     made.sweep()
     return made
 
@@ -49,8 +49,8 @@ def rounds(sweeper: Sweeper, at_most: int = 40) -> Swept:
 
 
 def number_of_marks(store: Store, queue: Queue) -> int:
-    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.due_index, limit=1_000).wait())
-    return sum(store._keyspace.read_mark(key)[1] == queue.id for key, _ in pairs)
+    pairs = store.read(lambda tr: tr.get_range(*store.context.keyspace.due_index, limit=1_000).wait())
+    return sum(store.context.keyspace.read_mark(key)[1] == queue.id for key, _ in pairs)
 
 
 @pytest.mark.parametrize("what", ["damaged", "newer"])
@@ -73,7 +73,7 @@ def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nothing_up(
     clock.advance(2)
     assert rounds(sweeper) == Swept(promoted=1)
     store.transact(lambda tr: tr.set(key, was))
-    assert rounds(Sweeper(store._context)).promoted == 60, "its place in the due index was kept"
+    assert rounds(Sweeper(store.context)).promoted == 60, "its place in the due index was kept"
     check_full_count(store, broken)
 
 
@@ -94,7 +94,7 @@ def test_more_queues_than_one_look_reads_that_cannot_be_swept(
 def test_trash_of_a_newer_release_stays_and_the_rest_goes(
     store: Store, sweeper: Sweeper, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store._keyspace
+    jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store.context.keyspace
     for n in range(5):
         ann.delete_item("jobs", jobs.push(b"%d" % n, priority=1).id)
         clock.advance(1)
@@ -139,7 +139,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     for queue in queues:
         queue.push(b"x", priority=1)
     first, second, third = queues
-    now_ms = store._context.now_ms()
+    now_ms = store.context.now_ms()
 
     def leave(tr: object) -> None:
         tr.set(first.opened.keys.staging, b"\xff" + Holding(holder="dead", expires_ms=now_ms).encode()[1:])
@@ -154,7 +154,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     store.transact(leave)
     clock.advance(STAGED_MS / 1000 + 1)
     store.doctor.examine()
-    assert rounds(Sweeper(store._context, count=lambda: 0.0)).unclaimed == 2
+    assert rounds(Sweeper(store.context, count=lambda: 0.0)).unclaimed == 2
     entries = store.trash.entries().entries
     assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
     assert store.sweep_unclaimed() == 0
@@ -165,7 +165,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
 
 
 def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None:
-    jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store._keyspace
+    jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store.context.keyspace
     jobs.push(b"x", priority=1)
     ann.delete_queue("jobs", confirm="jobs")
     key = store.read(lambda tr: tr.get_key(*keyspace.all_trash()).wait())
@@ -183,7 +183,7 @@ def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None
 
 def unreadable_jobs(store: Store, number: int) -> None:
     """Put jobs there that a newer release began, and that have not ended."""
-    keyspace, ids = store._keyspace, store._context.id_generator.new_ids(number)
+    keyspace, ids = store.context.keyspace, store.context.id_generator.new_ids(number)
 
     def write(tr: Transaction) -> None:
         for job_id in ids:
@@ -201,11 +201,11 @@ def test_many_jobs_that_cannot_be_read_keep_no_other_from_being_done_and_forgott
     unreadable_jobs(store, 1_200)
     job = ann.begin_bulk("delete", "jobs")
     assert [found.id for found in ann.running_jobs()] == [job.id]
-    runner = JobRunner(store._context)
+    runner = JobRunner(store.context)
     while ann.job(job.id).running and runner.round() < 60:
         pass
     assert (ann.job(job.id).status, jobs.depth()) == ("done", 0)
     clock.advance(2 * WEEK)
-    Sweeper(store._context).sweep()
+    Sweeper(store.context).sweep()
     page = ann.job_page(limit=1)
     assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for a release that can read them"

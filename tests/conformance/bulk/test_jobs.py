@@ -48,7 +48,7 @@ def values(queue: Queue) -> list[bytes]:
 
 
 def runner(store: Store, count: Clock) -> JobRunner:
-    return JobRunner(store._context, count=count)
+    return JobRunner(store.context, count=count)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def values(queue: Queue) -> list[bytes]:
 
 
 def laid_down(store: Store) -> int:
-    begin, end = store._keyspace.incoming_laid_by(2**48 - 1)
+    begin, end = store.context.keyspace.incoming_laid_by(2**48 - 1)
     return len(store.read(lambda tr: tr.get_range(begin, end, limit=1_000).wait()))
 
 
@@ -106,7 +106,7 @@ def test_another_runner_continues_where_it_was(store: Store) -> None:
     assert ann.cancel_bulk(begun.id).status == "canceled"
     assert ann.run_bulk(begun.id).done == 200
     ann.resume_bulk(begun.id)
-    runner = JobRunner(store._context)
+    runner = JobRunner(store.context)
     while ann.job(begun.id).running:
         runner.round()
     assert values(jobs) == [value for value, _ in ITEMS]
@@ -119,7 +119,7 @@ def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store) -> None:
     job = ann.begin_push("jobs", ITEMS)
     stale = ann.job(job.id)
     ann.run_bulk(job.id, progress=lambda job: False)
-    steps = Steps(store._context, job.id, job_leadership(store._context), shown=all_shown)
+    steps = Steps(store.context, job.id, job_leadership(store.context), shown=all_shown)
     steps.hold(take_over=True)
     again = steps.take(stale)
     assert (again.done, jobs.depth()) == (200, 200)
@@ -131,7 +131,7 @@ def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> N
     assert (job.state, jobs.depth("delayed"), jobs.depth()) == ("delayed", N, 0)
     check_full_count(store, jobs)
     clock.advance(3_601)
-    Sweeper(store._context).sweep()
+    Sweeper(store.context).sweep()
     assert jobs.depth() == N
     check_full_count(store, jobs)
 
@@ -195,19 +195,19 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
     store.create_queue("jobs")
     ann = store.actions("ann")
     kept = ann.begin_push("jobs", ITEMS)
-    incoming.lay_down(store._context.kv, store._keyspace, store._context.id_generator.new_id(), ITEMS)
+    incoming.lay_down(store.context.kv, store.context.keyspace, store.context.id_generator.new_id(), ITEMS)
     assert laid_down(store) == 6
     clock.advance(LAID_MS / 2_000)
-    Sweeper(store._context).sweep()
+    Sweeper(store.context).sweep()
     assert laid_down(store) == 6
     clock.advance(LAID_MS / 1_000)
-    Sweeper(store._context).sweep()
+    Sweeper(store.context).sweep()
     assert laid_down(store) == 3, "what belongs to a job stays with it"
-    incoming.clear(store._context.kv, store._keyspace, bytes.fromhex(kept.id))
+    incoming.clear(store.context.kv, store.context.keyspace, bytes.fromhex(kept.id))
     assert laid_down(store) == 3, "also when it began after a look that found no job"
     ann.cancel_bulk(kept.id)
     clock.advance(2 * KEPT_MS / 1_000)
-    Sweeper(store._context).sweep()
+    Sweeper(store.context).sweep()
     assert laid_down(store) == 0
     failing = iter([None, RuntimeError("full")])
     plain = incoming.parts_of
@@ -229,7 +229,7 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
 def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    jobs, ann, kv = store.create_queue("jobs"), store.actions("ann"), store._context.kv
+    jobs, ann, kv = store.create_queue("jobs"), store.actions("ann"), store.context.kv
     plain = kv.transact
 
     def unheard(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
@@ -253,7 +253,7 @@ def test_what_is_heard_is_what_went_wrong_first(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, error: Exception, where: str
 ) -> None:
     store.create_queue("jobs")
-    ann, kv = store.actions("ann"), store._context.kv
+    ann, kv = store.actions("ann"), store.context.kv
     plain, away = kv.transact, False
 
     def breaks(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
@@ -271,7 +271,7 @@ def test_what_is_heard_is_what_went_wrong_first(
         ann.begin_push("jobs", ITEMS)
     assert (ann.jobs(), laid_down(store)) == ([], 3)
     clock.advance(2 * LAID_MS / 1_000)
-    Sweeper(store._context).sweep()
+    Sweeper(store.context).sweep()
     assert laid_down(store) == 0
 
 
@@ -284,7 +284,7 @@ def test_a_job_whose_items_were_swept_before_it_began_does_not_begin(
     def slow(*args: Any) -> None:
         plain(*args)
         clock.advance(2 * LAID_MS / 1_000)
-        Sweeper(store._context).sweep()
+        Sweeper(store.context).sweep()
 
     monkeypatch.setattr(incoming, "lay_down", slow)
     with pytest.raises(JobEnded):

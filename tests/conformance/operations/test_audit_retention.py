@@ -22,7 +22,7 @@ def moment(clock: Clock) -> datetime:
 
 def audit_keys(store: Store) -> list[bytes]:
     """Return all keys of the audit, index entries included."""
-    keyspace = store._keyspace
+    keyspace = store.context.keyspace
     ranges = (keyspace.audits(), *keyspace.audit_indexes)
     return store.read(lambda tr: [key for each in ranges for key, _ in tr.get_range(*each, limit=EVERYTHING).wait()])
 
@@ -89,7 +89,9 @@ def test_an_interrupted_sweep_is_gone_on_with(store: Store, clock: Clock, monkey
     act(store)
     everything = len(audit_keys(store))
     for steps in (1, 3, 7):
-        sweep = audit_retention.sweep_audit(store._kv, store._keyspace, now_ms=store._context.now_ms(), days=1)
+        sweep = audit_retention.sweep_audit(
+            store.context.kv, store.context.keyspace, now_ms=store.context.now_ms(), days=1
+        )
         for _ in range(steps):
             next(sweep)  # then its process dies
     assert len(audit_keys(store)) < everything
@@ -97,7 +99,7 @@ def test_an_interrupted_sweep_is_gone_on_with(store: Store, clock: Clock, monkey
     young = store.audit.entries(since=moment(clock) - timedelta(minutes=1), limit=100).entries
     assert store.audit.entries(limit=100).entries == young
     assert young
-    last_ids = {store._keyspace.last_id(key).hex() for key in audit_keys(store)}
+    last_ids = {store.context.keyspace.last_id(key).hex() for key in audit_keys(store)}
     assert last_ids == {entry.id for entry in young}, "no entry of an index is left behind"
 
 
@@ -106,7 +108,7 @@ def test_a_long_sweep_lets_what_falls_due_go_first(store: Store, clock: Clock, m
     for _ in range(5):
         act(store)
     clock.advance(30 * DAY)
-    sweeper = Sweeper(store._context, audit_days=1, count=lambda: 0.0)
+    sweeper = Sweeper(store.context, audit_days=1, count=lambda: 0.0)
     first = sweeper.round()
     assert first.rest == 0.0, "there is more to do"
     store.queue("jobs").push(b"due", priority=0, delay=timedelta(seconds=1))

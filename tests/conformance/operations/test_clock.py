@@ -375,7 +375,7 @@ def test_a_skewed_process_says_so_once(machines: Machines, caplog: pytest.LogCap
 
 def test_a_process_that_is_idle_reads_and_writes_nothing(machines: Machines) -> None:
     store = machines.process()
-    kv, before = store._kv, anchor(store)
+    kv, before = store.context.kv, anchor(store)
     reads = kv.reads()
     machines.advance(DAY)
     assert kv.reads() == reads
@@ -428,7 +428,7 @@ def test_an_anchor_that_cannot_be_written_is_told_once_a_minute(
 
     store = machines.process()
     machines.advance(61.0)
-    monkeypatch.setattr(store._kv, "transact", refuse)
+    monkeypatch.setattr(store.context.kv, "transact", refuse)
     for _ in range(13):
         calibrate(store)
         machines.advance(10.0)
@@ -534,12 +534,12 @@ def test_a_copy_begins_a_time_of_its_own(engine: str, tmp_path: Path) -> None:
 def test_all_openers_of_a_store_read_one_count(engine: str, tmp_path: Path) -> None:
     url = f"memory:{tmp_path.name}" if engine == "simulated" else store_url(engine, tmp_path)
     with open_store(url) as one, open_store(url) as two:
-        counts = [store._kv.count() for store in (one, two, one, two)]
+        counts = [store.context.kv.count() for store in (one, two, one, two)]
         assert len({count.epoch for count in counts}) == 1
         assert [count.micros for count in counts] == sorted(count.micros for count in counts)
-        began, first, between = time.monotonic(), one._kv.count().micros, time.monotonic()
+        began, first, between = time.monotonic(), one.context.kv.count().micros, time.monotonic()
         time.sleep(0.2)
-        later, last, ended = time.monotonic(), two._kv.count().micros, time.monotonic()
+        later, last, ended = time.monotonic(), two.context.kv.count().micros, time.monotonic()
         assert later - between - 0.1 < (last - first) / 1e6 < ended - began + 0.1
 
 

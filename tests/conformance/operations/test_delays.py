@@ -427,9 +427,9 @@ def test_taking_costs_few_reads_more_whatever_is_delayed(store: Store, engine: s
         jobs.push_many([(b"", 1)] * depth, delay=MINUTE)
 
     def reads(verb: Callable) -> int:
-        before = store._kv.reads()
+        before = store.context.kv.reads()
         verb()
-        return store._kv.reads() - before
+        return store.context.kv.reads() - before
 
     # The config, the end, and one key that tells of attempts and of the next due; takers ask for an expired lease too,
     # and where processes may take the same item, whether there is a fulfiller.

@@ -188,7 +188,7 @@ def test_an_act_is_refused_where_an_item_of_the_id_is_in_the_other_state(twins: 
 def test_trash_audit_and_job_records_are_not_overwritten(twins: Twins) -> None:
     ours, _ = twins.queue()
     ours.push_many([(b"%d" % n, n) for n in range(6)])
-    twins.two._context.id_generator.new_ids(6)
+    twins.two.context.id_generator.new_ids(6)
     one, two = twins.one.actions("ann"), twins.two.actions("bob")
     one.pop_many("jobs", 2)
     twins.refused(lambda: two.pop_many("jobs", 2))
@@ -196,7 +196,7 @@ def test_trash_audit_and_job_records_are_not_overwritten(twins: Twins) -> None:
     twins.refused(lambda: two.resume("jobs"))
     twins.refused(lambda: two.resume("jobs"))
     two.resume("jobs")
-    twins.one._context.id_generator.new_id()
+    twins.one.context.id_generator.new_id()
     job = one.begin_bulk("delete", "jobs")
     twins.refused(lambda: two.begin_bulk("delete", "jobs"))
     assert one.run_bulk(job.id).done == 4
@@ -218,7 +218,7 @@ def test_what_is_for_a_whole_queue_is_not_overwritten(twins: Twins, what: str) -
     for name in ("jobs", "others"):
         queue, _ = twins.queue(name)
         queue.push(name.encode(), priority=1)
-    twins.two._context.id_generator.new_ids(2)
+    twins.two.context.id_generator.new_ids(2)
     getattr(twins.one.actions("ann"), what)("jobs", confirm="jobs")
     twins.refused(lambda: getattr(twins.two.actions("bob"), what)("others", confirm="others"))
 

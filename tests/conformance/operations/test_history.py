@@ -13,7 +13,7 @@ from tests.conftest import Clock
 
 
 def everything(store: Store) -> list[tuple[bytes, bytes]]:
-    return store._kv.read(lambda tr: list(tr.get_range(b"", b"\xff", limit=100_000).wait()))
+    return store.context.kv.read(lambda tr: list(tr.get_range(b"", b"\xff", limit=100_000).wait()))
 
 
 class Writer:
@@ -194,9 +194,9 @@ def test_what_a_screen_has_read_is_not_read_again(store: Store, clock: Clock) ->
 
     def cost_of_a_look() -> int:
         clock.advance(1)
-        before = store._kv.reads()
+        before = store.context.kv.reads()
         assert recorder.look() == 1
-        return store._kv.reads() - before
+        return store.context.kv.reads() - before
 
     clock.advance(60 - clock.now % 60)  # what is due once a minute comes with the first look
     jobs.push(b"x", priority=1)
@@ -302,7 +302,7 @@ def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clo
 def test_points_wait_and_are_written_together_with_a_later_look(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     count = Clock(0.0)
-    writer = Recorder(store._context, count=count)
+    writer = Recorder(store.context, count=count)
     for _ in range(3):
         jobs.push(b"x", priority=1)
         writer.look()
@@ -320,7 +320,7 @@ def test_a_recorder_that_is_no_longer_elected_writes_nothing(store: Store, clock
     def check(tr: ReadTransaction) -> None:
         raise NotElected("not you")
 
-    writer = Recorder(store._context, check=check)
+    writer = Recorder(store.context, check=check)
     jobs.push(b"x", priority=1)
     writer.look()
     with pytest.raises(NotElected):

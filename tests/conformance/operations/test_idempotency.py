@@ -147,7 +147,7 @@ def test_the_second_of_two_transactions_with_one_key_conflicts(kind: str, tmp_pa
     with open_store(store_url(kind, tmp_path)) as store:
         first, second = begin(store), begin(store)
         for tr in (first, second):
-            once(tr, store._keyspace, "key", lambda: b"", now_ms=0)
+            once(tr, store.context.keyspace, "key", lambda: b"", now_ms=0)
         second.commit()
         with pytest.raises(Conflict):
             first.commit()

@@ -726,7 +726,7 @@ def test_the_largest_item_goes_through_all_states(store: Store, clock: Clock) ->
 def test_a_minute_of_clock_skew_harms_only_punctuality(store: Store, clock: Clock) -> None:
     """Two stores on the same data, one of them a minute ahead: leases are never in doubt."""
     ahead_clock = Clock(clock.now + 60)
-    ahead = Store(store._kv, url=store.url, keyspace=Keyspace(("pq",)), clock=ahead_clock)
+    ahead = Store(store.context.kv, url=store.url, keyspace=Keyspace(("pq",)), clock=ahead_clock)
     here, there = store.create_queue("jobs"), ahead.queue("jobs")
 
     here.push_many([(b"%d" % n, n) for n in range(3)])

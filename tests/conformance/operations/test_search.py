@@ -160,9 +160,9 @@ def test_a_search_goes_on_after_a_restart(tmp_path: Path, clock: Clock) -> None:
 
 
 def _reads(store: Store, look: Callable[[], Found]) -> tuple[int, Found]:
-    before = store._kv.reads()
+    before = store.context.kv.reads()
     found = look()
-    return store._kv.reads() - before, found
+    return store.context.kv.reads() - before, found
 
 
 def test_a_step_reads_no_more_than_it_must(store: Store, clock: Clock) -> None:
@@ -316,7 +316,7 @@ def test_attached_queues_are_searched_in_the_order_of_their_keys(store: Store) -
         for priority, count in rows:
             tr.set(prefix + layer.pack((priority, count, b"r")), b"v %r" % (priority,))  # type: ignore[attr-defined]
 
-    store._kv.transact(write)
+    store.context.kv.transact(write)
     all_of_it = list(legacy.items(limit=100).items)
     assert walk(legacy, Query(), limit=3) == all_of_it
     for query in (Query(low=0), Query(low=0, high=2.5), Query(high=0), Query(text="V T"), Query(low=3)):

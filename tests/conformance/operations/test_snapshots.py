@@ -37,7 +37,7 @@ def test_a_status_shows_both_ends_the_mix_and_the_oldest(store: Store, clock: Cl
 
 def test_a_renamed_queue_that_cannot_be_read_goes_by_its_new_name(store: Store) -> None:
     jobs = store.create_queue("jobs")
-    damaged = store._keyspace.queue(jobs.id)
+    damaged = store.context.keyspace.queue(jobs.id)
 
     def damage(tr: Transaction) -> None:
         tr.set(damaged.expiries()[0] + b"\x07", b"")

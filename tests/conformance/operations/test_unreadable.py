@@ -17,8 +17,8 @@ RECORDS = [b"\x07nonsense", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02{}", b""]
 
 def damage(store: Store, queue: Queue, record: bytes) -> None:
     def write(tr):
-        tr.set(store._keyspace.config(queue.id), record)
-        tr.add(store._keyspace.queue(queue.id).change, 1)
+        tr.set(store.context.keyspace.config(queue.id), record)
+        tr.add(store.context.keyspace.queue(queue.id).change, 1)
 
     store.transact(write)
 
@@ -48,7 +48,7 @@ def test_every_way_to_a_queue_that_cannot_be_read_names_it(store: Store, record:
 def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=5)
-    store.transact(lambda tr: tr.set(store._keyspace.queue(jobs.id).generation(1).ready(b"\x15\x01"), b""))
+    store.transact(lambda tr: tr.set(store.context.keyspace.queue(jobs.id).generation(1).ready(b"\x15\x01"), b""))
     with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
         jobs.status()
 

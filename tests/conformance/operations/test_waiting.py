@@ -114,7 +114,7 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     if led:
         begin_pops(jobs)  # another one watches, for ever
-    watch, sleep, enter = store._kv.watch, WaitQueue.sleep, WaitQueue.enter
+    watch, sleep, enter = store.context.kv.watch, WaitQueue.sleep, WaitQueue.enter
     #: When each sleep ends at the earliest and at the latest: a watch counts from some moment since the one before.
     ends: list[tuple[float, float]] = []
     moments: list[float] = []
@@ -136,7 +136,7 @@ def test_nothing_sleeps_past_the_time_that_it_was_given(
         moments.append(entered[-1])
         enter(line, waiter)
 
-    monkeypatch.setattr(store._kv, "watch", timed_watch)
+    monkeypatch.setattr(store.context.kv, "watch", timed_watch)
     monkeypatch.setattr(WaitQueue, "sleep", timed_sleep)
     monkeypatch.setattr(WaitQueue, "enter", timed_enter)
     for timeout in (0.03, 0.1):

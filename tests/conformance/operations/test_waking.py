@@ -23,7 +23,7 @@ def jobs(store: Store) -> Queue:
 
 def told(store: Store, jobs: Queue, verb: Callable[[], object]) -> tuple[int, bool]:
     """Return how often viewers were told of a change, and whether waiters were told of anything."""
-    keys = store._keyspace.queue(jobs.id)
+    keys = store.context.keyspace.queue(jobs.id)
 
     def look() -> tuple[int, int]:
         return store.read(lambda tr: (total(tr.get(keys.change).wait()), total(tr.get(keys.wake).wait())))

@@ -57,7 +57,8 @@ class Fulfilling:
     def round(self, *takes: PopRequest) -> list[list[bytes]]:
         """Serve its own takes, and requests of other processes; return the values that the takes got."""
         answers = self.part._fulfil(
-            self.part._kv.transact, takes or (PopRequest(self.queue.id, 0, "min", self.queue.opened.context.now_ms()),)
+            self.part._kv.transact,
+            takes or (PopRequest(self.queue.id, 0, "min", self.queue.opened.context.now_ms()),),
         )
         return [[item.value[:1] for item in taken or ()] for taken in answers]  # type: ignore[union-attr]
 

@@ -101,7 +101,7 @@ def test_jobs_of_every_kind_are_told_in_chinese(chinese_admin: Desk, store: Stor
     for job in jobs:
         assert not english(chinese_admin.open(f"/jobs/{job.id}/").html)
     done.cancel_bulk(jobs[0].id)
-    runner = JobRunner(store._context)
+    runner = JobRunner(store.context)
     for _ in range(30):
         runner.round()
     undo = done.undo(jobs[2].id).job
@@ -115,7 +115,7 @@ def test_a_job_that_met_an_error_of_ours_says_so_in_chinese(
     chinese_admin: Desk, store: Store, done: Actions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = done.begin_bulk("delete", "订单")
-    runner = JobRunner(store._context)
+    runner = JobRunner(store.context)
     monkeypatch.setattr("queues.bulk.step.Steps.take", lambda *_: 1 // 0)
     runner.round()
     assert done.job(job.id).failure == "pqadmin has an error (ZeroDivisionError); its log says more."

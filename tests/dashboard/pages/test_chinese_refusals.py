@@ -205,8 +205,8 @@ def test_why_a_queue_cannot_be_read_is_told_in_chinese(
     bad = store.queue("关")
 
     def damage(tr: Any) -> None:
-        tr.set(store._keyspace.config(bad.id), record)
-        tr.add(store._keyspace.queue(bad.id).change, 1)
+        tr.set(store.context.keyspace.config(bad.id), record)
+        tr.add(store.context.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)
     page = chinese_admin.open("/")
@@ -283,7 +283,7 @@ def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kep
     assert acts.job(begun.id) == failed
     told = chinese_admin.open(f"/jobs/{begun.id}/")
     assert not english(told.html)
-    key = store._keyspace.bulk(bytes.fromhex(begun.id))
+    key = store.context.keyspace.bulk(bytes.fromhex(begun.id))
     header, _ = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")
     damaged: list[Any] = [None, ["{x}", {}], ["{x.y}", {"x": 1}], 7, ["Other words.", {}]]
     for words in damaged:
@@ -296,7 +296,7 @@ def test_a_job_does_not_say_that_nothing_was_changed(store: Store) -> None:
     refused = errors.BadPriority("Shifted so far, a priority would not fit the queue's type. Nothing was changed.")
     failed = replace(begun, failure=failure_of(refused))
     assert failed.failure == "Shifted so far, a priority would not fit the queue's type."
-    store.transact(lambda tr: write_job(tr, store._keyspace, failed))
+    store.transact(lambda tr: write_job(tr, store.context.keyspace, failed))
     kept = store.actions("甲").job(begun.id)
     for language, told in (("en", failed.failure), ("zh-hans", "调整这么多，优先级就不符合队列的类型了。")):
         with translation.override(language):

@@ -48,7 +48,7 @@ def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_rest_are_undo
 ) -> None:
     ann = store.actions("ann")
     first, second, third = (ann.delete_item("jobs", item.id).trash_id for item in jobs.items().items[:3])
-    write(store, store._keyspace.trash(bytes.fromhex(second)), record)
+    write(store, store.context.keyspace.trash(bytes.fromhex(second)), record)
     page = operator.open("/trash/")
     assert page.status == 200
     assert "cannot be read" in page
@@ -72,7 +72,9 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
     taken = [item.id for item in jobs.items().items[:4]]
     trash_id = store.actions("ann").delete_items("jobs", taken).trash_id
     assert trash_id is not None
-    parts = store.read(lambda tr: tr.get_range(*store._keyspace.trash_parts(bytes.fromhex(trash_id)), limit=9).wait())
+    parts = store.read(
+        lambda tr: tr.get_range(*store.context.keyspace.trash_parts(bytes.fromhex(trash_id)), limit=9).wait()
+    )
     write(store, parts[2][0], b"\x01garbage")
     answer = operator.send(operator.open("/trash/"), "restore/")
     assert "This cannot be read" in answer
@@ -84,7 +86,7 @@ def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., De
     for item in jobs.items().items[:3]:
         ann.delete_item("jobs", item.id, reason="tidy")
     middle = store.audit.entries().entries[1].id
-    write(store, store._keyspace.audit(bytes.fromhex(middle)), b"\x01garbage")
+    write(store, store.context.keyspace.audit(bytes.fromhex(middle)), b"\x01garbage")
     viewer = desk(Role.VIEWER)
     for address in ("/audit/", "/audit/?queue=jobs", "/audit/?by=ann"):
         page = viewer.open(address)
@@ -105,20 +107,20 @@ def test_a_job_that_cannot_be_read_is_told_and_the_rest_are_done(
     store.create_queue("review")
     broken = ann.begin_bulk("delete", "jobs", low=9)
     whole = ann.begin_bulk("move", "jobs", to="review", high=4)
-    write(store, store._keyspace.bulk(bytes.fromhex(broken.id)), b"\x01garbage")
+    write(store, store.context.keyspace.bulk(bytes.fromhex(broken.id)), b"\x01garbage")
     page = operator.open("/jobs/")
     assert page.status == 200
     assert f"The job {broken.id} cannot be read" in page
     assert "Move ready items from jobs to review" in page
     assert operator.open(f"/jobs/{broken.id}/").status == 409
-    runner = JobRunner(store._context)
+    runner = JobRunner(store.context)
     for _ in range(20):
         runner.round()
     assert ann.job(whole.id).status == "done"
     assert store.queue("review").depth() == 5
-    later_ms = store._context.now_ms() + 2 * KEPT_MS
-    monkeypatch.setattr(type(store._context), "now_ms", lambda self: later_ms)
-    Sweeper(store._context).sweep()
+    later_ms = store.context.now_ms() + 2 * KEPT_MS
+    monkeypatch.setattr(type(store.context), "now_ms", lambda self: later_ms)
+    Sweeper(store.context).sweep()
     assert f"The job {broken.id} cannot be read" in operator.open("/jobs/"), "it stays for a release that can read it"
     assert [job.id for job in ann.jobs()] == []
 
@@ -133,7 +135,7 @@ def test_the_pages_of_a_queue_that_cannot_be_read_say_so_and_nothing_of_the_stor
     operator = desk(Role.OPERATOR)
     store.create_queue("mail").push(b"x", priority=1)
     form = operator.open("/queues/jobs/").form("/push/")
-    write(store, store._keyspace.config(jobs.id), record)
+    write(store, store.context.keyspace.config(jobs.id), record)
     for address in ("", "push/", "history/", "settings/", "pause/", "push/many/", f"items/{'0' * 40}/", "export/"):
         page = operator.open(f"/queues/jobs/{address}")
         assert page.status == 409, address
@@ -159,7 +161,7 @@ def test_the_pages_of_a_queue_that_cannot_be_read_say_so_and_nothing_of_the_stor
 @pytest.mark.parametrize("record", OF_QUEUES)
 def test_the_site_is_ready_beside_a_queue_that_cannot_be_read(operator: Desk, store: Store, record: bytes) -> None:
     first = store.create_queue("a")
-    write(store, store._keyspace.config(first.id), record)
+    write(store, store.context.keyspace.config(first.id), record)
     answer = probe()
     assert (answer.status, answer.json["checks"]["store"]) == (200, "ok")
 
@@ -171,7 +173,7 @@ def test_the_palette_finds_an_item_beside_a_queue_that_cannot_be_read(
     mail = store.create_queue("mail")
     mail.push(b"x", priority=1)
     (item,), (lost,) = mail.items().items, jobs.items(limit=1).items
-    write(store, store._keyspace.config(jobs.id), record)
+    write(store, store.context.keyspace.config(jobs.id), record)
     for headers in ({}, {"HX-Request": "true"}):
         page = operator.open(f"/palette/?q={item.id}", **headers)
         assert page.status == 200
@@ -188,14 +190,14 @@ def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reas
 ) -> None:
     ann = store.actions("ann")
     job = ann.begin_bulk("delete", "jobs")
-    write(store, store._keyspace.config(jobs.id), record)
+    write(store, store.context.keyspace.config(jobs.id), record)
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")
     assert page.status == 200
     assert ann.job(job.id).status == "canceled"
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/resume/")
     assert page.status == 200
     assert ann.job(job.id).running
-    runner = JobRunner(store._context)
+    runner = JobRunner(store.context)
     for _ in range(5):
         runner.round()
     assert ann.job(job.id).status == "failed"

@@ -22,9 +22,9 @@ def today(clock: Clock) -> None:
 
 def marked(store: Store, seconds_ago: float, number: int = 1) -> list[bytes]:
     """Leave marks as a client does that is gone since."""
-    pool = SlotPool(store._keyspace.slots)
+    pool = SlotPool(store.context.keyspace.slots)
     keys = [pool.take().key for _ in range(number)]
-    mark = Mark(sequence=3, attempt=0, ms=int((store._context.clock() - seconds_ago) * 1000)).encode()
+    mark = Mark(sequence=3, attempt=0, ms=int((store.context.clock() - seconds_ago) * 1000)).encode()
     for start in range(0, number, 400):
         store.transact(lambda tr, start=start: [tr.set(key, mark) for key in keys[start : start + 400]])
     return keys
@@ -36,7 +36,7 @@ def there(store: Store, keys: list[bytes]) -> int:
 
 def test_only_slots_unused_for_a_day_are_swept(store: Store, clock: Clock) -> None:
     old, new, ahead = marked(store, DAY + 1), marked(store, DAY - 1), marked(store, -DAY)
-    strange = store._keyspace.slots + b"\x01strange\x00"
+    strange = store.context.keyspace.slots + b"\x01strange\x00"
     store.transact(lambda tr: tr.set(strange, b"no mark"))
     store.create_queue("jobs").push(b"x", priority=1)
     assert store.sweep_slots() == 1
@@ -56,14 +56,14 @@ def test_many_slots_are_swept_in_steps(store: Store) -> None:
 
 def test_a_slot_that_is_used_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     (key,) = marked(store, 2 * DAY)
-    fresh = Mark(sequence=4, attempt=0, ms=int(store._context.clock() * 1000)).encode()
-    transact = store._kv.transact
+    fresh = Mark(sequence=4, attempt=0, ms=int(store.context.clock() * 1000)).encode()
+    transact = store.context.kv.transact
 
     def used_first(fn, **options):
         monkeypatch.undo()
         transact(lambda tr: tr.set(key, fresh))
         return transact(fn, **options)
 
-    monkeypatch.setattr(store._kv, "transact", used_first)
+    monkeypatch.setattr(store.context.kv, "transact", used_first)
     assert store.sweep_slots() == 0
     assert store.read(lambda tr: tr.get(key).wait()) == fresh

@@ -27,7 +27,7 @@ class Kept:
         self._changed = threading.Condition()
         self.swept = Swept()
         self.was_elected = 0
-        self.keeping = Upkeep(store._context, seconds=seconds, tell=self._told, on_elected=self._elected)
+        self.keeping = Upkeep(store.context, seconds=seconds, tell=self._told, on_elected=self._elected)
         self.keeping.start()
 
     def _told(self, swept: Swept) -> None:
@@ -92,7 +92,7 @@ def test_another_takes_over_at_once_when_the_elected_one_stops(store: Store, job
 
 def test_another_takes_over_when_the_elected_one_dies(url: str, store: Store, jobs: Queue) -> None:
     with open_store(url) as other:
-        dead = Upkeep(other._context, seconds=0.2)
+        dead = Upkeep(other.context, seconds=0.2)
         assert dead._candidate.step(), "elected, and never heard of again"
         jobs.push(b"x", priority=1, delay=SOON)
         kept = Kept(store, seconds=0.2)
@@ -125,17 +125,17 @@ def test_trouble_with_the_store_is_told_once_and_ends_nothing(
 ) -> None:
     monkeypatch.setattr("queues.background.service._AFTER_TROUBLE", 0.001)
     tries = threading.Semaphore(0)
-    read = store._kv.read
+    read = store.context.kv.read
 
     def away(fn: object, *, background: bool = False) -> None:
         tries.release()
         raise StoreUnreachable("away")
 
     with caplog.at_level(logging.WARNING):
-        store._kv.read = away  # type: ignore[method-assign]
+        store.context.kv.read = away  # type: ignore[method-assign]
         kept = Kept(store)
         assert all(tries.acquire(timeout=LONG) for _ in range(5))
-        store._kv.read = read  # type: ignore[method-assign]
+        store.context.kv.read = read  # type: ignore[method-assign]
         jobs.push(b"x", priority=1, delay=SOON)
         assert kept.until(lambda kept: kept.swept.promoted == 1)
     told = [record.getMessage() for record in caplog.records if record.name == "queues.background.service"]

@@ -37,7 +37,7 @@ def test_a_range_is_read_whole_in_several_reads(store: Store) -> None:
         reads.append(fn)
         if len(reads) % 3 == 0:
             raise TransactionTooOld("Too much for one transaction.")
-        return in_background(store._kv)(fn)
+        return in_background(store.context.kv)(fn)
 
     found = list(pairs(look, (b"app", b"apq")))
     assert found == [(b"app%03d" % n, b"x" * n * 50) for n in range(300)]

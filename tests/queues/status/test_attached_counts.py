@@ -82,7 +82,7 @@ def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.
     queue_id = store_of_one.queue("legacy").id
     store_of_one.counts.count(store_of_one.queue("legacy").config)
     store_of_one.detach("legacy")
-    fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
+    fresh = AttachedCounts(store_of_one.context.kv, store_of_one.context.keyspace, lambda: 0.0)
     fresh.want([queue_id])
     within(lambda: fresh._thread is None)
     assert fresh.known(queue_id) is None
@@ -95,8 +95,8 @@ def test_a_config_that_cannot_be_read_hinders_no_other_count(
 ) -> None:
     monkeypatch.setattr(attached_counts, "LINGER", inf)
     broken, whole = store_of_one.attach("broken", prefix=("broken",)).id, store_of_one.queue("legacy").id
-    store_of_one.transact(lambda tr: tr.set(store_of_one._keyspace.config(broken), record))
-    fresh = AttachedCounts(store_of_one._kv, store_of_one._keyspace, lambda: 0.0)
+    store_of_one.transact(lambda tr: tr.set(store_of_one.context.keyspace.config(broken), record))
+    fresh = AttachedCounts(store_of_one.context.kv, store_of_one.context.keyspace, lambda: 0.0)
     fresh.want([broken, whole])
     thread = fresh._thread
     assert thread is not None
@@ -136,8 +136,8 @@ def test_a_count_that_keeps_failing_is_logged_once_a_minute_with_the_name_of_its
 ) -> None:
     monkeypatch.setattr(attached_counts, "LINGER", inf)
     monkeypatch.setattr(attached_counts, "LONGEST", 0.0)
-    failing, now = Failing(store_of_one._kv), [1_000.0]
-    fresh = AttachedCounts(failing, store_of_one._keyspace, lambda: 0.0, monotonic=lambda: now[0])
+    failing, now = Failing(store_of_one.context.kv), [1_000.0]
+    fresh = AttachedCounts(failing, store_of_one.context.keyspace, lambda: 0.0, monotonic=lambda: now[0])
     queue_id = store_of_one.queue("legacy").id
     fresh.want([queue_id])
     within(lambda: fresh.known(queue_id))

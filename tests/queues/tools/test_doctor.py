@@ -55,7 +55,7 @@ def known(jobs: Queue, store: Store) -> None:
 
 
 def keys_of(store: Store, name: str = "jobs") -> QueueKeys:
-    return store._keyspace.queue(KNOWN[name])
+    return store.context.keyspace.queue(KNOWN[name])
 
 
 def write(store: Store, key: bytes, value: bytes | None) -> None:
@@ -63,8 +63,8 @@ def write(store: Store, key: bytes, value: bytes | None) -> None:
 
 
 def dump(store: Store) -> list[tuple[bytes, bytes]]:
-    pairs = store.read(lambda tr: tr.get_range(*store._keyspace.range, limit=100_000).wait())
-    return [(key, value) for key, value in pairs if not key.startswith(store._keyspace.slots)]
+    pairs = store.read(lambda tr: tr.get_range(*store.context.keyspace.range, limit=100_000).wait())
+    return [(key, value) for key, value in pairs if not key.startswith(store.context.keyspace.slots)]
 
 
 def items(store: Store) -> dict[str, tuple[Any, ...]]:
@@ -148,33 +148,33 @@ def order(store: Store) -> None:
 
 
 def name_of_nothing(store: Store) -> None:
-    write(store, store._keyspace.name("ghost"), (12345).to_bytes(8, "big"))
+    write(store, store.context.keyspace.name("ghost"), (12345).to_bytes(8, "big"))
 
 
 def second_name(store: Store) -> None:
-    write(store, store._keyspace.name("alias"), KNOWN["jobs"].to_bytes(8, "big"))
+    write(store, store.context.keyspace.name("alias"), KNOWN["jobs"].to_bytes(8, "big"))
 
 
 def name_gone(store: Store) -> None:
-    write(store, store._keyspace.name("jobs"), None)
+    write(store, store.context.keyspace.name("jobs"), None)
 
 
 def config_gone(store: Store) -> None:
-    write(store, store._keyspace.config(KNOWN["jobs"]), None)
+    write(store, store.context.keyspace.config(KNOWN["jobs"]), None)
 
 
 def config_of_a_fifo_queue_gone(store: Store) -> None:
-    write(store, store._keyspace.config(KNOWN["mail"]), None)
+    write(store, store.context.keyspace.config(KNOWN["mail"]), None)
 
 
 def counters_of_nothing(store: Store) -> None:
-    lost = store._keyspace.queue(777).generation(1)
+    lost = store.context.keyspace.queue(777).generation(1)
     write(store, lost.counter("ready", "in"), total_bytes(4))
     write(store, lost.tried, b"")
 
 
 def stale_slot(store: Store) -> None:
-    key = SlotPool(store._keyspace.slots).take().key
+    key = SlotPool(store.context.keyspace.slots).take().key
     write(store, key, Mark(sequence=1, attempt=0, ms=0).encode())
 
 
@@ -264,8 +264,8 @@ def test_a_queue_that_lost_its_config_keeps_its_name_and_items(store: Store) -> 
 
 def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
     before = items(store)["names"]
-    write(store, store._keyspace.config(KNOWN["names"]), None)
-    write(store, store._keyspace.name("names"), None)
+    write(store, store.context.keyspace.config(KNOWN["names"]), None)
+    write(store, store.context.keyspace.name("names"), None)
     found = store.doctor.examine()
     assert [(finding.kind, finding.mendable) for finding in found.findings] == [("orphan", True)]
     check(store, store.doctor.repair())
@@ -276,7 +276,7 @@ def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
 
 def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
     """What the queue was cannot be told from them: they are left alone, and told."""
-    lost = store._keyspace.queue(777).generation(1)
+    lost = store.context.keyspace.queue(777).generation(1)
     write(store, lost.tried, b"")
     write(store, lost.delayed(b"\x15\x01\x01r\x00"), b"record")
     before = dump(store)
@@ -287,7 +287,7 @@ def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
 
 def test_a_queue_whose_name_another_one_took_gets_one_of_its_own(store: Store) -> None:
     other = store.create_queue("other")
-    write(store, store._keyspace.name("jobs"), other.id.to_bytes(8, "big"))
+    write(store, store.context.keyspace.name("jobs"), other.id.to_bytes(8, "big"))
     store.doctor.repair()
     assert store.queue("jobs").id == KNOWN["jobs"]
     assert store.queue("other").id == other.id
@@ -316,9 +316,9 @@ def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
     keys = keys_of(store)
     suffix, _ = first_key(store)
     write(store, keys.generation(1).ready(b"\x15\x01"), b"no item of the recipe")
-    write(store, store._keyspace.config(4711), b"\x09 of a later release")
+    write(store, store.context.keyspace.config(4711), b"\x09 of a later release")
     config = store.queue("names").config
-    write(store, store._keyspace.config(config.id), replace(config, priority_type="int").encode())
+    write(store, store.context.keyspace.config(config.id), replace(config, priority_type="int").encode())
     found = store.doctor.repair()
     assert not found.healthy
     assert {finding.kind for finding in found.findings} == {"items", "record"}
@@ -328,13 +328,13 @@ def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
 @pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])
 def test_a_queue_whose_record_cannot_be_read_keeps_its_name(store: Store, record: bytes) -> None:
     before, config = store.directory(), store.queue("jobs").config
-    write(store, store._keyspace.config(config.id), record)
+    write(store, store.context.keyspace.config(config.id), record)
     assert [finding.kind for finding in store.doctor.examine().findings] == ["record"]
     found = store.doctor.repair()
     assert [(finding.kind, finding.queue) for finding in found.findings] == [("record", "jobs")]
     assert found.mended == ()
     assert store.directory() == before
-    write(store, store._keyspace.config(config.id), config.encode())
+    write(store, store.context.keyspace.config(config.id), config.encode())
     check_full_count(store, store.queue("jobs"))
 
 
@@ -358,7 +358,7 @@ def test_a_large_queue_that_keeps_changing_is_told_as_that(store: Store, monkeyp
 
 def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Push and pop before every read in the background."""
-    read, jobs = store._kv.read, store.queue("jobs")
+    read, jobs = store.context.kv.read, store.queue("jobs")
 
     def meanwhile(fn, *, background=False):
         if background:
@@ -366,19 +366,19 @@ def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
             jobs.pop_max()
         return read(fn, background=background)
 
-    monkeypatch.setattr(store._kv, "read", meanwhile)
+    monkeypatch.setattr(store.context.kv, "read", meanwhile)
 
 
 def test_counters_that_changed_since_the_count_are_counted_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     counters_too_high(store)
-    transact, jobs, pushed = store._kv.transact, store.queue("jobs"), iter(range(3))
+    transact, jobs, pushed = store.context.kv.transact, store.queue("jobs"), iter(range(3))
 
     def meanwhile(fn, *, background=False):
         if background and next(pushed, None) is not None:
             transact(lambda tr: jobs.push(b"meanwhile", priority=1, tr=tr))
         return transact(fn, background=background)
 
-    monkeypatch.setattr(store._kv, "transact", meanwhile)
+    monkeypatch.setattr(store.context.kv, "transact", meanwhile)
     found = store.doctor.repair()
     monkeypatch.undo()
     check(store, found)
@@ -387,7 +387,7 @@ def test_counters_that_changed_since_the_count_are_counted_again(store: Store, m
 
 def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     counters_too_high(store)
-    transact, others = store._kv.transact, []
+    transact, others = store.context.kv.transact, []
 
     def other_first(fn, *, background=False):
         if background and "repair_counters" in fn.__qualname__:
@@ -395,7 +395,7 @@ def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyP
             others.append(store.doctor.repair())
         return transact(fn, background=background)
 
-    monkeypatch.setattr(store._kv, "transact", other_first)
+    monkeypatch.setattr(store.context.kv, "transact", other_first)
     found = store.doctor.repair()
     assert (len(others), found.findings, found.mended) == (1, (), ())
     assert others[0].mended
