@@ -50,7 +50,7 @@ def require(
             if not isinstance(name, str):
                 if not scope.anywhere(right):
                     raise RightMissing(right, scope.role)
-            elif not scope.can(right, queue := canonical_name(name)):
+            elif not scope.role.has(right) and not scope.can(right, queue := canonical_name(name)):
                 if scope.sees(queue):
                     raise RightMissing(right, scope.role_on(queue), name)
                 if not scope.anywhere(Right.READ):

@@ -169,7 +169,10 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         }
         if refusal is None and self.fragment_name and self.request.headers.get("HX-Target") == "div#act":
             return render(self.request, self.fragment_name, context)
-        return respond(self.request, self.template_name or "dashboard/action.html", context, refusal)
+        template = self.template_name or "dashboard/action.html"
+        if refusal is None:
+            return render(self.request, template, context)
+        return answer(self.request, template, context, refusal=refusal)
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with; its fields get ids of their own in an open page."""
@@ -280,13 +283,6 @@ class QueueActionView(ActionView):
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the templates show of the queue."""
         return about(self.request, self.status, **super().get_context_data(**more))
-
-
-def respond(request: HttpRequest, template: str, context: Mapping[str, Any], refusal: Refusal | None) -> HttpResponse:
-    """Render a page, with the status of its refusal if there is one."""
-    if refusal is None:
-        return render(request, template, context)
-    return answer(request, template, context, refusal=refusal)
 
 
 def answer(request: HttpRequest, template: str, context: Mapping[str, Any], *, refusal: Refusal) -> HttpResponse:

@@ -146,23 +146,16 @@ class RenameView(QueueActionView):
         return queue_url(result.name)
 
 
-class DeleteView(QueueActionView):
-    """Puts a queue into the trash after its name was typed."""
+class EmptyingView(QueueActionView):
+    """Puts a queue or its items into the trash after its name was typed."""
 
-    action, title = "delete", gettext_lazy("Delete")
-    fragment_name = "dashboard/_delete.html"
     form_class = DeleteForm
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        """Ask for the queue's name, and carry the depth that is shown."""
-        return {**super().get_form_kwargs(), "name": self.status.name}
-
     here: JobsHere
 
-    def unavailable(self) -> Exception | None:
-        """Attached queues are detached instead."""
-        why = _("detach it instead, its items stay where they are.")
-        return NotForAttached(self.name, why) if self.status.attached else None
+    @property
+    def depth(self) -> int | None:
+        """How many items the confirmation shows."""
+        return self.status.totals.ready
 
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the bulk jobs of the queue too."""
@@ -170,25 +163,44 @@ class DeleteView(QueueActionView):
         self.here = jobs_here(self.request, self.status.id, tr=tr)
         return queue
 
+    def get_form_kwargs(self) -> dict[str, Any]:
+        """Ask for the queue's name."""
+        return {**super().get_form_kwargs(), "name": self.status.name}
+
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
-        return super().get_context_data(tolerance=tolerated(self.status.totals.ready), here=self.here, **more)
+        return super().get_context_data(depth=self.depth, tolerance=tolerated(self.depth or 0), here=self.here, **more)
+
+    def confirmed(self, form: DeleteForm) -> dict[str, Any]:
+        """Return what was confirmed, for the action."""
+        data = form.cleaned_data
+        return {
+            "confirm": data["confirm"],
+            "expect_depth": data["depth"],
+            "tolerance": tolerated(data["depth"]),
+            "expect_id": self.queue_id,
+            "reason": data["reason"],
+        }
+
+    def answer_of(self, result: Any) -> str:
+        """Return the trash: what was taken can be restored there."""
+        return reverse("dashboard:trash")
+
+
+class DeleteView(EmptyingView):
+    """Puts a queue into the trash."""
+
+    action, title = "delete", gettext_lazy("Delete")
+    fragment_name = "dashboard/_delete.html"
+
+    def unavailable(self) -> Exception | None:
+        """Attached queues are detached instead."""
+        why = _("detach it instead, its items stay where they are.")
+        return NotForAttached(self.name, why) if self.status.attached else None
 
     def perform(self, form: DeleteForm) -> str:
         """Delete the queue."""
-        data = form.cleaned_data
-        trash_id = self.actions.delete_queue(
-            self.name,
-            confirm=data["confirm"],
-            expect_depth=data["depth"],
-            tolerance=tolerated(data["depth"]),
-            expect_id=self.queue_id,
-            reason=data["reason"],
-        )
+        trash_id = self.actions.delete_queue(self.name, **self.confirmed(form))
         text = _("Deleted %(queue)s. It is in the trash with all its items.") % {"queue": display_name(self.name)}
         toasts.undoable(self.request, text, trash_id)
         return reverse("dashboard:overview")
-
-    def answer_of(self, result: str) -> str:
-        """Return the trash: what was deleted can be restored there."""
-        return reverse("dashboard:trash")

@@ -12,15 +12,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
-from pqadmin.dashboard.queue.actions import tolerated
+from pqadmin.dashboard.queue.actions import EmptyingView
 from pqadmin.dashboard.queue.forms import DeleteForm
 from pqadmin.display import format as write
 from pqadmin.live.board.rows import depth_of
 from pqadmin.pages import toasts
-from pqadmin.pages.action_view import QueueActionView
 from pqadmin.pages.refusals import explain
-from queues import Purged, Queue, ReadTransaction
+from queues import Purged
 from queues.errors import QueueError, StoreError
 
 #: Seconds after which the purge of an attached queue stops and says how far it came.
@@ -29,42 +27,25 @@ PURGE_SECONDS = 20
 clock = time.monotonic
 
 
-class PurgeView(QueueActionView):
+class PurgeView(EmptyingView):
     """Puts every waiting item of a queue into the trash."""
 
     action, title = "purge", gettext_lazy("Purge")
     fragment_name = "dashboard/_purge.html"
-    form_class = DeleteForm
 
-    def get_form_kwargs(self) -> dict[str, Any]:
-        """Ask for the queue's name, and carry the depth that is shown."""
-        return {**super().get_form_kwargs(), "name": self.status.name}
-
-    here: JobsHere
-
-    def read(self, tr: ReadTransaction) -> Queue:
-        """Read the bulk jobs of the queue too."""
-        queue = super().read(tr)
-        self.here = jobs_here(self.request, self.status.id, tr=tr)
-        return queue
+    @property
+    def depth(self) -> int | None:
+        """How many items are taken, None while they are counted."""
+        totals = self.status.totals
+        return depth_of(self.status) if self.status.attached else totals.ready + totals.delayed
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
-        """Return what the page shows: how many items are taken, None while they are counted."""
-        totals = self.status.totals
-        depth = depth_of(self.status) if self.status.attached else totals.ready + totals.delayed
-        shown = {"depth": depth, "tolerance": tolerated(depth or 0), "seconds": PURGE_SECONDS, "here": self.here}
-        return super().get_context_data(**shown, **more)
+        """Return what the page shows."""
+        return super().get_context_data(seconds=PURGE_SECONDS, **more)
 
     def perform(self, form: DeleteForm) -> str:
         """Purge the queue."""
-        data, until = form.cleaned_data, clock() + PURGE_SECONDS
-        confirmed = {
-            "confirm": data["confirm"],
-            "expect_depth": data["depth"],
-            "tolerance": tolerated(data["depth"]),
-            "expect_id": self.queue_id,
-            "reason": data["reason"],
-        }
+        confirmed, until = self.confirmed(form), clock() + PURGE_SECONDS
         if not self.status.attached:
             purged = self.actions.purge(self.name, **confirmed)
             toasts.undoable(self.request, _count_words(purged), *purged.trash_ids)
@@ -81,10 +62,6 @@ class PurgeView(QueueActionView):
                 self.request, _words(taken), *taken.trash_ids, link=trash, link_label=_("Look in the trash")
             )
         return self.url if taken.failure is None else reverse("dashboard:trash")
-
-    def answer_of(self, result: Any) -> str:
-        """Return the trash: what was taken can be put back from there."""
-        return reverse("dashboard:trash")
 
 
 def _count_words(purged: Purged) -> str:
