@@ -74,7 +74,16 @@ def leased_until(there: StoredItem, expires_ms: int, *, now_ms: int, worker: str
         "attempts": there.attempts + 1,
         "worker": worker,
     }
-    return replace(there, state="leased", attempts=there.attempts + 1, header=header, nonce=nonce)
+    return StoredItem(
+        state="leased",
+        rand=there.rand,
+        generation=there.generation,
+        suffix=there.suffix,
+        attempts=there.attempts + 1,
+        value=there.value,
+        header=header,
+        nonce=nonce,
+    )
 
 
 def extended(there: StoredItem, expires_ms: int) -> StoredItem:
