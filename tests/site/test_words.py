@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 151,
+    "queues": 132,
     "pqadmin": 1,
     "templates": 0,
     "static": 0,
     "docs": 0,
-    "tests": 7,
+    "tests": 3,
     "benchmarks": 1,
     ".": 0,
 }
