@@ -107,10 +107,21 @@ def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Ta
 def take(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
     """Take for as many as fit together, in turn, and return what each gets."""
     requests = _fitting(queue, requests)
-    now_ms = max(map(_now_ms, requests))
-    front = _front_of(tr, queue, requests, now_ms)
-    answers = _pop_one_each(tr, queue, front, requests, now_ms)
-    if answers is None:
+    first = requests[0]
+    # Most batches are one request again and again; they are executed without loops in Python.
+    alike = requests.count(first) == len(requests)
+    now_ms = first.now_ms if alike else max(map(_now_ms, requests))
+    front = _front_of(tr, queue, requests, now_ms, alike=alike)
+    pairs = front.ends[first.end]
+    if (
+        alike
+        and type(first) is PopRequest
+        and (first.n == 1 or (first.n and len(requests) == 1))
+        and pairs
+        and (len(requests) == 1 or sum(map(len, map(_value, pairs))) <= BATCH_BYTES)
+    ):
+        answers = _pop_alike(tr, queue, front, pairs, len(requests), now_ms)
+    else:
         answers = _take_all(tr, queue, front, requests, now_ms)
     if items := list(islice(chain.from_iterable(answers), _SAMPLE)):
         sizes = [len(item.raw if isinstance(item, Item) else item.value) for item in items]
@@ -130,23 +141,16 @@ def _fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Take
     return requests
 
 
-def _pop_one_each(
-    tr: Transaction, queue: OpenQueue, front: _Front, requests: Sequence[TakeRequest], now_ms: int
-) -> list[Any] | None:
-    """Pop one item for each, without a loop that the interpreter sees; None where a request wants anything else.
-
-    That is what most batches are.
-    """
-    first = requests[0]
-    if type(first) is not PopRequest or first.n != 1 or requests.count(first) != len(requests):
-        return None
-    (pairs,) = front.ends.values()
-    if not pairs or sum(map(len, map(_value, pairs))) > BATCH_BYTES:
-        return None
+def _pop_alike(
+    tr: Transaction, queue: OpenQueue, front: _Front, pairs: list[KeyValue], requests: int, now_ms: int
+) -> list[Any]:
+    """Pop all pairs for one request, or one pair for each."""
     delta = CounterDelta(queue.keys, wake=False)
     items = ready.take_pairs(tr, queue.keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
     delta.apply(tr)
-    return [*map(list, zip(items, strict=True)), *([] for _ in range(len(requests) - len(items)))]
+    if requests == 1:
+        return [items]
+    return [*map(list, zip(items, strict=True)), *([] for _ in range(requests - len(items)))]
 
 
 def _take_all(
@@ -190,14 +194,19 @@ def _pop(
     return ready.take_pairs(tr, queue.keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
 
 
-def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int) -> _Front:
+def _front_of(
+    tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int, *, alike: bool
+) -> _Front:
     """Return what stands at the ends, as far as it is wanted; something late is done before, where that is asked."""
     wanted: dict[End, int] = {}
-    for end, n in zip(map(_end, requests), map(_n, requests), strict=True):
-        wanted[end] = wanted.get(end, 0) + n
+    if alike:
+        wanted[requests[0].end] = requests[0].n * len(requests)
+    else:
+        for end, n in zip(map(_end, requests), map(_n, requests), strict=True):
+            wanted[end] = wanted.get(end, 0) + n
     if requests[0].serializable:
         return _read_front(tr, queue, wanted, now_ms, None, serializable=True)
-    since_ms, late_ms = min(map(_now_ms, requests)), now_ms - LATE_MS
+    since_ms, late_ms = now_ms if alike else min(map(_now_ms, requests)), now_ms - LATE_MS
     front = _read_front(tr, queue, wanted, since_ms, late_ms)
     if front.late:
         # Some of it only: other callers do more, and a sweep all of it.

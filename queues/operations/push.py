@@ -159,6 +159,10 @@ def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | Pus
         guess = queue.guess
     config = guess[1]
     prepared: _Prepared = guess[2].get(_prepare) or queue.prepare(config, _prepare)
+    first = requests[0]
+    if prepared.plain and len(requests) == 1 and type(first) is PushManyRequest and not first.due_ms and first.values:
+        contents, priorities = zip(*first.values, strict=True)
+        return [_insert(tr, prepared, contents, priorities, first.ids)]
     if prepared.plain and {*map(type, requests)} == {PushRequest}:
         values = list(map(_value, requests))
         if sum(map(len, values)) <= BATCH_BYTES:
