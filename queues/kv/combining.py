@@ -152,7 +152,9 @@ class Call(Ticket):
     __slots__ = ("abandoned", "bell", "leads", "main", "wakes")
 
     def __init__(self, server: Server[Any, Any] | None, request: Any) -> None:
-        super().__init__(server, request, None)
+        self.server, self.request, self.landing = server, request, None
+        self.answer: Any = None
+        self.error: BaseException | None = None
         self.state = _WAITING
         #: Whether its thread executes the next batch.
         self.leads = False

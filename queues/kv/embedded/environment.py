@@ -422,11 +422,12 @@ class Environment:
             env = self._opened()
         self._sweep(env)
         txn = env.begin(write=True)
-        try:
-            self.flushes.make_sure(env)
-        except OSError as error:
-            txn.abort()
-            raise translate(error, self.path) from error
+        if self.flushes.doubtful:
+            try:
+                self.flushes.make_sure(env)
+            except OSError as error:
+                txn.abort()
+                raise translate(error, self.path) from error
         return txn
 
     def _leave(self) -> None:

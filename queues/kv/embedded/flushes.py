@@ -30,8 +30,8 @@ class Flushes:
         self.redo: Redo | None = None
         #: Open for recovery only.
         self._spare: Redo | None = None
-        #: After a flush that failed: the newest meta pages may pass for written, and be lost.
-        self._doubtful = False
+        #: After a flush that failed, until `make_sure`: the newest meta pages may pass for written, and be lost.
+        self.doubtful = False
         #: What the next commit leaves under CHAIN: this process and a number; and what its record is to follow.
         self.name, self.links, self.previous = os.urandom(LINK_BYTES - 8), 0, b""
 
@@ -91,7 +91,7 @@ class Flushes:
 
     def failed(self) -> None:
         """Note that a commit raised."""
-        self._doubtful = self._doubtful or self.redo is not None
+        self.doubtful = self.doubtful or self.redo is not None
 
     def settle(self, env: lmdb.Environment, mark: tuple[bytes, bytes] | None, txnid: int) -> bool | None:
         """Tell whether a commit that raised was done, None when nobody knows; what was not is not written again."""
@@ -113,8 +113,6 @@ class Flushes:
 
         A flush tells once that it failed, and what it did not write passes for written from then on.
         """
-        if not self._doubtful:
-            return
         size = env.stat()["psize"]
         descriptor = os.open(self._folder / "data.mdb", os.O_RDWR | os.O_CLOEXEC)
         try:
@@ -123,7 +121,7 @@ class Flushes:
             os.fdatasync(descriptor)
         finally:
             os.close(descriptor)
-        self._doubtful = False
+        self.doubtful = False
 
     def close(self, env: lmdb.Environment | None) -> None:
         """Leave the file whole without the redo log: it may be copied by itself, or put back, once it is closed."""
@@ -131,7 +129,7 @@ class Flushes:
             redo = self.redo or Redo.open(self._folder)
             if redo is not self.redo:
                 self._spare = redo
-            if redo is not None and env is not None and not self._doubtful:
+            if redo is not None and env is not None and not self.doubtful:
                 last = env.info()["last_txnid"]
                 env.sync(True)
                 redo.forget(0, last)
