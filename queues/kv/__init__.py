@@ -28,7 +28,7 @@ def open_kv(
     private store, `memory:NAME` one that this process shares; `fdb:CLUSTER_FILE` is a FoundationDB cluster (`fdb:`
     the default file's). `max_bytes` limits what an LMDB store may hold (default: `PQ_STORE_MAX_BYTES` from the
     environment, else 64 GiB); `clock` counts seconds for time limits; `slots` is the prefix of the keys by which
-    a cluster's clients learn what became of a commit whose answer was lost; without it that stays unknown.
+    a cluster's clients find out whether a commit with a lost answer was applied; without it that stays unknown.
     Raises `BadStoreURL`, `StoreUnavailable`, `StoreReadOnly`.
     """
     engine, rest = _parts(url)

@@ -215,7 +215,7 @@ class Combiner:
         abreast: int = 1,
         sleep: Callable[[Call, float], None] = Call.sleep,
     ) -> None:
-        #: Answers some requests of a batch; the others wait on. It is given the leader's own request, None for the
+        #: Answers some requests of a batch; the rest wait on. It is given the leader's own request, None for the
         #: helper, and returns the seconds that the commit took and whether it pays to answer in two cohorts.
         self._execute = execute
         self._most = most
@@ -413,7 +413,7 @@ class Combiner:
         return n if self._took > crowd * back else max(0, n - other + 1) // 2
 
     def _await_told(self, own: Call) -> None:
-        """Stay leader until those who were told come back, or some time has passed; then tell the others as well."""
+        """Stay leader until the answered callers come back or some time has passed; then answer the rest."""
         if not self._gather(own):
             return
         with self._mutex:

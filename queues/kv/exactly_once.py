@@ -71,7 +71,7 @@ class Attempt(Transaction, Protocol):
 class ExactlyOnce:
     """Runs functions exactly once. Thread-safe.
 
-    Without slots nobody can say what became of a commit whose answer was lost: such a function ends unknown.
+    Without slots the outcome of a commit with a lost answer cannot be found: such a function ends unknown.
     """
 
     def __init__(

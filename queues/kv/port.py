@@ -95,7 +95,7 @@ class Transaction(ReadTransaction, Protocol):
         """Remove one key; an absent key is no error."""
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys nobody has written, as they hold ids that were minted for them.
+        """Write pairs whose keys do not exist, as they hold ids that were made for them.
 
         As many calls of `set`, and cheaper where the engine can do them at once. An engine that notices that one of
         the keys exists writes nothing at all and raises. None of them is ever added to.
@@ -136,7 +136,7 @@ class Transaction(ReadTransaction, Protocol):
         """Return the next push-order number.
 
         Increasing within a transaction, and across transactions that do not overlap; never read from
-        storage, so it conflicts with nobody.
+        storage, so it conflicts with no transaction.
         """
 
     def stamps(self, n: int) -> range:
@@ -145,7 +145,7 @@ class Transaction(ReadTransaction, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Stands in place of an answer: this request wrote nothing, and its caller is told so by `error`."""
+    """An answer that refuses a request: it wrote nothing, and its caller raises `error`."""
 
     error: Exception
 
@@ -162,10 +162,10 @@ class Server(Protocol[R_contra, A_co]):
 
     @property
     def contended(self) -> bool:
-        """Whether its transactions take from each other, like pops; if not, they conflict with hardly anybody."""
+        """Whether its transactions take from each other, like pops; if not, they hardly ever conflict."""
 
     def serve(self, tr: Transaction, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
-        """Answer the first requests, one at least, in their order; the others are asked again in another transaction.
+        """Answer the first requests, one at least, in their order; the rest are asked again in another transaction.
 
         Pure and short, as what is given to `transact`, but that it may mint ids and tell the time for requests that
         bring none: stores that try a transaction again call `conduct`, which does so before. An error from it undoes
@@ -217,7 +217,7 @@ class KeyValueStore(Protocol):
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result. Never waits for writers.
 
-        `background` lets a cluster serve everybody else first: for sweeps, counts and copies.
+        `background` lets a cluster serve all other callers first: for sweeps, counts and copies.
         """
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
@@ -228,18 +228,18 @@ class KeyValueStore(Protocol):
         """
 
     def serve(self, server: Server[R, A], request: R) -> A:
-        """Have `server` serve this request, together with those of others that wait for it, and return its answer.
+        """Have `server` serve this request in one batch with others that wait, and return its answer.
 
         Batches have at most 200 requests, all made before their transaction began; a batch is tried again as it is.
-        A return means that the request was served exactly once. Who is interrupted takes back a request that nobody
-        serves yet, and else waits for its outcome.
+        A return means that the request was served exactly once. An interrupted caller withdraws a request that
+        is not served yet, and else waits for its outcome.
         """
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served as `serve` does, without waiting: its ticket goes to its landing."""
 
     def withdraw(self, ticket: Ticket) -> bool:
-        """Take a request back; False when it is being served, or was: its landing hears of it."""
+        """Take a request back; False when it is being served, or was: then it lands."""
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or `timeout` seconds have passed.

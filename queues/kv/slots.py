@@ -1,8 +1,8 @@
-"""Slots: the keys by which a process learns what became of a commit whose answer was lost.
+"""Slots: keys by which a process finds out whether a commit with a lost answer was applied.
 
 A process has a pool of slots, keys of its own under the store's slot prefix: (16 random bytes of the process start,
 number). One is checked out for each running `transact`, which writes a mark into it in the same transaction as its
-work. Whoever reads a slot and finds a mark of its own sequence knows that this attempt was applied.
+work. A mark of its own sequence tells the process that this attempt was applied.
 """
 
 from __future__ import annotations
@@ -83,6 +83,6 @@ class SlotPool:
             return Slot(self._prefix + fdb_tuple.pack((self._made,)))
 
     def give_back(self, slot: Slot) -> None:
-        """Let others use a slot. An attempt that may still land is harmless: the next use of the slot undoes it."""
+        """Return a slot to the pool. An attempt that may still land is harmless: the next use of the slot undoes it."""
         with self._lock:
             self._free.append(slot)

@@ -1,4 +1,4 @@
-"""Who waits for which keys in this process, and how they are woken."""
+"""The threads of this process that wait for changes of keys, and what wakes them."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class WatchBoard:
             self._forget(watcher)
 
     def watchers(self) -> list[Watcher]:
-        """Return everybody who waits now."""
+        """Return all watchers."""
         with self._lock:
             return list(self._watchers)
 
     def notify(self, keys: Iterable[bytes]) -> None:
-        """Wake whoever watches one of the keys that a commit wrote."""
+        """Wake the watchers of the keys that a commit wrote."""
         by_key = self.by_key
         if not by_key:
             return
@@ -83,7 +83,7 @@ class WatchBoard:
             self._rouse(watchers, Wake.CHANGED)
 
     def rouse_all(self, why: Wake, owner: object | None = None) -> None:
-        """Wake everybody, or everybody of one owner."""
+        """Wake all watchers, or all of one owner."""
         with self._lock:
             self._rouse([w for w in self._watchers if owner is None or w.owner is owner], why)
 

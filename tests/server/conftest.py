@@ -48,7 +48,7 @@ class Site:
     def _read(self, stream: Any, lines: list[str]) -> None:
         with stream:
             for line in stream:
-                if "held up all others" in line:  # as on a machine that was stopped for a second
+                if "held up all other callers" in line:  # as on a machine that was stopped for a second
                     continue
                 lines.append(line.rstrip("\n"))
                 self._lines.put(lines[-1])

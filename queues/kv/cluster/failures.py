@@ -1,6 +1,6 @@
 """What FoundationDB's error codes mean to the port: one table, and the errors that callers see.
 
-Names and numbers are FoundationDB's. A code that stands in no table is asked of the client library.
+Names and numbers are FoundationDB's. A code that is in no table is looked up in the client library.
 """
 
 from __future__ import annotations

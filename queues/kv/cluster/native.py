@@ -86,7 +86,7 @@ def _library(capi: Any) -> Any:
 def block(future: Any) -> None:
     """Sleep until the binding's future is ready, whatever came of it.
 
-    Not in the main thread: it would hear of no signal meanwhile. There the binding finds another way.
+    Not in the main thread, where no signal would be handled meanwhile: there the binding waits in its own way.
     """
     if threading.current_thread() is not threading.main_thread() and (pointer := getattr(future, "fpointer", None)):
         future.capi.fdb_future_block_until_ready(pointer)

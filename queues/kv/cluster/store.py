@@ -30,11 +30,11 @@ LINGER, PAUSES, ABREAST = 0.25, (0.0, 0.005), 4
 TRY_TIMEOUT = 5.0
 #: Seconds that a read, or a transaction, is tried while the cluster answered last time.
 READ_PATIENCE = 5.0
-#: Seconds to try while the cluster did not answer last time: callers should hear of it soon.
+#: Seconds to try while the cluster did not answer last time: callers should be told soon.
 PATIENCE_WHEN_SILENT = 1.0
-#: Seconds that background work is tried: a cluster serves everybody else first.
+#: Seconds that background work is tried: a cluster serves all other callers first.
 BACKGROUND_PATIENCE = 60.0
-#: Seconds between two looks at whether the cluster still answers, while somebody waits in `watch`; and how long one
+#: Seconds between two looks at whether the cluster still answers, while a thread waits in `watch`; and how long one
 #: of them may take.
 PROBE_EVERY, PROBE_PATIENCE = 2.0, 2.0
 #: Seconds after which a watch that did not fire is checked by reading.
@@ -85,7 +85,7 @@ class ClusterStore:
             self._lifecycle.leave()
 
     def serve(self, server: Server[R, A], request: R) -> A:
-        """Have `server` serve this request, together with those of others, and return its answer."""
+        """Have `server` serve this request, in one batch with other waiting requests, and return its answer."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
         answer: A = self._combiners.serve(server, request)

@@ -28,7 +28,7 @@ _OLD, _AT_ONCE = 0.9 * MAX_TRANSACTION_SECONDS, 0.5
 
 #: What each recovery of the cluster writes: where the epoch before it ended.
 _RECOVERED = b"\xff/globals/lastEpochEnd"
-#: What a transaction conflicts on that only counts; nobody reads it, and nothing is written there.
+#: The key on which a counting transaction conflicts; it is never read or written.
 _COUNTED = b"pqadmin counts"
 
 _DELTA = struct.Struct("<Q")
@@ -186,7 +186,7 @@ class ClusterTransaction:
         self._writes.clear(key)
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys nobody has written."""
+        """Write pairs whose keys do not exist."""
         for key in keys:
             check_key(key)
         for value in values:

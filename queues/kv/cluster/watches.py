@@ -1,4 +1,4 @@
-"""The watches of one open cluster store: set once per key and value, shared by whoever waits, woken through the board.
+"""The watches of one open cluster store: set once per key and value, shared by all waiting threads.
 
 A watch that is still set with the value that a caller knows costs nothing to wait for again. Watches may fire for
 nothing, fail or be dropped by the cluster: each of these counts as a wake-up, and callers read before they believe.
@@ -79,7 +79,7 @@ class Watches:
         self._board.notify((key,))
 
     def _make_room(self) -> None:
-        """Drop the watches that were asked for longest ago; whoever still waits for them looks again."""
+        """Drop the watches that were asked for longest ago; threads that still wait for them look again."""
         dropped = []
         with self._lock:
             while len(self._set) > MAX_WATCHES:

@@ -47,7 +47,7 @@ def refused(path: str, code: int, reason: str) -> StoreReadOnly:
 
 
 def _cause(folder: Path) -> Path:
-    """Return the first file of the store that this user may not write, else the folder, or what stands in its way."""
+    """Return the first file of the store that this user may not write, else the folder, or what is in its place."""
     while not _is_there(folder) and folder != folder.parent:
         folder = folder.parent
     if not _is_folder(folder) or not _may(folder, os.R_OK | os.X_OK):

@@ -81,7 +81,7 @@ def _beside(target: Path) -> Iterator[Path]:
     part = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
     try:
         part.mkdir(mode=0o700)
-    except OSError as error:  # nobody knows the folder's own name
+    except OSError as error:  # callers do not know the folder's own name
         raise OSError(error.errno, error.strerror, str(target.parent)) from error
     try:
         yield part

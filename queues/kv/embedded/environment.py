@@ -21,7 +21,7 @@ from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
 
-#: Bytes of address space, reserved up front because a map cannot grow while others have the file open. Only
+#: Bytes of address space, reserved up front because a map cannot grow while other processes have the file open. Only
 #: address space: the file stays sparse and the mapping is read-only and shared, so no memory is committed even
 #: under strict overcommit, and 256 GiB fit into the smallest 39-bit address spaces.
 MAP_BYTES = 256 << 30
@@ -42,7 +42,7 @@ _MARK_PREFIX = b"\xff\x02writer/"
 
 
 class Outcome(Enum):
-    """What became of a commit that raised."""
+    """The outcome of a commit that raised."""
 
     DONE = "done"
     NOT_DONE = "not done"
@@ -88,7 +88,7 @@ class Environment:
             raise translate(error, self.path) from error
         try:
             # A living writer shows it by itself, and one that is stopped is not waited for.
-            if self.hides_the_newest() and not self._fairness.somebody_writes():
+            if self.hides_the_newest() and not self._fairness.another_writes():
                 self.show_the_newest()
         except BaseException:
             self.close()
@@ -214,7 +214,7 @@ class Environment:
         self.flushes.commit(env, batch.txn, keys)
 
     def settle(self, error: BaseException, batch: Batch) -> Outcome:
-        """Find out what became of a commit that raised: reopen, and look for its number and its mark."""
+        """Find the outcome of a commit that raised: reopen the file, and look for its number and its mark."""
         if not isinstance(error, Exception) and self.flushes.redo is None and _is_over(batch.txn):
             return Outcome.DONE  # the thread was interrupted just after it
         batch.txn.abort()
@@ -243,7 +243,7 @@ class Environment:
 
     def others_write(self) -> bool:
         """Say whether another process waits for the write lock or has it; to be asked while this one does neither."""
-        return self._fairness.somebody_is_here()
+        return self._fairness.another_is_here()
 
     def _mark(self) -> tuple[bytes, bytes]:
         return _MARK_PREFIX + b"%d" % (self._fairness.slot or 0), self._process + self._sequence.to_bytes(8, "big")
@@ -257,9 +257,9 @@ class Environment:
             self.end_read(txn)
 
     def show_the_newest(self) -> None:
-        """Have readers see the newest commit, whose writer died before it told them; nobody may be writing.
+        """Have readers see the newest commit, whose writer died before it told them; no process may be writing.
 
-        LMDB leaves that to whoever writes next; but what is opened now may be opened to look whether it was done.
+        LMDB leaves that to the next writer; but a store may be opened just to see whether the commit was done.
         """
         with self._gate:
             env = self._opened()
@@ -293,7 +293,7 @@ class Environment:
                 return
 
     def go_on(self) -> None:
-        """Let others use the file again."""
+        """Let other threads use the file again."""
         while self._spares:
             self._spares.pop().abort()
         self._gate.release()

@@ -10,7 +10,7 @@ from queues.kv.embedded.access import refused
 from queues.kv.embedded.damage import damaged
 from queues.kv.errors import StoreDamaged, StoreError, StoreFull, StoreUnavailable
 
-#: This user may not write here, or no one may, or a file stands where a folder is to be.
+#: This user may not write here, or no user may, or a file is in the place of a folder.
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

@@ -1,7 +1,7 @@
-"""Fairness between processes: whoever waits for LMDB's one write lock is let in before the last writer again.
+"""Fairness between processes: a process that waits for LMDB's write lock precedes the last writer.
 
-LMDB's lock alone starves others: a busy writer that unlocks and locks again wins nearly always. So every process
-has a mark in a small shared file, set while its writer waits. A writer that sees others' marks lets one of them in
+LMDB's lock alone starves processes: a busy writer that unlocks and locks again wins nearly always. So every process
+has a mark in a small shared file, set while it waits to write. A writer that sees other marks lets one of them in
 first. A process that died is found by its file lock and its mark erased; one that is stopped is waited for only
 now and then. A second mark says that a process has the lock.
 """
@@ -18,7 +18,7 @@ from queues.kv.embedded import rights
 
 #: Processes that can have a mark; more of them work, without fairness.
 SLOTS = 128
-#: Seconds to wait for somebody to take the lock, and how long one that did not is passed over.
+#: Seconds to wait for a process to take the lock, and for which one that did not is passed over.
 _PATIENCE = 0.005
 _PASS_OVER = 0.05
 #: Seconds between two looks while waiting.
@@ -30,7 +30,7 @@ _NOT_HERE = bytes(2 * len(NOT_WAITING))
 
 
 class WriterFairness:
-    """This process's mark, and the looks at the others'. Used by the writer thread only, but for opening."""
+    """The mark of this process, and those of all processes. Used by the batch leader only, but for opening."""
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self._patience = patience
@@ -47,7 +47,7 @@ class WriterFairness:
         if self.slot is not None:
             self.marks[self.slot] = self.writing[self.slot] = 0
 
-    def somebody_is_here(self) -> bool:
+    def another_is_here(self) -> bool:
         """Say whether another process waits for the lock or has it; to be asked while this one does neither."""
         if self.map[:] == _NOT_HERE:
             return False
@@ -59,12 +59,12 @@ class WriterFairness:
                     self._is_dead(slot)
         return True
 
-    def somebody_writes(self) -> bool:
+    def another_writes(self) -> bool:
         """Say whether another living process has the lock."""
         return any(writing and not self._is_dead(slot) for slot, writing in enumerate(self.writing))
 
     def give_way(self) -> None:
-        """Return once nobody else waits, or somebody who waited has got the lock."""
+        """Return once no other process waits, or one that waited has the lock."""
         if self.map[: len(NOT_WAITING)] == NOT_WAITING:
             return
         now = time.monotonic()

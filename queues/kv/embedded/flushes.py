@@ -94,7 +94,7 @@ class Flushes:
         self.doubtful = self.doubtful or self.redo is not None
 
     def settle(self, env: lmdb.Environment, mark: tuple[bytes, bytes] | None, txnid: int) -> bool | None:
-        """Tell whether a commit that raised was done, None when nobody knows; what was not is not written again."""
+        """Tell whether a commit that raised was done, None when that is unknown; one that was not is not replayed."""
         redo = self.redo
         if redo is None:
             return None

@@ -1,4 +1,4 @@
-"""Sees other processes' commits while somebody watches: one thread per store, gone when nobody does."""
+"""Finds other processes' commits while threads watch keys: one thread per store, which ends without watchers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LONGEST = 0.05
 #: Seconds without a watcher after which the thread ends.
 _STAY = 1.0
 
-#: The version that was read, and who knows another value.
+#: The version that was read, and the watchers that know another value.
 _Compared = tuple[int, list[Watcher]]
 
 
 class Poller:
-    """Compares the number of the last commit, and only after somebody else's commit the watched values."""
+    """Compares the number of the last commit and, after another process's commit, the watched values."""
 
     def __init__(
         self,
@@ -89,10 +89,10 @@ class Poller:
                     newest = self._compare()
                     pause = min(_LONGEST, max(_BUSY_EVERY, (time.monotonic() - now) / _SHARE))
                 seen = newest
-            except StoreError:  # gone for now: whoever watches shall see for himself
+            except StoreError:  # gone for now: watchers look for themselves
                 self._board.rouse(self._board.watchers())
                 pause = _LONGEST
-            except Exception:  # never end: without this thread nobody would see other processes' commits again
+            except Exception:  # never end: without this thread no watcher would see other processes' commits again
                 log.exception("Looking for other processes' commits failed; it goes on")
                 self._board.rouse(self._board.watchers())
                 pause = _LONGEST
@@ -114,7 +114,7 @@ class Poller:
         return any(txnid not in own for txnid in range(seen + 1, newest + 1))
 
     def _compare(self) -> int:
-        """Wake whoever knows another value; return the version that was read.
+        """Wake the watchers that know another value; return the version that was read.
 
         It can be one less than LMDB's number of the last commit, which shows just before readers see the commit.
         """

@@ -1,4 +1,4 @@
-"""Reads of an LMDB transaction, and what stands in their place once it has ended."""
+"""Reads of an LMDB transaction, which raise once it has ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from queues.kv.port import MAX_TRANSACTION_SECONDS, KeyValue, Ready
 
 
 class _Ended:
-    """Stands where the cursor was once the function has returned; any use of it raises."""
+    """Replaces the cursor once the function has returned; any use of it raises."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise TransactionEnded("The transaction was used after its function had returned.")

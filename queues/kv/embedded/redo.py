@@ -2,8 +2,8 @@
 
 LMDB flushes a commit's pages, and then the meta page that makes them valid. Where a flush takes long, the meta page is
 written without one: LMDB stays whole, but a power cut may undo the newest commit, until the next one flushes its pages
-and the meta page with them. So what a commit has written stands here too, flushed at the same time as its pages, and
-whoever opens the store next writes it once more if it is missing. The newest two commits have a slot each; one that is
+and the meta page with them. So the log holds what a commit has written, flushed at the same time as its pages, and
+the next process that opens the store replays it if it is missing. The newest two commits have a slot each; one that is
 larger than its slot is flushed twice.
 """
 
@@ -29,7 +29,7 @@ from queues.kv.embedded import rights
 log = logging.getLogger("queues.kv")
 
 NAME = "redo"
-#: The key whose value is another one after every commit of anybody: what a record is to follow.
+#: The key whose value changes with every commit of any process: a record names the value that it follows.
 CHAIN = b"\xff\x02redo"
 #: The file: a slot each for commits of even and of odd number.
 _SLOT_BYTES = 1 << 20
@@ -47,7 +47,7 @@ _NO_LINK = bytes(LINK_BYTES)
 
 
 class Record(NamedTuple):
-    """What a commit has left under the keys that it wrote, None where it has cleared them."""
+    """What a commit has left under the keys that it wrote, None where they were cleared."""
 
     txnid: int
     #: CHAIN's value before it.
@@ -98,7 +98,7 @@ class Redo:
                             txn.delete(key)
                         else:
                             txn.put(key, value)
-                else:  # of a past that is not this file's, or never whole: nobody was told of it
+                else:  # of a past that is not this file's, or never whole: no caller was told of it
                     self.forget(txn.id(), None)
                     return
             env.sync(True)
@@ -107,7 +107,7 @@ class Redo:
     def write(self, txn: lmdb.Transaction[bytes], previous: bytes, keys: Iterable[bytes]) -> bool:
         """Write what a transaction leaves under these keys, and begin to flush; False when that is not possible.
 
-        The caller holds the store's write lock until he has committed, so the slot is his.
+        The caller holds the store's write lock until the commit, so the slot is its own.
         """
         size, parts = 0, []
         for key in keys:
@@ -188,7 +188,7 @@ class Redo:
         return Record(txnid, previous, pairs)
 
     def _head(self, txnid: int) -> tuple[int, int, bytes] | None:
-        """Return the number, the bytes and the link of what stands in a commit's slot."""
+        """Return the number, the bytes and the link of the record in a commit's slot."""
         head = os.pread(self._file, _HEAD.size, _place(txnid) + _DIGEST_BYTES)
         if len(head) < _HEAD.size:
             return None

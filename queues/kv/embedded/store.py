@@ -168,7 +168,7 @@ class Engine:
             try:
                 outcome = environment.settle(error, batch)
             except Exception:
-                log.exception("What became of a commit of %s could not be found out", environment.path)
+                log.exception("The outcome of a commit of %s could not be found", environment.path)
                 outcome = Outcome.UNKNOWN
             finally:
                 batch.txn.abort()
@@ -194,7 +194,7 @@ class Engine:
         environment = self.environment
         environment.room = batch.room
         _answered(done)
-        if self.board.by_key:  # first: a caller who waits for changes next is not to be told of its own
+        if self.board.by_key:  # first: a caller that waits for changes next is not told of its own
             try:
                 self.board.notify(batch.keys())
             except Exception:  # what is done is to be answered

@@ -37,7 +37,7 @@ MAX_BYTES = 4_000_000
 MAX_STAMPS = 1 << 19
 #: Requests of one server that are served together.
 MAX_REQUESTS = 200
-#: Seconds of the processor, and by the clock, after which a function is worth a warning: it holds up all others.
+#: Seconds of the processor, and by the clock, after which a function is worth a warning: it holds up all other callers.
 SLOW, VERY_SLOW = 0.050, 0.250
 
 
@@ -122,7 +122,7 @@ class Batch:
     ) -> None:
         """Run functions in order, then requests of one server together, until the batch is full.
 
-        Requests that may provide what others need come first: pushes before pops. What was run goes to `done`. Raises
+        Pushes come before pops, which may need them. What was run goes to `done`. Raises
         `EngineFailure` when the batch is lost.
         """
         together: dict[Server[Any, Any], list[Ticket]] = {}
@@ -159,7 +159,7 @@ class Batch:
             mine = own is None or (len(tickets) == 1 and tickets[0] is own)
             answers, error = self._attempt(partial(_serve, server, requests), mine=mine)
             if error is None:
-                for ticket, answer in zip(tickets, answers, strict=False):  # the others are served next
+                for ticket, answer in zip(tickets, answers, strict=False):  # the rest are served next
                     if type(answer) is Refused:
                         ticket.answer, ticket.error = None, answer.error
                     else:
@@ -283,7 +283,7 @@ class Batch:
 
 
 class _SlowWatch:
-    """Notices what holds up all others."""
+    """Warns of work that holds up all other callers."""
 
     def __init__(self) -> None:
         self._began = self._last = time.perf_counter()
@@ -298,7 +298,7 @@ class _SlowWatch:
         now = time.perf_counter()
         took, self._last = now - self._last, now
         if took > SLOW and (time.thread_time() - self._worked > SLOW or took > VERY_SLOW):
-            log.warning("A transaction took %.0f ms and held up all others: %s", took * 1e3, _name(work))
+            log.warning("A transaction took %.0f ms and held up all other callers: %s", took * 1e3, _name(work))
 
 
 def _serve(server: Server[Any, Any], requests: Sequence[Any], tr: EmbeddedTransaction) -> Sequence[Any]:
@@ -403,7 +403,7 @@ class EmbeddedTransaction(EmbeddedReads):
         self._grown += size if old is None else len(value) - len(old)
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys nobody has written, in one loop of the engine.
+        """Write pairs whose keys do not exist, in one loop of the engine.
 
         Nothing is kept for the undo but the keys. That is safe, because the engine does not overwrite and counts: if
         one of them existed, the whole batch is given up.

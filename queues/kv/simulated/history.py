@@ -35,7 +35,7 @@ class Commit:
 
 
 class History:
-    """Every version that somebody may still read. Each method is atomic."""
+    """Every version that a transaction may still read. Each method is atomic."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

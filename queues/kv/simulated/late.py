@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """How late a commit lands: after so many seconds, or so many begins and commits of others, whichever is first."""
+    """How late a commit lands: after so many seconds, or so many other begins and commits, whichever is first."""
 
     seconds: float
     operations: int

@@ -1,4 +1,4 @@
-"""Where a simulated store lets others go first: what a deterministic scheduler of clients hooks into."""
+"""The points at which a deterministic scheduler may let another client act."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ Schedule = Callable[[Point], None]
 
 
 def unscheduled(point: Point) -> None:
-    """Let nobody go first: threads interleave as they like."""
+    """Let threads interleave as they like."""

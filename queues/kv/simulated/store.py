@@ -101,7 +101,7 @@ class SimulatedStore:
             self._lifecycle.leave()
 
     def serve(self, server: Server[R, A], request: R) -> A:
-        """Have `server` serve this request, together with those of others, and return its answer."""
+        """Have `server` serve this request, in one batch with other waiting requests, and return its answer."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
         answer: A = self._combiners.serve(server, request)
@@ -229,7 +229,7 @@ _named_lock = threading.RLock()
 def open_simulated(
     url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes | None = None
 ) -> SimulatedStore:
-    """Open `memory:` (fresh) or `memory:NAME` (shared by whoever opens that name in this process)."""
+    """Open `memory:` (fresh) or `memory:NAME` (shared by all that open that name in this process)."""
     name = url.partition(":")[2]
     if not name:
         return SimulatedStore(url, clock=clock, slots=slots)

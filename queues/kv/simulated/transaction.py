@@ -134,7 +134,7 @@ class SimulatedTransaction:
         self._writes[key] = Write(known=True)
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys nobody has written."""
+        """Write pairs whose keys do not exist."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 

@@ -248,10 +248,10 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
     turns = kv._engine.environment._fairness  # type: ignore[attr-defined]
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
-        assert not turns.somebody_is_here()
+        assert not turns.another_is_here()
         tell(other)
         assert line(other) == "has it"
-        assert turns.somebody_is_here()
+        assert turns.another_is_here()
         other.kill()
         other.wait()
         nobody_is_there_soon(turns)
@@ -328,7 +328,7 @@ def opened_version(url: str) -> int:
 
 def nobody_is_there_soon(turns: WriterFairness) -> None:
     until = time.monotonic() + LONG
-    while turns.somebody_is_here():
+    while turns.another_is_here():
         assert time.monotonic() < until
 
 

@@ -41,7 +41,7 @@ def test_a_function_that_computes_for_long_is_told_by_name(kv: EmbeddedStore, ca
         kv.transact(functools.partial(compute, 2 * transaction.SLOW))
     (said,) = caplog.messages
     assert said.startswith("A transaction took ")
-    assert said.endswith(" ms and held up all others: tests.queues.kv.test_slow_functions.compute")
+    assert said.endswith(" ms and held up all other callers: tests.queues.kv.test_slow_functions.compute")
 
 
 class Job:
