@@ -3,8 +3,8 @@
 The first caller that finds the combiner idle becomes batch leader and executes in its own thread. Callers that come
 meanwhile wait; when the batch is done, the first of them leads the next one. A helper thread leads where the first
 request belongs to no thread, such as an event loop's. A leader waits a moment for the callers of the last batch, as a
-commit costs as much as many requests. A batch is closed before it is executed, so each request sees whatever was
-committed before it was made. The main thread, where signals are handled, executes no request but its own.
+commit costs as much as many requests. A batch is closed before its transaction begins, so each request sees whatever
+was committed before it was made. The main thread, where signals are handled, executes no request but its own.
 """
 
 from __future__ import annotations
@@ -322,24 +322,24 @@ class Combiner:
         batch: list[Ticket] = []
         pace = None
         try:
-            with self._mutex:
-                self._take(batch, own)
+            self.take(batch, own)
             if batch:
                 pace = self._execute(batch, None if own is self._helper else own)
         finally:
             self._pass_on(batch, own, pace)
         return True
 
-    def _take(self, batch: list[Ticket], own: Call) -> list[Ticket]:
-        """Move the next batch from the line."""
-        waiting = self._waiting
-        if own.main:
-            waiting.remove(own)
-            batch.append(own)
-        else:
-            batch += starmap(waiting.popleft, repeat((), min(len(waiting), self._most)))
-        for ticket in batch:
-            ticket.state = _TAKEN
+    def take(self, batch: list[Ticket], own: Call | None) -> list[Ticket]:
+        """Move waiting requests into a batch; an engine may do it again, once it has waited for its write lock."""
+        with self._mutex:
+            waiting = self._waiting
+            if own is None or not own.main:
+                batch += starmap(waiting.popleft, repeat((), min(len(waiting), self._most - len(batch))))
+            elif own.state is _WAITING:
+                waiting.remove(own)
+                batch.append(own)
+            for ticket in batch:
+                ticket.state = _TAKEN
         return batch
 
     def _gather(self, own: Call) -> bool:

@@ -38,7 +38,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(owner, name, call)
 
     monkeypatch.setattr(staging, "CONFLICTS", 1)
-    counting(Combiner, "_take", "batches of several", lambda batch: len(batch) > 1)
+    counting(Combiner, "take", "batches of several", lambda batch: len(batch) > 1)
     counting(Staging, "_engage", "took for all", bool)
     counting(Staging, "_ask", "asked and answered", bool)
     counting(Staging, "_ask", "asked in vain", lambda answers: not answers)

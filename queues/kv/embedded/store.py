@@ -14,7 +14,7 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv import boottime, lifecycle
-from queues.kv.combining import Combiner, State, fail
+from queues.kv.combining import Call, Combiner, State, fail
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, translate
 from queues.kv.embedded.poller import Poller
@@ -102,7 +102,7 @@ class Engine:
 
     # Writing
 
-    def _execute(self, tickets: list[Ticket], own: Ticket | None) -> tuple[float, bool]:
+    def _execute(self, tickets: list[Ticket], own: Call | None) -> tuple[float, bool]:
         """Run a batch of functions and requests in one commit; see `Combiner`."""
         mark = lifecycle.mark
         mark.running = True
@@ -120,9 +120,10 @@ class Engine:
         finally:
             mark.running = False
 
-    def _commit_batch(self, tickets: list[Ticket], own: Ticket | None) -> tuple[float, bool]:
+    def _commit_batch(self, tickets: list[Ticket], own: Call | None) -> tuple[float, bool]:
         combiner = self.combiner
         batch = self._begin()
+        combiner.take(tickets, own)
         done: list[Ticket] = []
         try:
             try:
@@ -201,7 +202,7 @@ class Engine:
                 log.exception("Not all watchers of %s were told of a commit", environment.path)
                 self.poller.own.clear()  # the poller tells them
 
-    def _run_each(self, tickets: Sequence[Ticket], own: Ticket | None) -> None:
+    def _run_each(self, tickets: Sequence[Ticket], own: Call | None) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""
         path = self.environment.path
         for ticket in tickets:
@@ -217,7 +218,7 @@ class Engine:
                 log.exception("A function could not be run on %s", path)
                 fail([ticket], error)
 
-    def _run_in_own_commit(self, ticket: Ticket, own: Ticket | None) -> None:
+    def _run_in_own_commit(self, ticket: Ticket, own: Call | None) -> None:
         batch = self._begin()
         try:
             batch.run_one(ticket, own)
