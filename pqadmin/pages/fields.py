@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -14,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display import format as write
-from pqadmin.display.moments import MAX_ZONE, UNITS
+from pqadmin.display.moments import MAX_ZONE, UNITS, BadMoment, BadZone, parse_moment
 
 #: A text for pages, translated when it is shown.
 Words = Any
@@ -173,6 +174,17 @@ def moment_field(label: Words = None, *, help_text: Words = "", **attrs: Any) ->
     return TypedField(
         label or _("Date and time"), max_length=60, help_text=help_text, type="datetime-local", step="1", **attrs
     )
+
+
+def read_moment(form: forms.Form, name: str, cleaned: Mapping[str, Any]) -> datetime | None:
+    """Return the moment of a field, in the zone of the form; None when it is wrong, with the error at its field."""
+    try:
+        return parse_moment(str(cleaned.get(name) or ""), str(cleaned.get("zone") or ""))
+    except BadMoment as error:
+        form.add_error(name, str(error))
+    except BadZone as error:
+        form.add_error("zone", str(error))
+    return None
 
 
 def unit_field(options: Sequence[tuple[str, Words]] = ()) -> forms.ChoiceField:

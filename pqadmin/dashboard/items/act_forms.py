@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from pqadmin.display.errors import said
-from pqadmin.display.moments import UNITS, BadMoment, BadZone, parse_moment
+from pqadmin.display.moments import UNITS
 from pqadmin.pages.fields import (
     INPUT_MODES,
     MAX_PRIORITY,
@@ -26,6 +26,7 @@ from pqadmin.pages.fields import (
     moment_field,
     noted,
     payload,
+    read_moment,
     reason_field,
     tick_field,
     unit_field,
@@ -190,7 +191,8 @@ class RescheduleForm(ActForm):
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("when") == "at":
             if not {"at", "zone"} & set(self.errors):
-                self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or ""))
+                due = read_moment(self, "at", cleaned)
+                self._due = {} if due is None else {"due": due}
         elif "amount" not in self.errors:
             self._read_delay(str(cleaned.get("amount") or "").strip(), str(cleaned.get("unit") or "min"))
         return cleaned
@@ -205,14 +207,6 @@ class RescheduleForm(ActForm):
             self.add_error("amount", _("An item is due now or later, and before the year 10000."))
             return
         self._due = {"delay": amount * UNITS[unit]}
-
-    def _read_moment(self, text: str, zone: str) -> None:
-        try:
-            self._due = {"due": parse_moment(text, zone)}
-        except BadZone as error:
-            self.add_error("zone", str(error))
-        except BadMoment as error:
-            self.add_error("at", str(error))
 
 
 class LeaseForm(ActForm):

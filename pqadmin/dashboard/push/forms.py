@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
-from pqadmin.display.moments import UNITS, BadMoment, BadZone, parse_moment
+from pqadmin.display.moments import UNITS
 from pqadmin.pages import uploads
 from pqadmin.pages.fields import (
     INPUT_MODES,
@@ -22,6 +22,7 @@ from pqadmin.pages.fields import (
     moment_field,
     noted,
     payload,
+    read_moment,
     reason_field,
     select_field,
     unit_field,
@@ -69,7 +70,7 @@ class WhenForm(forms.Form):
         if cleaned.get("when") == "delay":
             self._read_delay(str(cleaned.get("delay") or ""), str(cleaned.get("unit") or "s"))
         elif cleaned.get("when") == "due":
-            self._read_due(str(cleaned.get("due") or ""), str(cleaned.get("zone") or ""))
+            self.moment = read_moment(self, "due", cleaned)
         return cleaned
 
     def _read_delay(self, text: str, unit: str) -> None:
@@ -81,14 +82,6 @@ class WhenForm(forms.Form):
             self.span = float(text.replace(",", ".")) * UNITS[unit]
         except OverflowError:
             self.add_error("delay", _("This is too far away."))
-
-    def _read_due(self, text: str, zone: str) -> None:
-        try:
-            self.moment = parse_moment(text, zone)
-        except BadMoment as error:
-            self.add_error("due", str(error))
-        except BadZone as error:
-            self.add_error("zone", str(error))
 
 
 class PushForm(WhenForm):

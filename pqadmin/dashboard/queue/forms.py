@@ -10,7 +10,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display.errors import said
-from pqadmin.display.moments import BadMoment, BadZone, parse_moment
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
 from pqadmin.pages.fields import (
     MAX_REASON,
@@ -22,6 +21,7 @@ from pqadmin.pages.fields import (
     moment_field,
     noted,
     priority_type_field,
+    read_moment,
     reason_field,
     select_field,
 )
@@ -177,19 +177,10 @@ class PauseForm(forms.Form):
         if lasting in PAUSES:
             self.until = self._now + PAUSES[lasting]
         elif lasting == "at":
-            self._read_moment(str(cleaned.get("at") or ""), str(cleaned.get("zone") or ""))
-        return cleaned
-
-    def _read_moment(self, text: str, zone: str) -> None:
-        try:
-            self.until = parse_moment(text, zone)
-        except BadMoment as error:
-            self.add_error("at", str(error))
-        except BadZone as error:
-            self.add_error("zone", str(error))
-        else:
-            if self.until <= self._now:
+            self.until = read_moment(self, "at", cleaned)
+            if self.until is not None and self.until <= self._now:
                 self.add_error("at", _("That moment has passed."))
+        return cleaned
 
 
 class RenameForm(forms.Form):

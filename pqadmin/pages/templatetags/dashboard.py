@@ -18,7 +18,6 @@ from django.utils.safestring import SafeString
 from pqadmin.display import format as write
 from pqadmin.display import items, prefixes
 from pqadmin.display.moments import ZONES
-from pqadmin.display.names import split
 from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.words import actor_words, done_words, item_state_word, view_word
 from pqadmin.live.words import countdown_words, counted_words
@@ -218,9 +217,3 @@ def counted_ago(moment: datetime | None, now: datetime | None = None) -> SafeStr
     return format_html(
         '<span class="counted" data-field="counted" data-counted="{}">{}</span>', write.iso(moment), text
     )
-
-
-@register.simple_tag
-def name_parts(name: str) -> tuple[str, str]:
-    """Split a queue's name into its group (with the colon) and the rest, both safe to show."""
-    return split(name)

@@ -219,7 +219,7 @@ def test_a_template_without_a_zone_means_utc_to_every_reader(berliner: Desk, sto
 
 def field(page: Screen, name: str) -> str:
     """Return what a field of a search shows."""
-    found = re.search(rf'<input[^>]* name="{name}" value="([^"]*)"', page.html)
+    found = re.search(rf'<input[^>]*\sname="{name}"\s+value="([^"]*)"', page.html)
     assert found is not None
     return html.unescape(found.group(1))
 
