@@ -137,8 +137,8 @@ def _got(one: Item | StoredItem, values: list[bytes]) -> list[Any]:
     if isinstance(one, Item):
         assert one.count is not None
         suffix = ready_suffix(one.priority, one.count, bytes.fromhex(one.id))
-        values.append(one.value)
-        return [[suffix.hex(), one.attempts], len(one.value)]
+        values.append(one.raw)
+        return [[suffix.hex(), one.attempts], len(one.raw)]
     record = one.stored
     values.append(record)
     return [one.rand.hex(), len(record)]

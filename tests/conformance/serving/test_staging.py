@@ -148,6 +148,18 @@ def test_both_kinds_of_queues_are_staged(processes: tuple[Store, Store]) -> None
     assert [there.dequeue().value, there.dequeue().value, there.dequeue()] == [b"a", b"b", None]  # type: ignore[union-attr]
 
 
+def test_values_of_a_codec_are_staged_as_bytes(processes: tuple[Store, Store]) -> None:
+    first, second = processes
+    mails = first.create_queue("mails", codec="json")
+    mails.push_many([({"to": n}, n) for n in range(3)])
+    there = mails.peek_min()
+    take_for_all(mails)
+    asking = second.queue("mails")
+    assert asking.pop_min() == there
+    assert asking.lease().item.value == {"to": 1}
+    assert mails.pop_min().value == {"to": 2}
+
+
 def test_what_is_late_is_made_ready_first(jobs: tuple[Queue, Queue], clock: Clock) -> None:
     from datetime import timedelta
 
