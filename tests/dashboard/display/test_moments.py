@@ -226,7 +226,7 @@ def field(page: Screen, name: str) -> str:
 
 def hidden_zone(page: Screen) -> str:
     """Return the zone that a search goes out with; empty: none is named, as for UTC."""
-    found = re.search(r'<input type="hidden" name="zone" value="([^"]*)"', page.html)
+    found = re.search(r'<input\s+type="hidden"\s+name="zone"\s+value="([^"]*)"', page.html)
     return html.unescape(found.group(1)) if found else ""
 
 
