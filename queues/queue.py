@@ -426,7 +426,7 @@ class Queue:
     # One particular item
 
     def remove(self, item_id: str, *, verb: str = "delete", tr: Transaction | None = None) -> Item | None:
-        """Take the one item of this id, wherever it stands; None when it is not here. `verb` counts it in the traffic.
+        """Take the one item of this id, at any place; None when it is not here. `verb` counts it in the traffic.
 
         Conflicts with a caller that takes the same item. Together with a push in one transaction it moves an item.
         """

@@ -84,7 +84,7 @@ class Frame:
 
         with self.catalog.suggesting(self._tr):
             result = self.context.kv.transact(run) if self._tr is None else run(self._tr)
-        self._key = None  # a request is known by its first action; the others follow from it
+        self._key = None  # a request is known by its first action; the rest follow from it
         return result
 
     def _once(self, tr: Transaction, act: Callable[[Action], T]) -> T:

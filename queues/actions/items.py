@@ -64,7 +64,7 @@ Changes = list[Change]
 
 @action
 def reveal(action: Action, queue_name: str, item_id: str, *, reason: str = "", expect_id: int | None = None) -> Item:
-    """Return one item with its whole value and record who saw it; raise `ItemNotFound`.
+    """Return one item with its whole value and record its reader; raise `ItemNotFound`.
 
     The record holds the item's id and no part of its value. It conflicts with no other transaction.
     """
@@ -108,7 +108,7 @@ def ack(
     """
     queue, stored = _find_one(action, queue_name, item_id, expect_id, expect)
     if stored.state == "leased" and locate.item_of(stored, queue.config).worker != action.actor:
-        raise ItemLeased("Another worker holds this item: only who leased it says that it is done.")
+        raise ItemLeased("Another worker holds this item: only the person that leased it says that it is done.")
     state_changes.acknowledge(action.tr, action.keyspace, queue.config, stored)
     return _removed(action, queue, stored, "ack", reason)
 

@@ -106,7 +106,7 @@ def configure(
     reason: str = "",
     **changes: Unpack[Settings],
 ) -> AnyQueue:
-    """Change settings of a queue; the others stay.
+    """Change settings of a queue; the rest stay.
 
     `expect` holds settings as they were shown: if another person has changed one of these, `SettingsChanged` says
     which, and nothing is changed. Raises `BadSetting`, `NotForAttached`.

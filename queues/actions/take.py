@@ -104,4 +104,4 @@ def _confirm(expect: str | None, item: Item | None) -> None:
         return
     if item is None:
         raise HeadChanged("Nothing is ready here any more: nothing was taken.", None)
-    raise HeadChanged("Another item stands at this end now than the one you confirmed: nothing was taken.", item)
+    raise HeadChanged("Another item is at this end now than the one you confirmed: nothing was taken.", item)

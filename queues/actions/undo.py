@@ -37,7 +37,7 @@ def undo(action: Action, action_id: str, *, partial: bool = False, reason: str =
     """Undo an action by its trash id or job id: items and queues are again what they were, where they were.
 
     Items that were pushed go into the trash. Raises `ItemGoneOn` when items were taken or changed since; with `partial`
-    those are left alone and the others undone. Of a bulk job, undoing begins as a job of its own, always partial, and
+    those are left alone and the rest undone. Of a bulk job, undoing begins as a job of its own, always partial, and
     goes on where an earlier one ended. Raises `TrashNotFound`, `AlreadyRestored`, and what `Trash.restore` does.
     """
     if exists(action.tr, action.keyspace, action_id):

@@ -66,7 +66,7 @@ class Arrival(Ticket):
         self.context = context
 
     def result(self) -> None:
-        """Raise what the task is to hear of in place of an answer."""
+        """Raise the error of the request, or return."""
         error, self.error = self.error, None
         if self._canceled and (error is not None or (self._takes and not self.answer)):
             raise asyncio.CancelledError

@@ -1,6 +1,6 @@
 """Upkeep: sweeping and recording of histories in the background, by one elected process.
 
-Each process that offers it is a candidate. The elected one sweeps and records; the others wait. Stopping releases the
+Each process that offers it is a candidate. The elected one sweeps and records; the rest wait. Stopping releases the
 role, so that another process takes over at once; when the elected process dies, another one does within seconds.
 """
 

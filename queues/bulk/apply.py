@@ -56,7 +56,7 @@ def check(
         raise ItemLeased("These items are in workers' hands: they can be taken back or deleted, and nothing else.")
     refuse_state(act, query.state)
     if query.state != "ready" and (query.low is not None or query.high is not None):
-        raise WrongKind("Only ready items stand in the order of their priorities.")
+        raise WrongKind("Only ready items are in the order of their priorities.")
     if rate is not None and not SLOWEST <= rate <= FASTEST:
         raise BadSetting(
             "A job changes {least:,.0f} to {most:,.0f} items a second.", "rate", least=SLOWEST, most=FASTEST
@@ -139,7 +139,7 @@ def ahead_of(
     They are chosen when a job begins, beyond all items that it will meet.
     """
     if state != "ready":
-        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
+        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the rest first.")
     keys = keyspace.queue(config.id)
     end = Heads(tr.snapshot, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
     if not end:

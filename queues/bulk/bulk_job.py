@@ -99,7 +99,7 @@ class Job:
     #: Why it has failed, `Words` where it was the core that said so, and at which item.
     failure: str = ""
     failed_at: str | None = None
-    #: Who runs it, or ran it last, and until when.
+    #: The runner that holds it, or did last, and until when.
     runner: str = ""
     held_ms: int = 0
     started_ms: int | None = None
@@ -143,7 +143,7 @@ class Job:
 
     @property
     def holding(self) -> Holding:
-        """Who runs the job, and until when unless it is renewed."""
+        """The runner of the job, and until when unless it is renewed."""
         return Holding(holder=self.runner, expires_ms=self.held_ms)
 
     def wait(self, now_ms: int) -> float:

@@ -52,7 +52,7 @@ from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
 MAX_CHUNK, FIRST_CHUNK = 200, 50
-#: Seconds of work that a chunk should take at least and at most: where there is one writer, all others wait for it.
+#: Seconds of work that a chunk should take at least and at most: with one writer, all other work waits for it.
 #: Waiting for reads does not count.
 _SHORT, _LONG = 0.01, 0.03
 #: Bytes of one chunk, unless a single item is larger.

@@ -35,7 +35,9 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
     if len(prefix) > MAX_SIZE:
         raise BadPrefix("A prefix has at most {most} bytes; this one has {size:,}.", most=MAX_SIZE, size=len(prefix))
     if prefix.startswith(root) or root.startswith(prefix):
-        raise PrefixTaken("The prefix overlaps the keys of this store itself: only what others write can be attached.")
+        raise PrefixTaken(
+            "The prefix overlaps the keys of this store itself: only what other programs write can be attached."
+        )
     return prefix
 
 

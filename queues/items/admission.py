@@ -1,7 +1,7 @@
 """The limits of a queue: what may come in by push or move. What comes back from the trash always may.
 
 A limit of items is checked against the counters without reading them serializably, so that pushes go on conflicting
-with nobody: what is pushed at the very same moment may pass it by as much.
+with nothing: what is pushed at the very same moment may pass it by as much.
 """
 
 from __future__ import annotations

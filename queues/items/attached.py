@@ -1,7 +1,7 @@
 """The items of an attached queue inside one transaction: push by the recipe's own rule, take, look, put back.
 
 Conflicts as in other queues: a push reads by snapshot alone and conflicts with no other; taking conflicts on exactly
-the keys it takes. Items are cleared one by one, never as a range: others may be pushing among them.
+the keys it takes. Items are cleared one by one, never as a range: other programs may be pushing among them.
 """
 
 from __future__ import annotations

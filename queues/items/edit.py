@@ -181,7 +181,7 @@ def _to_place(
 ) -> list[StoredItem]:
     """Return ready items at the front or the back, in their present order."""
     if any(there.state != "ready" for there in stored_items):
-        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the others first.")
+        raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the rest first.")
     end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
     priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
     order = sorted(range(len(stored_items)), key=lambda n: stored_items[n].suffix)

@@ -35,4 +35,4 @@ def refuse_minted(tr: ReadTransaction, keys: Iterable[bytes]) -> None:
 
 def minted_before() -> IdTaken:
     """Build the error of a new id that a record of the store has already."""
-    return IdTaken("A record of this new id stands in the store already: nothing was changed. Try again.")
+    return IdTaken("A record of this new id is in the store already: nothing was changed. Try again.")

@@ -68,7 +68,7 @@ def purge(tr: Transaction, keyspace: Keyspace, config: Config) -> dict[int, int]
 
 
 def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: int) -> int:
-    """List a purged generation again and return its depth; raise `StillMerging` when two others hold items."""
+    """List a purged generation again and return its depth; raise `StillMerging` when two other ones hold items."""
     keys = keyspace.queue(config.id)
     empty = _empty(tr, keys, config.generations)
     kept = [live for live in config.generations if live not in empty]

@@ -1,8 +1,8 @@
 """Leases inside one transaction: begin, end when expired, acknowledge one that has expired.
 
 A lease is one record under the item's id, and one key by which its expiry is found. The record says at which place the
-item stood, so that it goes back there. Its nonce is new with every lease: a caller with another nonce holds a lease
-that is over. Time never decides who holds a lease; it only decides when a sweep ends it.
+item was, so that it goes back there. Its nonce is new with every lease: a caller with another nonce holds a lease
+that is over. Time never decides which worker holds a lease; it only decides when a sweep ends it.
 
 Leases are outside of generations: a purge leaves them alone, and what comes back goes to the newest generation.
 

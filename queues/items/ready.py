@@ -91,7 +91,7 @@ class Ahead:
         ]
 
     def tried(self) -> bool:
-        """Say whether ready items may have attempts; ask again for the next due where that stood in the way."""
+        """Say whether ready items may have attempts; ask again for the next due where that prevented it."""
         marked = [read.wait() == delayed.tried for delayed, read in self._reads]
         self._reads = [
             (delayed, self._tr.get_key(*delayed.delayed_range()) if mark else read)

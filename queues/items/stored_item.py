@@ -35,9 +35,9 @@ class StoredItem:
 
     state: str
     rand: bytes
-    #: That of the index. A leased item has the generation where it stood.
+    #: That of the index. A leased item has the generation of its old place.
     generation: int
-    #: What orders the item in its state; of a leased item, where it stood.
+    #: What orders the item in its state; of a leased item, its old place.
     suffix: bytes
     #: Leases that were not acknowledged; of a leased item, with this one.
     attempts: int

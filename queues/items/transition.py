@@ -197,7 +197,7 @@ def change(
 ) -> None:
     """Bring an item from one state to the next; before None it arrives, after None it leaves the queue.
 
-    `now_ms` spares the workers and sweepers that need not hear of what falls due later.
+    `now_ms` spares the workers and sweepers that need not learn of what falls due later.
     """
     if after is not None:
         after = settled(config, after)

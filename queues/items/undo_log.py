@@ -124,7 +124,7 @@ class Undoing:
         return logged
 
     def _find_now(self, logged: Sequence[_Logged]) -> None:
-        """Find the items that still are where the action brought them; the others are gone."""
+        """Find the items that still are where the action brought them; the rest are gone."""
         afters = [(at_place(one.after, b""), one.after["digest"]) for one in logged if one.after is not None]
         if self._target.prefix is None:
             keys = self._keyspace.queue(self._target.id)

@@ -2,7 +2,7 @@
 
 A leased item goes to no other worker until it is acknowledged, released, or its lease expires. So a worker that dies
 loses nothing: the item comes back to its place, and another worker gets it. It may be worked on more than once, then;
-only one of the workers that held it can acknowledge it, the others get `StaleLease`.
+only one of the workers that held it can acknowledge it, the rest get `StaleLease`.
 """
 
 from __future__ import annotations

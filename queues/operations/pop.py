@@ -80,7 +80,7 @@ _n, _end, _now_ms, _value = attrgetter("n"), attrgetter("end"), attrgetter("now_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Front:
-    """What stands at the ends of a queue."""
+    """The items at the ends of a queue."""
 
     config: Config
     #: The first to leave first.
@@ -197,7 +197,7 @@ def _pop(
 def _front_of(
     tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int, *, alike: bool
 ) -> _Front:
-    """Return what stands at the ends, as far as it is wanted; something late is done before, where that is asked."""
+    """Return the items at the ends, as far as wanted; if asked, late items are processed first."""
     wanted: dict[End, int] = {}
     if alike:
         wanted[requests[0].end] = requests[0].n * len(requests)
@@ -265,7 +265,7 @@ def deal(requests: Sequence[TakeRequest], ends: Mapping[End, list[KeyValue]]) ->
         entries, begin = ends[request.end], at[request.end]
         hand = entries[begin : begin + request.n]
         if both:
-            # Where the other end's requests have come to, nothing is left: they took all that stands behind.
+            # Where the other end's requests have come to, nothing is left: they took all that follows.
             left = next((n for n, (key, _) in enumerate(hand) if key in taken), len(hand))
             hand = hand[:left]
             taken.update(key for key, _ in hand)

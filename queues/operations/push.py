@@ -115,7 +115,7 @@ def _request(queue: OpenQueue, values: Values, whens: Sequence[Moment | None]) -
     ids = tuple(queue.context.id_generator.new_ids(len(values))) if values else ()
     if not any(when is not None for when in whens):
         return PushManyRequest(queue.id, tuple(values), ids)
-    queue.check_own("its items cannot be delayed, as others would take them before.")
+    queue.check_own("its items cannot be delayed, as other programs would take them before.")
     seconds = queue.context.clock()
     dues = tuple(None if when is None else due_ms(when, seconds) for when in whens)
     return PushManyRequest(queue.id, tuple(values), ids, dues * (len(values) // len(dues)), int(seconds * 1000))
@@ -151,7 +151,7 @@ def with_ids(
 
 @executes(PushRequest, PushManyRequest, prepare=with_ids)
 def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]) -> Sequence[Any]:
-    """Push for as many as fit together; refusals stand in place of answers."""
+    """Push for as many as fit together; refusals take the place of answers."""
     record = tr.get(queue.config_key).wait()
     guess = queue.guess
     if record != guess[0]:

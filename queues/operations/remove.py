@@ -1,4 +1,4 @@
-"""Removing one particular item, wherever it stands among the ready ones."""
+"""Removing one particular item anywhere among the ready ones."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Step:
         self._clock = clock
         self._until = clock() + STEP_SECONDS
         self._looked = 0.0
-        #: Where the last item that was looked at stands, and whether the step ends there.
+        #: The place of the last item that was looked at, and whether the step ends there.
         self._last = b""
         self._late = False
         #: What was looked at when the last item was found.

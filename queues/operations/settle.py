@@ -27,7 +27,7 @@ from queues.model.moment import due_ms, either
 from queues.operations.open_queue import OpenQueue, Request, check_number, executes
 
 #: Why an attached queue has no leases.
-NO_LEASES = "nobody else would keep to a lease."
+NO_LEASES = "other programs ignore leases."
 
 #: A lease by the item's id and the lease's nonce.
 LeaseKey = tuple[bytes, bytes]

@@ -127,7 +127,7 @@ def look_out(queue: OpenQueue, waiting: WaitQueue, deadline: float, looks: int) 
         queue.context.kv.watch(outlook.known, timeout=min(left, _rest(queue, outlook, looks)))
         return looks + 1
     except (QueueNotFound, StoreUnavailable, StoreClosed):
-        waiting.call_all()  # each hears of it at once, not one after the other
+        waiting.call_all()  # each is woken at once, not one after the other
         raise
 
 

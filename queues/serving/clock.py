@@ -39,7 +39,7 @@ PULL, PULLED_AT_ONCE = 0.000_5, 3_600.0
 OUTVOTED, SAME = 3_600.0, 2.0
 #: Seconds for which a process knows better than one that began a new time line since.
 REMEMBERED = 600.0
-#: Seconds by which the clock stands still instead of stepping back.
+#: Seconds by which the clock stops instead of stepping back.
 HELD = 2.0
 #: Seconds by which a wall clock differs visibly: it is logged, and shown on the site.
 SKEWED = 5.0

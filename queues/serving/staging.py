@@ -14,7 +14,7 @@ every item to exactly one caller:
 
 A process that dies leaves a request or a result behind. Results of pops that stay unclaimed for a while go to the
 trash: they may have been delivered, so they never become ready again by themselves. Leases of such results expire like
-any others. A waiting process gives up after a quarter of a second and executes its batch itself.
+any other. A waiting process gives up after a quarter of a second and executes its batch itself.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class Staging(Batch):
         except StoreError as error:
             self._limited.warn(
                 ("leave", type(error)),
-                "Queue %s: the record of who takes for all was not cleared: %s: %s. It is not believed after %g s.",
+                "Queue %s: the record of the fulfiller was not cleared: %s: %s. It is not believed after %g s.",
                 display_name(self._queue.config.name),
                 type(error).__name__,
                 error,
@@ -333,7 +333,7 @@ class Staging(Batch):
         except StoreError as error:
             raise OutcomeUnknown(
                 "The store failed while another process took items for this one. They are in the trash "
-                "in a while if nobody got them; look before you repeat it. ({error})",
+                "in a while if they were not delivered; look before you repeat it. ({error})",
                 error=error.words,
             ) from error
         return [] if found is None else staging_records.decode_answers(found, takes[:number], self._queue.config)

@@ -1,6 +1,6 @@
 """Callers of this process that wait for items of one queue: the first one leads and alone watches the store.
 
-When there are items, the leader calls one waiter for each; all others sleep on. A leader that leaves hands the lead to
+When there are items, the leader calls one waiter for each; the rest sleep on. A leader that leaves hands the lead to
 the next waiter. So a change wakes one thread of a process, and an item one waiter, however many there are.
 """
 

@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 132,
-    "pqadmin": 1,
+    "queues": 7,
+    "pqadmin": 0,
     "templates": 0,
     "static": 0,
     "docs": 0,
-    "tests": 3,
+    "tests": 1,
     "benchmarks": 1,
     ".": 0,
 }

@@ -79,7 +79,7 @@ class PauseView(QueueActionView):
 
     def unavailable(self) -> Exception | None:
         """Attached queues cannot be paused."""
-        why = _("it cannot be paused, as others would go on taking.")
+        why = _("it cannot be paused, as other programs would go on taking.")
         return NotForAttached(self.name, why) if self.status.attached else None
 
     def get_form_kwargs(self) -> dict[str, Any]:
