@@ -257,7 +257,7 @@ def _counted_with(there: StoredItem) -> tuple[str, int]:
 
 def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *, whole: bool) -> None:
     """Count an item in or out; one that stays in its state and generation by its band alone."""
-    if config.attached:
+    if config.prefix is not None:
         return
     state, generation = _counted_with(there)
     if whole:

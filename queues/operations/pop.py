@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -29,8 +29,6 @@ from queues.serving.staging import Staging
 BATCH_BYTES = 1_000_000
 #: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
 _READ_BYTES = 2_000_000
-#: Items taken last whose sizes are looked at, for the guess.
-_SAMPLE = 32
 #: A batch first promotes and expires some of what is late by more than so many milliseconds: so late it is only where
 #: no process sweeps.
 LATE_MS = 250
@@ -112,21 +110,19 @@ def take(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]) -> 
     alike = requests.count(first) == len(requests)
     now_ms = first.now_ms if alike else max(map(_now_ms, requests))
     front = _front_of(tr, queue, requests, now_ms, alike=alike)
-    pairs = front.ends[first.end]
+    read = [pair for pairs in front.ends.values() for pair in pairs] if len(front.ends) > 1 else front.ends[first.end]
+    size = sum(map(len, map(_value, read)))
+    if read:
+        queue.item_size = size // len(read) + 1
     if (
         alike
-        and type(first) is PopRequest
-        and (first.n == 1 or (first.n and len(requests) == 1))
-        and pairs
-        and (len(requests) == 1 or sum(map(len, map(_value, pairs))) <= BATCH_BYTES)
+        and read
+        and isinstance(first, PopRequest)
+        and (len(requests) == 1 or (first.n == 1 and size <= BATCH_BYTES))
+        and first.n
     ):
-        answers = _pop_alike(tr, queue, front, pairs, len(requests), now_ms)
-    else:
-        answers = _take_all(tr, queue, front, requests, now_ms)
-    if items := list(islice(chain.from_iterable(answers), _SAMPLE)):
-        sizes = [len(item.raw if isinstance(item, Item) else item.value) for item in items]
-        queue.item_size = sum(sizes) // len(items) + 1
-    return answers
+        return _pop_alike(tr, queue, front, read, len(requests), now_ms)
+    return _take_all(tr, queue, front, requests, now_ms)
 
 
 def _fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
