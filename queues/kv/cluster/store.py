@@ -25,7 +25,7 @@ R = TypeVar("R")
 A = TypeVar("A")
 
 #: See `Combiner`.
-LINGER, PAUSES, ABREAST = 0.25, (0.0, 0.005), 4
+LINGER, PAUSES, ABREAST = 0.1, (0.0, 0.005), 4
 #: Seconds that one try may take, to its commit's answer.
 TRY_TIMEOUT = 5.0
 #: Seconds that a read, or a transaction, is tried while the cluster answered last time.
