@@ -36,7 +36,7 @@ def client(person, jobs) -> Client:
 def fields(text: str, action: str) -> dict[str, str]:
     """Return the hidden fields of the form that posts to an address."""
     form = text[text.index(f'action="{action}"') :].partition("</form>")[0]
-    found = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form)
+    found = re.findall(r'<input\s+type="hidden"\s+name="([^"]+)"\s+value="([^"]*)"', form)
     return {html.unescape(k): html.unescape(v) for k, v in found if k != "csrfmiddlewaretoken"}
 
 
@@ -185,7 +185,7 @@ def test_the_environment_is_named_by_word_in_badge_and_title(client, settings) -
     text = client.get("/").content.decode()
     assert " · production &lt;eu&gt;</title>" in text
     assert re.search(r'data-environment="production"', text)
-    assert re.search(r'class="env"[^>]*>.*production &lt;eu&gt;</span>', text)
+    assert re.search(r'class="env"[^>]*>.*?production\s+&lt;eu&gt;</span>', text, re.DOTALL)
 
 
 def test_windows_are_off_without_a_session(rf) -> None:
