@@ -76,6 +76,6 @@ def test_it_shows_that_a_queue_is_staging(operator: Desk, jobs: Queue, store: St
     assert "one process pops for all" not in operator.open("/").text
     staging = jobs.opened.batch(PopRequest)
     assert isinstance(staging, Staging)
-    store.transact(lambda tr: staging._engage(tr, ms=jobs.opened.context.now_ms() + 20_000, by_force=True))
+    store.transact(lambda tr: staging._engage(tr, by_force=True))
     assert "staging: one process pops for all" in operator.open("/").text
     assert "staging: one process pops for all" in operator.open("/queues/jobs/").text
