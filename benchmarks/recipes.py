@@ -87,10 +87,12 @@ def _tell(rates: Rates, facts: list[str], options: argparse.Namespace) -> list[r
         ours, theirs = (rates[kind, work, processes, callers] for kind in (OURS, THEIRS))
         ratio = statistics.median(our / their for our, their in zip(ours, theirs, strict=True))
         raw = " / ".join(" ".join(f"{rate:,.0f}" for rate in of) for of in (ours, theirs))
-        who = f"{processes} × {callers // processes}"
-        rows.append([work, who, round(statistics.median(ours)), round(statistics.median(theirs)), f"{ratio:.1f}×", raw])
+        shape = f"{processes} × {callers // processes}"
+        rows.append(
+            [work, shape, round(statistics.median(ours)), round(statistics.median(theirs)), f"{ratio:.1f}×", raw]
+        )
         if bar is not None:
-            figures.append(_figure(f"strict {work} on FoundationDB against the recipe, {who}", ratio, bar))
+            figures.append(_figure(f"strict {work} on FoundationDB against the recipe, {shape}", ratio, bar))
     report.table(("what", "processes × callers", "ours/s", "recipe/s", "ratio", "each round, ours / recipe"), rows)
     few, many = (statistics.median(rates[OURS, "pops", 1, callers]) for callers in (4, 64))
     figures.append(_figure("pops on FoundationDB by 64 consumers against 4", many / few, _SCALING_BAR))

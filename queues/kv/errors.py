@@ -18,7 +18,7 @@ Value: TypeAlias = str | int | float
 class Words(str):
     """A text in English that remembers its `template` and the `values` in it.
 
-    The template is ours and names its values as `str.format` does; what users wrote stands in the values only, where
+    The template is ours and names its values as `str.format` does; text of users is in the values only, where
     no brace means anything. A template without values is not formatted at all. A value may be `Words` itself.
     """
 
@@ -126,7 +126,7 @@ class TransactionEnded(StoreError):
 
 
 class Conflict(StoreError):
-    """The transaction kept losing to others until its tries were used up; nothing was written."""
+    """The transaction kept losing to other ones until its tries were used up; nothing was written."""
 
 
 class OutcomeUnknown(StoreError):

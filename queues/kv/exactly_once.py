@@ -49,7 +49,7 @@ class MaybeCommitted(NotCommitted):
 def lost_to_others() -> Conflict:
     """Build the error of a transaction that conflicts until its tries are used up."""
     return Conflict(
-        "The transaction kept losing to others until its tries were used up; nothing was written. "
+        "The transaction kept losing to other ones until its tries were used up; nothing was written. "
         "Try again, or do less in it."
     )
 

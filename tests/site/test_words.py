@@ -16,13 +16,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: How many discouraged phrases a folder may have. These numbers only go down; the goal is 0.
 BUDGET = {
-    "queues": 7,
+    "queues": 0,
     "pqadmin": 0,
     "templates": 0,
     "static": 0,
     "docs": 0,
-    "tests": 1,
-    "benchmarks": 1,
+    "tests": 0,
+    "benchmarks": 0,
     ".": 0,
 }
 

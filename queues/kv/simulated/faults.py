@@ -13,7 +13,7 @@ from queues.kv.simulated.late import Lateness
 
 #: Seconds after its lost answer within which a late commit lands, at the latest.
 MAX_LATENESS = 5.0
-#: Begins and commits of anybody after which a late commit lands: before the next begin, before the next commit …
+#: Begins and commits of any client after which a late commit lands: before the next begin, before the next commit …
 _LATE_OPERATIONS = (0, 1, 1, 2, 3, 5, 8, 13, 21)
 #: Seconds by which a clock jumps, forwards or back: within a transaction's time, beyond it, beyond all patience,
 #: beyond the time for which a slot is trusted.

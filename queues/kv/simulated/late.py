@@ -41,7 +41,7 @@ class LateCommits:
             self._sent.append(_Commit(apply=apply, due=now + lateness.seconds, operations=lateness.operations))
 
     def land(self, now: float) -> None:
-        """Land what has come far enough. Called before each begin and each commit of anybody."""
+        """Land what has come far enough. Called before each begin and each commit of any client."""
         if not self._sent:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""Leadership: who may take a role, by what a process has seen of its record."""
+"""Leadership: the process that may take a role, by what a process has seen of its record."""
 
 from __future__ import annotations
 
