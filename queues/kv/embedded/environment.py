@@ -12,7 +12,7 @@ from pathlib import Path
 import lmdb
 
 from queues.kv.embedded import damage, redo, rights
-from queues.kv.embedded.failures import FileReplaced, translate
+from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
 from queues.kv.embedded.flushes import Flushes
 from queues.kv.embedded.redo import CHAIN, LINK_BYTES
@@ -215,7 +215,7 @@ class Environment:
 
     def settle(self, error: BaseException, batch: Batch) -> Outcome:
         """Find the outcome of a commit that raised: reopen the file, and look for its number and its mark."""
-        if not isinstance(error, Exception) and self.flushes.redo is None and _is_over(batch.txn):
+        if is_interrupt(error) and self.flushes.redo is None and _is_over(batch.txn):
             return Outcome.DONE  # the thread was interrupted just after it
         batch.txn.abort()
         mark, txnid = self._mark() if self._fairness.slot is not None else None, batch.version

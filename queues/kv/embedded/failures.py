@@ -31,6 +31,13 @@ class FileReplaced(StoreUnavailable):
     """Another file lies where the open one was; the writer opens it before its next commit."""
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Say whether a signal handler raised this, and no failure of the engine or the file system."""
+    if isinstance(error, OSError):
+        return error.errno is None  # such as a TimeoutError that a program raises
+    return not isinstance(error, (lmdb.Error, MemoryError, StoreError))
+
+
 def translate(error: Exception, path: str) -> StoreError:
     """Turn an error of LMDB or of the file system into one of ours."""
     code = (error.errno if isinstance(error, OSError) else getattr(error, "code", 0)) or 0

@@ -16,7 +16,7 @@ import lmdb
 from queues.kv import boottime, lifecycle
 from queues.kv.combining import Call, Combiner, State, fail
 from queues.kv.embedded.environment import Environment, Outcome
-from queues.kv.embedded.failures import EngineFailure, FileReplaced, translate
+from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
 from queues.kv.embedded.space import DEFAULT_MAX_BYTES
@@ -113,6 +113,8 @@ class Engine:
                 finally:
                     self.environment.end_write()
         except Exception as error:  # the store cannot be written at all
+            if own is not None and is_interrupt(error):  # of this thread: no failure of the others' requests
+                raise
             if not isinstance(error, StoreError):
                 log.exception("Writing to %s failed", self.environment.path)
             fail([ticket for ticket in tickets if ticket.state is not State.ANSWERED], error)
@@ -183,7 +185,7 @@ class Engine:
                     error=str(error),
                 )
                 fail(done, unknown)
-            if not isinstance(error, Exception):
+            if not isinstance(error, Exception) or is_interrupt(error):
                 raise
             log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
             return translate(error, environment.path) if outcome is Outcome.NOT_DONE else None
