@@ -26,7 +26,7 @@ from queues.model.item import Item, Page
 from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, executes, reads
 from queues.operations.peek import PageRequest, PeekRequest
-from queues.operations.pop import PopRequest, deal, with_times
+from queues.operations.pop import PopRequest, deal, fitting, with_times
 from queues.operations.push import PushManyRequest, PushRequest, as_many, together, with_ids
 from queues.operations.remove import RemoveRequest
 from queues.operations.search import FindRequest, Found, Layout, Query, SearchRequest, search
@@ -61,15 +61,19 @@ def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | Pus
 def pop(tr: Transaction, queue: OpenQueue, requests: Sequence[PopRequest]) -> Sequence[list[Item]]:
     """Pop for each in turn; the last ones get no answer when there is no room."""
     foreign, source = _keys(queue), tr if requests[0].serializable else tr.snapshot
+    fit = fitting(queue, requests)
     wanted: dict[End, int] = {}
-    for request in requests:
+    for request in fit:
         wanted[request.end] = wanted.get(request.end, 0) + request.n
 
     def issue(_: Config) -> dict[End, Result[list[KeyValue]]]:
         return {end: _head(source, foreign, n, end) for end, n in wanted.items()}
 
     config, heads = queue.with_config(tr, issue)
-    hands = deal(requests, {end: head.wait() for end, head in heads.items()})
+    ends = {end: head.wait() for end, head in heads.items()}
+    if read := [*chain.from_iterable(ends.values())]:
+        queue.item_size = sum(len(value) for _, value in read) // len(read) + 1
+    hands = deal(fit, ends)
     return [attached.take(tr, queue.keys, foreign, pairs, config, "pop") if pairs else [] for pairs in hands]
 
 

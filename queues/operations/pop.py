@@ -104,7 +104,7 @@ def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Ta
 @executes(PopRequest, LeaseRequest, contended=True, batch=_staged, prepare=with_times)
 def take(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
     """Take for as many as fit together, in turn, and return what each gets."""
-    requests = _fitting(queue, requests)
+    requests = fitting(queue, requests)
     first = requests[0]
     # Most batches are one request again and again; they are executed without loops in Python.
     alike = requests.count(first) == len(requests)
@@ -125,7 +125,7 @@ def take(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]) -> 
     return _take_all(tr, queue, front, requests, now_ms)
 
 
-def _fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
+def fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
     """Return the first requests whose items can be read at once, one at least."""
     room = min(ready.MAX_ITEMS, _READ_BYTES // queue.item_size)
     if sum(map(_n, requests)) <= room:

@@ -30,6 +30,7 @@ from queues.errors import (
     StoreError,
     WrongKind,
 )
+from queues.operations.pop import PopRequest
 from tests.conftest import Clock
 from tests.interop.recipe_client import RecipeClient
 
@@ -689,3 +690,18 @@ def test_looking_and_taking_cost_the_same_at_any_depth(store: Store, legacy: Que
     few = costs()
     legacy.push_many([(b"x", n) for n in range(900)])
     assert costs() == few
+
+
+def test_pops_are_executed_together_as_far_as_their_number_and_size_allow(
+    store: Store, legacy: Queue, stranger: RecipeClient
+) -> None:
+    legacy.push_many([(b"x", n) for n in range(1_000)])
+    legacy.push_many([(b"x", n) for n in range(1_000, 1_500)])
+
+    def executed(*numbers: int) -> list[int]:
+        requests = [PopRequest(legacy.id, n, "min") for n in numbers]
+        answers = store.transact(lambda tr: legacy.opened.batch(PopRequest).serve(tr, requests))
+        return [len(answer) for answer in answers]
+
+    assert executed(400, 600, 1) == [400, 600]
+    assert executed(1_000, 1) == [500]
