@@ -87,6 +87,15 @@ class Frame:
         self._key = None  # a request is known by its first action; the rest follow from it
         return result
 
+    def refuse_repeated(self) -> None:
+        """Raise `AlreadyDone` if the request with the key was executed; call it before reading what that changed."""
+        if self._key is None:
+            return
+        request, keyspace = self._key, self.context.keyspace
+        first = self.read(lambda tr: idempotency.first_answer(tr, keyspace, request.key, content=request.content))
+        if first is not None:
+            raise AlreadyDone(first.value, first.at)
+
     def _once(self, tr: Transaction, act: Callable[[Action], T]) -> T:
         """Run the action and store its answer under the request's key; raise `AlreadyDone` with the first answer."""
         request, results = self._key, list[T]()

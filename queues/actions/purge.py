@@ -102,6 +102,7 @@ def purge_attached(
     counted, and says whether to go on. A failure after the first chunk is returned, not raised.
     """
     _confirm(name, confirm)
+    frame.refuse_repeated()
     queue = _attached(frame, name, expect_id)
     if expect_depth is not None:
         depth = attached.count_unless(queue.opened, lambda: progress is not None and not progress(0))

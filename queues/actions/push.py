@@ -137,6 +137,7 @@ def begin_push(
     reason = check_text(reason, MAX_REASON)
     if not 1 <= len(items) <= MAX_ITEMS:
         raise BadLimit("A job pushes 1 to {most:,} items, not {count:,}.", most=MAX_ITEMS, count=len(items))
+    frame.refuse_repeated()
     context, kv, keyspace = frame.context, frame.context.kv, frame.context.keyspace
     job_id, when = context.id_generator.new_id(), either(delay, due)
     ready_ms = None if when is None else due_ms(when, context.clock())

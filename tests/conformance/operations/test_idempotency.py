@@ -203,7 +203,11 @@ def test_a_push_job_with_a_key_begins_once(store: Store, jobs: Queue) -> None:
     begun = keyed(store).begin_push("jobs", items)
     with pytest.raises(AlreadyDone):
         keyed(store).begin_push("jobs", items)
+    jobs.configure(max_depth=1)
+    with pytest.raises(AlreadyDone):
+        keyed(store).begin_push("jobs", items)
     assert [job.id for job in store.actions("ann").jobs()] == [begun.id]
+    jobs.configure(max_depth=None)
     assert store.actions("ann").run_bulk(begun.id).done == 5
 
 
@@ -211,7 +215,9 @@ def test_a_purge_with_a_key_empties_an_attached_queue_once(store: Store) -> None
     others = Others(store)
     others.push(*[(n, b"%d" % n) for n in range(60)])
     store.attach("legacy", prefix=PREFIX)
-    assert keyed(store).purge("legacy", confirm="legacy").count == 60
+    assert keyed(store).purge_attached("legacy", confirm="legacy", expect_depth=60).count == 60
+    with pytest.raises(AlreadyDone):
+        keyed(store).purge_attached("legacy", confirm="legacy", expect_depth=60)
     others.push((1, b"new"))
     with pytest.raises(AlreadyDone):
         keyed(store).purge("legacy", confirm="legacy")
