@@ -61,7 +61,7 @@ class CountViews:
     """Middleware: counts the modules on the stack between a view and the storage engine."""
 
     calls: Counter[str] = Counter()
-    _on = False
+    on = False
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
         self._get_response = get_response
@@ -70,17 +70,17 @@ class CountViews:
         try:
             return self._get_response(request)
         finally:
-            type(self)._on = False
+            type(self).on = False
 
     def process_view(self, request: Any, view: Any, arguments: Any, named: Any) -> None:
         """Begin to count: the last middleware before the view."""
         if request.method == "POST":
-            type(self).calls, type(self)._on = Counter(), True
+            type(self).calls, type(self).on = Counter(), True
 
     @classmethod
     def note(cls, frame: FrameType, event: str, argument: object) -> None:
         """Count what calls the storage engine, in any thread."""
-        if cls._on and event == "call" and frame.f_code.co_filename.startswith(_STORE):
+        if cls.on and event == "call" and frame.f_code.co_filename.startswith(_STORE):
             caller = frame.f_back
             while caller is not None and (path := caller.f_code.co_filename) != __file__:
                 if path.startswith(_OURS) and not path.startswith(_STORE):

@@ -26,10 +26,10 @@ class Step:
     def set_past_the_port(self, key: bytes, value: bytes) -> None:
         """Write a pair that the port would refuse, as other clients of a cluster may."""
         if isinstance(self._tr, SimulatedTransaction):
-            self._tr._writes[key] = Write(known=True, value=value)
+            self._tr._writes[key] = Write(known=True, value=value)  # noqa: SLF001 # the port would refuse it
         else:
             self._tr.wrote = True
-            self._tr._native.set(key, value)
+            self._tr._native.set(key, value)  # noqa: SLF001 # the native client takes it
 
     def commit(self) -> None:
         """Commit, or raise what keeps it from being committed."""

@@ -67,7 +67,7 @@ def accept_compression(offers: Sequence[PerMessageCompressOffer]) -> PerMessageD
     return None
 
 
-def _packed(body: Shared) -> bytes:
+def pack(body: Shared) -> bytes:
     """Compress the part that many sockets share, once for all of them.
 
     Up to 100 bytes of nothing at the end, drawn anew for each, hide how well values compress with each other (BREACH).
@@ -79,7 +79,7 @@ def _packed(body: Shared) -> bytes:
     return body.packed
 
 
-def _as_it_is(head: bytes) -> bytes:
+def stored_block(head: bytes) -> bytes:
     """Return a deflate block that holds this uncompressed: one bit "not the last", two "stored", two lengths."""
     size = len(head)
     return b"\0" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + head
@@ -206,7 +206,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
         transport: Any = self.transport
         first = _TEXT
         if self._perMessageCompress is not None and isinstance(body, Shared) and len(body) >= _PACKED_FROM:
-            first, head, body = _PACKED_TEXT, _as_it_is(head), _packed(body)
+            first, head, body = _PACKED_TEXT, stored_block(head), pack(body)
         size = len(head) + len(body)
         if size < 126:
             start = bytes((first, size)) + head

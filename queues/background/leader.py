@@ -43,18 +43,18 @@ class Candidate:
         #: The stored record when this process did not have the role.
         self._seen: bytes | None = None
         #: This process's term, and until when it lasts without being renewed.
-        self._term: int | None = None
+        self.term: int | None = None
         self._until = 0.0
 
     @property
     def elected(self) -> bool:
         """Say whether this process has the role now; without being renewed that ends by itself."""
-        return self._term is not None and self._count() < self._until
+        return self.term is not None and self._count() < self._until
 
     @property
     def rest(self) -> float:
         """Return the seconds after which to take the next step."""
-        return self._leadership.seconds / 3 if self._term is not None else max(0.0, self._leadership.until_lapse)
+        return self._leadership.seconds / 3 if self.term is not None else max(0.0, self._leadership.until_lapse)
 
     @property
     def known(self) -> Mapping[bytes, bytes | None]:
@@ -63,9 +63,9 @@ class Candidate:
 
     def step(self) -> bool:
         """Renew, or take the role if it is free; say whether this process has it."""
-        if self._term is not None and self._renew(self._term):
+        if self.term is not None and self._renew(self.term):
             return True
-        self._term = None
+        self.term = None
         self._seen = self._context.read(lambda tr: tr.get(self._key).wait(), None)
         if self._leadership.is_free(Holding.decode(self._seen)):
             self._take(self._seen)
@@ -73,12 +73,12 @@ class Candidate:
 
     def check(self, tr: ReadTransaction) -> None:
         """Raise `NotElected` unless this process still has the role when `tr` commits."""
-        if self._ours(tr, self._term) is None:
+        if self._ours(tr, self.term) is None:
             raise NotElected("Another process does this now. Nothing was changed.")
 
     def resign(self) -> None:
         """Release the role, if this process has it: another one takes it at once."""
-        term, self._term = self._term, None
+        term, self.term = self.term, None
         if term is not None:
             self._write(term, self._leadership.released)
 
@@ -93,7 +93,7 @@ class Candidate:
             return True
 
         if self._context.transact(take, None):
-            self._term, self._until = holding.term, began + self._leadership.seconds
+            self.term, self._until = holding.term, began + self._leadership.seconds
 
     def _renew(self, term: int) -> bool:
         """Write a later expiry; False when another process has the role."""

@@ -53,10 +53,10 @@ class PriorityQueue(Generic[T]):
         self._monotonic = monotonic
         self._ready: Ordered[T] = Ordered()
         self._delayed: Delayed[T] = Delayed()
-        self._getters = Sleepers(self.mutex)
-        self._timekeeper = Sleepers(self.mutex)
-        self._putters = Sleepers(self.mutex)
-        self._joiners = Sleepers(self.mutex)
+        self.not_empty = Sleepers(self.mutex)
+        self.timekeeper = Sleepers(self.mutex)
+        self.not_full = Sleepers(self.mutex)
+        self.all_tasks_done = Sleepers(self.mutex)
 
     def put(self, item: T, block: bool = True, timeout: float | None = None, due: datetime | None = None) -> None:
         """Put an item, to be taken when `due`. Wait for room, at most `timeout` seconds, or raise Full.
@@ -74,14 +74,14 @@ class PriorityQueue(Generic[T]):
                     self._move_due()  # items that became due before this one precede it among equals
                 if when is None or when <= self._clock():
                     self._ready.add(item)
-                    if self._getters.asleep or self._timekeeper.asleep:
+                    if self.not_empty.asleep or self.timekeeper.asleep:
                         self._wake_getters(1)
                 else:
                     self._delay(item, when)
                 self.unfinished_tasks += 1
             except BaseException:
                 if self._size() < self.maxsize:
-                    self._putters.wake(1)  # another thread gets the room for which this one was woken
+                    self.not_full.wake(1)  # another thread gets the room for which this one was woken
                 raise
 
     def put_nowait(self, item: T, due: datetime | None = None) -> None:
@@ -128,13 +128,13 @@ class PriorityQueue(Generic[T]):
                 raise ValueError("task_done() called too many times")
             self.unfinished_tasks -= 1
             if not self.unfinished_tasks:
-                self._joiners.wake_all()
+                self.all_tasks_done.wake_all()
 
     def join(self) -> None:
         """Wait until every item ever put was taken and its work is done."""
         with self.mutex:
             while self.unfinished_tasks:
-                self._joiners.sleep(None)
+                self.all_tasks_done.sleep(None)
 
     def shutdown(self, immediate: bool = False) -> None:
         """Refuse puts; items can still be taken, delayed ones when due, unless `immediate` drops them.
@@ -148,8 +148,8 @@ class PriorityQueue(Generic[T]):
                 self.unfinished_tasks = max(0, self.unfinished_tasks - self._size())
                 dropped += (self._ready.clear(), self._delayed.clear())
                 if not self.unfinished_tasks:
-                    self._joiners.wake_all()
-            for sleepers in (self._getters, self._timekeeper, self._putters):
+                    self.all_tasks_done.wake_all()
+            for sleepers in (self.not_empty, self.timekeeper, self.not_full):
                 sleepers.wake_all()
         dropped.clear()  # outside of the mutex: destructors of items may use the queue
 
@@ -168,11 +168,11 @@ class PriorityQueue(Generic[T]):
             item = pop()
             if self._delayed.held:
                 self._wake_getters(self._delayed.move_held(self._ready))
-            if self._putters.asleep:
-                self._putters.wake(1)
+            if self.not_full.asleep:
+                self.not_full.wake(1)
             if self.is_shutdown and not self._size():
-                self._getters.wake_all()  # they waited for delayed items: this was the last one
-                self._timekeeper.wake_all()
+                self.not_empty.wake_all()  # they waited for delayed items: this was the last one
+                self.timekeeper.wake_all()
             return item
 
     def _peek(self, look: Callable[[], T]) -> T:
@@ -194,11 +194,11 @@ class PriorityQueue(Generic[T]):
                 if not block or (remaining is not None and remaining <= 0):
                     raise Empty
                 next_due = self._delayed.next_due
-                if next_due is None or self._timekeeper.asleep:
-                    self._getters.sleep(remaining)
+                if next_due is None or self.timekeeper.asleep:
+                    self.not_empty.sleep(remaining)
                 else:
                     until_due = next_due - self._clock()
-                    self._timekeeper.sleep(until_due if remaining is None else min(until_due, remaining))
+                    self.timekeeper.sleep(until_due if remaining is None else min(until_due, remaining))
                 if self._delayed.size:
                     self._move_due(taking=1)
         except BaseException:
@@ -206,8 +206,8 @@ class PriorityQueue(Generic[T]):
                 self._wake_getters(1)  # interrupted: another thread gets the item for which this one was woken
             raise
         finally:
-            if self._delayed.next_due is not None and not self._timekeeper.asleep:
-                self._getters.wake(1)
+            if self._delayed.next_due is not None and not self.timekeeper.asleep:
+                self.not_empty.wake(1)
 
     def _await_room(self, block: bool, timeout: float | None) -> None:
         """Return when there is room for an item, or raise Full or ShutDown."""
@@ -222,15 +222,15 @@ class PriorityQueue(Generic[T]):
             remaining = None if deadline is None else deadline - self._monotonic()
             if remaining is not None and remaining <= 0:
                 raise Full
-            self._putters.sleep(remaining)
+            self.not_full.sleep(remaining)
             if self.is_shutdown:
                 raise ShutDown
 
     def _delay(self, item: T, when: float) -> None:
         """Keep an item until it is due."""
         self._ready.check(item)
-        if self._delayed.add(when, item) and not self._timekeeper.wake(1):
-            self._getters.wake(1)
+        if self._delayed.add(when, item) and not self.timekeeper.wake(1):
+            self.not_empty.wake(1)
 
     def _move_due(self, taking: int = 0) -> None:
         """Make due items ready, and wake a getter for each but those that the caller is `taking`."""
@@ -240,8 +240,8 @@ class PriorityQueue(Generic[T]):
 
     def _wake_getters(self, most: int) -> None:
         """Wake `most` sleeping getters, the timekeeper last: it would have to be replaced."""
-        if self._getters.wake(most) < most:
-            self._timekeeper.wake(1)
+        if self.not_empty.wake(most) < most:
+            self.timekeeper.wake(1)
 
 
 def _seconds(due: object) -> float:

@@ -37,19 +37,19 @@ class WaitQueue:
     """The waiters of one queue, in the order in which they came. Thread-safe."""
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._asleep: OrderedDict[Waiter, None] = OrderedDict()
-        self._leader: Waiter | None = None
+        self.mutex = threading.Lock()
+        self.asleep: OrderedDict[Waiter, None] = OrderedDict()
+        self.leader: Waiter | None = None
         #: Waiters that were called and have not come back yet.
-        self._taking = 0
-        self._came_back = threading.Condition(self._mutex)
+        self.taking = 0
+        self._came_back = threading.Condition(self.mutex)
         #: What watches for a coroutine that leads: see queues/aio/.
         self.lookout: Any = None
 
     def enter(self, waiter: Waiter) -> None:
         """Add a waiter at the end."""
-        with self._mutex:
-            self._asleep[waiter] = None
+        with self.mutex:
+            self.asleep[waiter] = None
             self._appoint()
 
     def sleep(self, waiter: Waiter, deadline: float) -> Call | None:
@@ -57,65 +57,65 @@ class WaitQueue:
         left = deadline - time.monotonic()
         if left > 0:
             waiter.turn.acquire(timeout=min(left, threading.TIMEOUT_MAX))
-        with self._mutex:
+        with self.mutex:
             return waiter.call
 
     def enter_again(self, waiter: Waiter) -> None:
         """Put a called waiter back at the head: there was no item for it."""
-        with self._mutex:
+        with self.mutex:
             self._done(waiter)
-            self._asleep[waiter] = None
-            self._asleep.move_to_end(waiter, last=False)
+            self.asleep[waiter] = None
+            self.asleep.move_to_end(waiter, last=False)
             self._appoint()
 
     def leave(self, waiter: Waiter) -> None:
         """Remove a waiter, with an item or without; the lead passes on."""
-        with self._mutex:
-            self._asleep.pop(waiter, None)
+        with self.mutex:
+            self.asleep.pop(waiter, None)
             self._done(waiter)
             self._appoint()
 
     def call(self, items: int) -> bool:
         """Call waiters for so many items, the leader first; False when the waiters called before take them all."""
-        with self._mutex:
-            unclaimed = items - self._taking
-            for _ in range(min(unclaimed - 1, len(self._asleep))):
+        with self.mutex:
+            unclaimed = items - self.taking
+            for _ in range(min(unclaimed - 1, len(self.asleep))):
                 self._wake(Call.TAKE)
             return unclaimed > 0
 
     def call_all(self) -> None:
         """Call every waiter."""
-        with self._mutex:
-            while self._asleep:
+        with self.mutex:
+            while self.asleep:
                 self._wake(Call.TAKE)
 
     def sleep_until_taken(self, deadline: float) -> bool:
         """Sleep, leading, until a called waiter comes back; False when the deadline has passed before."""
-        with self._mutex:
-            before = self._taking
+        with self.mutex:
+            before = self.taking
             return self._came_back.wait_for(
-                lambda: self._taking < before or not before, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)
+                lambda: self.taking < before or not before, min(deadline - time.monotonic(), threading.TIMEOUT_MAX)
             )
 
     def _wake(self, call: Call) -> Waiter:
-        waiter, _ = self._asleep.popitem(last=False)
+        waiter, _ = self.asleep.popitem(last=False)
         waiter.call = call
         if call is Call.TAKE:
-            self._taking += 1
+            self.taking += 1
         waiter.turn.release()
         return waiter
 
     def _appoint(self) -> None:
-        if self._leader is None and self._asleep:
-            self._leader = self._wake(Call.LEAD)
+        if self.leader is None and self.asleep:
+            self.leader = self._wake(Call.LEAD)
 
     def _done(self, waiter: Waiter) -> None:
         """Forget what the waiter was told."""
         if waiter.call is Call.TAKE:
-            self._taking -= 1
+            self.taking -= 1
             self._came_back.notify_all()
         elif waiter.call is Call.LEAD:
-            self._leader = None
+            self.leader = None
         if waiter.call is not None:
             waiter.call = None
             waiter.turn.acquire(blocking=False)  # still open when the deadline passed as the call came

@@ -22,7 +22,7 @@ GENERAL |= {"--force-color", "--skip-checks"}
 def options(command: str) -> set[str]:
     """Return the long options of a command."""
     parser = load_command_class("pqadmin.commands", command).create_parser("pqadmin", command)
-    return {text for action in parser._actions for text in action.option_strings if text.startswith("--")} - GENERAL
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", parser.format_usage())) - GENERAL
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -43,6 +43,11 @@ class Screen:
                 return action, dict(fields)
         raise AssertionError(f"no form to {to}, only to {[action for action, _ in self._reader.forms]}")
 
+    @property
+    def forms(self) -> list[tuple[str, dict[str, str]]]:
+        """The address and the fields of each form."""
+        return self._reader.forms
+
     def has_form(self, to: str) -> bool:
         """Say whether a form goes to an address ending in `to`."""
         return any(action.endswith(to) for action, _ in self._reader.forms)

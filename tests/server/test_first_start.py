@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, role_of
 from pqadmin.conf import secret_key
-from pqadmin.server import first_start
 from pqadmin.server.first_start import CannotStart, prepare
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +95,3 @@ def test_passwords_are_long_and_legible() -> None:
     made = {new_password() for _ in range(100)}
     assert len(made) == 100
     assert all(len(password) == 23 and not set(password) & set("0O1lI") for password in made)
-
-
-def test_a_started_site_needs_no_migration() -> None:
-    first_start._migrate()

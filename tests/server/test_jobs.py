@@ -48,7 +48,6 @@ def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> Non
         assert queue.depth() == 0
     finally:
         running.end()
-    assert not running._thread.is_alive()
     assert jobs.running() is None
 
 
@@ -98,7 +97,7 @@ def test_a_runner_that_comes_to_sleep_while_it_is_ended_is_woken_again(
     running = jobs.Running()
     assert about_to_sleep.wait(LONG)
     running.end()
-    assert not running._thread.is_alive()
+    assert not any(thread.name == "pqadmin-jobs" for thread in threading.enumerate())
 
 
 def test_a_runner_of_a_closed_store_ends_without_a_word(store: Store, caplog: pytest.LogCaptureFixture) -> None:

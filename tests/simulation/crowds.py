@@ -128,7 +128,7 @@ class Crowd(Schedule):
         """Add a client while the schedule runs."""
         scheduler = self._scheduler
         scheduler.spawn(work)
-        scheduler._alive.append(scheduler._clients[-1])
+        scheduler.alive.append(scheduler.clients[-1])
 
     def enter(self, client: Client, life: Life) -> None:
         """Let the thread that runs live in this process from here."""

@@ -53,25 +53,25 @@ class Scheduler:
         self._random = random.Random(seed)
         self._deadly = deadly
         self._step = step
-        self._clients: list[Client] = []
+        self.clients: list[Client] = []
         self._done = threading.Semaphore(0)
 
     def spawn(self, work: Callable[[Client], None]) -> None:
         """Add a client that does `work` once the schedule runs."""
-        client = Client(len(self._clients), work)
+        client = Client(len(self.clients), work)
         client.finished = self._finished
-        self._clients.append(client)
+        self.clients.append(client)
         client.thread.start()
 
     def run(self) -> None:
         """Run every client to its end; raise the first failure."""
-        alive = list(self._clients)
-        self._alive = alive
+        alive = list(self.clients)
+        self.alive = alive
         self._random.choice(alive).baton.release()
         self._done.acquire()
-        for client in self._clients:
+        for client in self.clients:
             client.thread.join()
-        for client in self._clients:
+        for client in self.clients:
             if client.failure is not None:
                 raise client.failure
 
@@ -84,7 +84,7 @@ class Scheduler:
             client.dead = True
             self.kills += 1
             raise Killed
-        chosen = self._random.choice(self._alive)
+        chosen = self._random.choice(self.alive)
         if chosen is not client:
             self.switches += 1
             chosen.baton.release()
@@ -96,9 +96,9 @@ class Scheduler:
         return self.now
 
     def _finished(self, client: Client) -> None:
-        self._alive.remove(client)
-        if self._alive:
-            self._random.choice(self._alive).baton.release()
+        self.alive.remove(client)
+        if self.alive:
+            self._random.choice(self.alive).baton.release()
         else:
             self._done.release()
 
@@ -109,9 +109,9 @@ def seeded_randomness(seed: int) -> Iterator[None]:
     drawn = random.Random(seed)
     urandom, original = drawn.randbytes, os.urandom
     os.urandom = urandom
-    random._urandom = urandom
+    random._urandom = urandom  # noqa: SLF001 # the module's name for os.urandom  # its own name for the function
     try:
         yield
     finally:
         os.urandom = original
-        random._urandom = original
+        random._urandom = original  # noqa: SLF001 # as above

@@ -51,7 +51,7 @@ class SweepingSchedule(TimeSchedule):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.verbs = KINDS[seed % len(KINDS)]
-        self.holders: dict[int, set[str]] = {}
+        self.holders: dict[int | None, set[Candidate]] = {}
         #: The terms in which something was written.
         self.written: list[int] = []
         self._offices: dict[int, tuple[Process, Candidate, Sweeper]] = {}
@@ -70,7 +70,7 @@ class SweepingSchedule(TimeSchedule):
     def _stand(self, act: Act, queue: Queue, dice: random.Random) -> None:
         _, candidate, _ = self._now
         if candidate.step():
-            self.holders.setdefault(candidate._term, set()).add(candidate._leadership.holder)
+            self.holders.setdefault(candidate.term, set()).add(candidate)
 
     def _resign(self, act: Act, queue: Queue, dice: random.Random) -> None:
         self._now[1].resign()
@@ -81,7 +81,7 @@ class SweepingSchedule(TimeSchedule):
     def _fenced(self, act: Act, queue: Queue, dice: random.Random) -> None:
         """Write in the role's name, if this client believes that it has it."""
         process, candidate, _ = self._now
-        term = candidate._term
+        term = candidate.term
         if term is None:
             return
 
@@ -187,7 +187,7 @@ def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> N
     def take(self: Candidate, seen: bytes | None) -> None:
         holding = self._leadership.taken(Holding.decode(seen))
         self._context.transact(lambda tr: tr.set(self._key, holding.encode()), None)
-        self._term, self._until = holding.term, self._count() + self._leadership.seconds
+        self.term, self._until = holding.term, self._count() + self._leadership.seconds
 
     assert careless("_take", take, monkeypatch)
 

@@ -6,17 +6,13 @@ Mutants of the retry loop and of counters are in `test_mutants`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from queues import open_store
 from queues.keys.queue_keys import QueueKeys
-from queues.kv.combining import MAX_REQUESTS, Combiners, State, settle
-from queues.kv.port import Ticket, Transaction
+from queues.kv.port import Transaction
 from queues.kv.simulated import SimulatedTransaction
-from queues.operations import push
 from queues.serving import staging, staging_records
 from queues.serving.staging import Staging
 from tests.simulation.crowds import CALM, Crowd
@@ -93,37 +89,6 @@ def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.M
     assert noticed(CALM, says="twice")
 
 
-def test_frozen_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that joins a running batch is served at a version read before it was made."""
-    conduct = Combiners._conduct
-
-    def thawed(self: Combiners, batch: list[Ticket]) -> None:
-        server = batch[0].server
-        if not isinstance(server, Staging):
-            conduct(self, batch)
-            return
-        own, transact, waiting = server, self._transact, self.of(server)._waiting
-        takes: list[Any] = list(own.prepare([ticket.request for ticket in batch]))
-
-        def let_join(fn: Callable[[Transaction], Any]) -> Any:
-            def attempt(tr: Transaction) -> Any:
-                for _ in range(3):
-                    tr.snapshot.get(b"let other callers go first").wait()
-                while waiting and len(batch) < MAX_REQUESTS:
-                    ticket = waiting.popleft()
-                    ticket.state = State.TAKEN
-                    batch.append(ticket)
-                    takes.extend(own.prepare([ticket.request]))
-                return fn(tr)
-
-            return transact(attempt)
-
-        settle(batch, own._conduct(let_join, takes))
-
-    monkeypatch.setattr(Combiners, "_conduct", thawed)
-    assert noticed(CALM, says="not linearizable")
-
-
 def test_key_by_key_clears(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cleared as a range, the end takes along what other callers push to it meanwhile."""
     clear = SimulatedTransaction.clear
@@ -135,19 +100,3 @@ def test_key_by_key_clears(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(SimulatedTransaction, "clear", clear_all_before)
     assert noticed(CALM, says="lost")
-
-
-def test_the_wake_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A waiter sleeps on it: without it he sleeps on, as `tests/conformance/operations/test_waking.py` would tell."""
-
-    def woken() -> bool:
-        with open_store("memory:") as store:
-            jobs = store.create_queue("jobs")
-            outlook = jobs.outlook()
-            jobs.push(b"x", priority=1)
-            return store.wait_for_items([outlook], timeout=0)
-
-    assert woken()
-    prepare = push._prepare
-    monkeypatch.setattr(push, "_prepare", lambda keys, config: replace(prepare(keys, config), signals=(keys.change,)))
-    assert not woken()

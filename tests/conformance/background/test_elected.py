@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -173,9 +175,14 @@ def test_nothing_of_an_earlier_term_is_written(store: Store, count: Count, stand
 
 def test_two_that_take_at_once_are_one(store: Store, stand: Callable[..., Candidate]) -> None:
     one, two = stand("one"), stand("two")
-    for each in (one, two):
-        each._take(None)
-    assert [one.elected, two.elected] == [True, False]
+    together = Barrier(2)
+
+    def step(candidate: Candidate) -> bool:
+        together.wait()
+        return candidate.step()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(step, (one, two))) == [False, True]
     assert holding(store).term == 1
 
 

@@ -561,7 +561,7 @@ def test_a_loop_that_ended_does_no_harm(jobs: Queue, monkeypatch: pytest.MonkeyP
     async def leave_behind() -> None:
         task = asyncio.get_running_loop().create_task(queue.pop_min())
         await held.until_it_began()
-        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 # as asyncio.gather does  # as asyncio.gather does
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(leave_behind())

@@ -61,11 +61,9 @@ def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lamb
 
 def stored(queue: Queue) -> int:
     """Return how many waiters of a queue sleep or watch."""
-    line = queue.opened.context.wait_queues._queues.get(queue.id)
-    if line is None:
-        return 0
-    with line._mutex:
-        return len(line._asleep) + (line._leader is not None) if not line._taking else -1
+    line = queue.opened.context.wait_queues.of(queue.id)
+    with line.mutex:
+        return len(line.asleep) + (line.leader is not None) if not line.taking else -1
 
 
 def watchers(queue: Queue) -> int:

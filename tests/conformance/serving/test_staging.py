@@ -8,14 +8,16 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import pytest
 
 from queues import Queue, Store, open_store
 from queues.background.staging_leftovers import KEPT_MS, NOBODY
 from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
-from queues.kv.port import KeyValueStore
+from queues.items.counters import CounterDelta
+from queues.keys.queue_keys import QueueKeys
+from queues.kv.port import KeyValueStore, Transaction
 from queues.operations.lease import lease_request
 from queues.operations.open_queue import Execution, OpenQueue
 from queues.operations.pop import PopRequest, TakeRequest, with_times
@@ -56,16 +58,30 @@ def part_of(queue: Queue) -> Staging:
     return found
 
 
-def engage(queue: Queue) -> Staging:
-    """Say that this process executes pops for all, as after two conflicts of one batch."""
-    part = part_of(queue)
-    assert part._kv.transact(partial(part._engage, by_force=False))
-    return part
-
-
 def take_for_all(queue: Queue) -> None:
-    """Say so, and do it."""
-    engage(queue)._begin_keeping()
+    """Let this process execute pops for all, as after conflicts of one batch."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(staging, "CONFLICTS", 0)
+        if queue.kind == "fifo":
+            queue.enqueue(b"conflict")
+            taken = queue.dequeue()
+        else:
+            queue.push(b"conflict", priority=-1_000)
+            taken = queue.pop_min()
+    assert taken is not None
+    assert taken.value == b"conflict"
+
+
+def hold(queue: Queue) -> None:
+    """Say that a process executes pops for all that does not, as if it died."""
+    keys, context = queue.opened.keys, queue.opened.context
+    record = Holding(holder="dead", expires_ms=context.now_ms() + 1_000).encode()
+
+    def write(tr: Transaction) -> None:
+        tr.set(keys.staging, record)
+        CounterDelta(keys, wake=False).apply(tr)
+
+    context.kv.transact(write)
 
 
 def ask(queue: Queue, take: TakeRequest, request: bytes = b"r" * 16) -> tuple[bytes, int]:
@@ -99,12 +115,16 @@ def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it never came to be")
 
 
-def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue]) -> None:
+def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue], monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = jobs
     take_for_all(first)
-    asked: list[int] = []
-    ask = part_of(second)._ask
-    part_of(second)._ask = lambda transact, takes: asked.append(1) or ask(transact, takes)  # type: ignore[method-assign, func-returns-value]
+    asked, write = set(), staging_records.ask
+
+    def noting(tr: Transaction, keys: QueueKeys, **how: Any) -> None:
+        asked.add(how["request"])
+        write(tr, keys, **how)
+
+    monkeypatch.setattr(staging_records, "ask", noting)
     assert second.pop_min().value == b"0"
     assert first.pop_min().value == b"1"
     assert second.pop_max().value == b"9"
@@ -117,7 +137,7 @@ def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue]) -> None:
     assert second.pop_min() is None
     assert len(asked) == 6
     assert keys_of_staging(first) == [first.opened.keys.staging], "results are cleared as they are taken"
-    assert second.totals().traffic["pop"] == 9
+    assert second.totals().traffic["pop"] == 10
 
 
 def test_it_gives_an_item_as_it_is(jobs: tuple[Queue, Queue]) -> None:
@@ -142,8 +162,8 @@ def test_large_values_come_in_parts(jobs: tuple[Queue, Queue]) -> None:
 def test_both_kinds_of_queues_are_staged(processes: tuple[Store, Store]) -> None:
     first, second = processes
     line = first.create_queue("line", kind="fifo")
-    line.enqueue_many([b"a", b"b"])
     take_for_all(line)
+    line.enqueue_many([b"a", b"b"])
     there = second.queue("line")
     assert [there.dequeue().value, there.dequeue().value, there.dequeue()] == [b"a", b"b", None]  # type: ignore[union-attr]
 
@@ -179,14 +199,13 @@ def test_two_processes_that_keep_conflicting_begin_and_end_it(jobs: tuple[Queue,
     first.push_many([(b"%d" % n, n) for n in range(10, 1_000)])
     first.push_many([(b"%d" % n, n) for n in range(1_000, total)])
     engaged = threading.Event()
-    for part in (part_of(first), part_of(second)):
-        begin_keeping = part._begin_keeping
-        part._begin_keeping = lambda begin=begin_keeping: engaged.set() or begin()  # type: ignore[method-assign]
 
     def drain(queue: Queue) -> list[bytes]:
         taken = []
         while item := queue.pop_min():
             taken.append(item.value)
+            if any(thread.name == "pq-staging" for thread in threading.enumerate()):
+                engaged.set()
         return taken
 
     with ThreadPoolExecutor(8) as pool:
@@ -215,25 +234,10 @@ def test_a_request_given_up_is_not_served(processes: tuple[Store, Store], jobs: 
     first, second = jobs
     request, ms = ask(second, take(second))
     tr = fulfil_by_hand(processes[0], first)
-    part = part_of(second)
-    assert part._await(part._kv.transact, request, ms) is None, "it was not served, so it gives up"
+    processes[1].transact(lambda tr: tr.clear(second.opened.keys.request(ms, request)))
     with pytest.raises(Conflict):
         tr.commit()  # type: ignore[attr-defined]
     assert first.depth() == 10
-    assert keys_of_staging(first) == []
-
-
-def test_a_process_that_gives_up_takes_what_came_meanwhile(
-    processes: tuple[Store, Store], jobs: tuple[Queue, Queue]
-) -> None:
-    first, second = jobs
-    request, ms = ask(second, take(second))
-    fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
-    part = part_of(second)
-    found = part._await(part._kv.transact, request, ms)
-    assert found is not None
-    (got,) = staging_records.decode_answers(found, [take(second)], second.config)
-    assert [item.value for item in got or []] == [b"0"]
     assert keys_of_staging(first) == []
 
 
@@ -277,8 +281,7 @@ def test_one_of_two_fulfillers_serves_a_request(processes: tuple[Store, Store], 
 def test_a_dead_fulfiller_holds_nothing_up(jobs: tuple[Queue, Queue]) -> None:
     """Its record is there, but it serves nothing: requests are given up soon, and executed in place."""
     first, second = jobs
-    record = Holding(holder="dead", expires_ms=first.opened.context.now_ms() + 1_000).encode()
-    first.opened.context.kv.transact(lambda tr: tr.set(first.opened.keys.staging, record))
+    hold(first)
     assert [second.pop_min().value for _ in range(3)] == [b"0", b"1", b"2"]
     assert keys_of_staging(first) == [first.opened.keys.staging]
 
@@ -327,7 +330,7 @@ def test_requests_and_records_of_the_dead_are_forgotten(
 ) -> None:
     first, second = jobs
     ask(second, take(second))
-    engage(first)  # and dies
+    hold(first)
     clock.advance(KEPT_MS / 1000 + 1)
     assert processes[0].sweep_unclaimed() == 0
     assert keys_of_staging(first) == []
@@ -349,15 +352,15 @@ def test_screens_and_the_doctor_tell(processes: tuple[Store, Store], jobs: tuple
     store, (first, second) = processes[1], jobs
     snapshot = store.snapshot([first.id])
     assert not snapshot.queues[first.id].staging
-    engage(first)
+    take_for_all(first)
     snapshot = store.snapshot([first.id], previous=snapshot)
     assert snapshot.queues[first.id].staging
     assert any("is staging" in note for note in store.doctor.examine().notes)
-    part_of(first)._step_down()
+    part_of(first).stop()
     assert not store.snapshot([first.id], previous=snapshot).queues[first.id].staging
     ask(second, take(second, n=3))
     fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
-    engage(first)
+    hold(first)
     assert [finding for finding in store.doctor.examine().findings if finding.kind != "slot"] == []
     clock.advance(KEPT_MS / 1000 + 1)
     examination = store.doctor.examine()
@@ -436,19 +439,26 @@ def failing_part(queue: Queue, error: Exception) -> Staging:
     return Staging(opened, execution, kinds=TakeRequest, idle=PopRequest(queue.id, 0, "min"))
 
 
+def execute(queue: Queue, part: Staging) -> bytes:
+    """Execute a pop that conflicts, which tries to take for all several times; return the value."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(staging, "CONFLICTS", 0)
+        ((item,),) = part.conduct(queue.opened.context.kv.transact, [take(queue)])
+    value: bytes = item.value
+    return value
+
+
 @pytest.mark.parametrize("error", [StoreUnavailable("The disk is away."), Conflict("Other processes were faster.")])
 def test_a_fulfiller_that_fails_is_logged_once_with_the_name_of_its_queue(
     jobs: tuple[Queue, Queue], caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     part = failing_part(jobs[0], error)
     with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            part._begin_keeping()
+        assert execute(jobs[0], part) == b"0", "the batch is executed all the same"
     lines = [record.getMessage() for record in caplog.records if record.name == "queues.serving.staging"]
     assert len(lines) == 1, "each kind once a minute"
     assert "jobs" in lines[0]
     assert str(error) in lines[0]
-    assert part._keeper is None
 
 
 @pytest.mark.parametrize("error", [QueuePaused("It is paused."), QueueNotFound("jobs")])
@@ -457,5 +467,5 @@ def test_a_queue_that_is_paused_or_gone_ends_it_without_a_word(
 ) -> None:
     part = failing_part(jobs[0], error)
     with caplog.at_level(logging.WARNING):
-        part._begin_keeping()
+        assert execute(jobs[0], part) == b"0"
     assert not [record for record in caplog.records if record.name == "queues.serving.staging"]

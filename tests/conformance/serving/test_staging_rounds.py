@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from queues import Queue, Store, open_store
 from queues.errors import TooLarge
 from queues.model.ids import at
+from queues.operations.open_queue import OpenQueue
 from queues.operations.pop import PopRequest
-from queues.serving import staging_records
+from queues.serving import staging, staging_records
+from queues.serving.background import BackgroundThreads
 from queues.serving.staging import Staging
 from tests import cluster
 from tests.conftest import Clock
@@ -42,25 +44,34 @@ def jobs(processes: tuple[Store, Store]) -> tuple[Queue, Queue]:
     return first.create_queue("jobs"), second.queue("jobs")
 
 
+class Rounds(BackgroundThreads):
+    """No rounds but those of the test, in no time."""
+
+    def start(self, work: Callable[[], None], name: str) -> None:
+        """Start nothing."""
+
+    def now(self) -> float:
+        return 0.0
+
+
 class Fulfilling:
     """A process that executes pops for all, one round after the other."""
 
     def __init__(self, queue: Queue) -> None:
-        found = queue.opened.batch(PopRequest)
+        opened = OpenQueue(replace(queue.opened.context, background_threads=Rounds()), queue.config)
+        found = opened.batch(PopRequest)
         assert isinstance(found, Staging)
-        self.part: Staging = found
-        self.queue = queue
-        assert self.part._kv.transact(partial(self.part._engage, by_force=False))
-        self.part._renewed_at = self.part._aside.now()
-        self.round()
+        self.part, self.queue = found, queue
+        queue.push(b"conflict", priority=-1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(staging, "CONFLICTS", 0)
+            assert self.round(take(queue)) == [[b"c"]]
 
     def round(self, *takes: PopRequest) -> list[list[bytes]]:
         """Serve its own takes, and requests of other processes; return the values that the takes got."""
-        answers = self.part._fulfil(
-            self.part._kv.transact,
-            takes or (PopRequest(self.queue.id, 0, "min", self.queue.opened.context.now_ms()),),
-        )
-        return [[item.value[:1] for item in taken or ()] for taken in answers]  # type: ignore[union-attr]
+        idle = PopRequest(self.queue.id, 0, "min", self.queue.opened.context.now_ms())
+        answers = self.part.conduct(self.queue.opened.context.kv.transact, takes or (idle,))
+        return [[item.value[:1] for item in taken or ()] for taken in answers]
 
 
 def take(queue: Queue, n: int = 1) -> PopRequest:

@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from queues import Queue, Store
-from queues.operations.pop import PopRequest
-from queues.serving.staging import Staging
+from queues.items.counters import CounterDelta
+from queues.kv.port import Transaction
+from queues.serving.leadership import Holding
 from tests.dashboard.conftest import Desk
 
 HOUR = timedelta(hours=1)
@@ -74,8 +75,12 @@ def test_an_items_page_shows_its_state(operator: Desk, jobs: Queue, state: str) 
 
 def test_it_shows_that_a_queue_is_staging(operator: Desk, jobs: Queue, store: Store) -> None:
     assert "one process pops for all" not in operator.open("/").text
-    staging = jobs.opened.batch(PopRequest)
-    assert isinstance(staging, Staging)
-    store.transact(lambda tr: staging._engage(tr, by_force=True))
+    holding = Holding(holder="another process", expires_ms=jobs.opened.context.now_ms() + 20_000)
+
+    def hold(tr: Transaction) -> None:
+        tr.set(jobs.opened.keys.staging, holding.encode())
+        CounterDelta(jobs.opened.keys, wake=False).apply(tr)
+
+    store.transact(hold)
     assert "staging: one process pops for all" in operator.open("/").text
     assert "staging: one process pops for all" in operator.open("/queues/jobs/").text

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from django.utils.translation import override
 
-from pqadmin.live.board import row_html as rows_module
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.board.rows import Row
@@ -39,8 +38,6 @@ def test_ages_go_on_in_a_row_that_stays_the_same(row: Row) -> None:
     assert first.count(">20 s<") == 3, "oldest, and the age of both ends"
     assert second == first.replace(">20 s<", ">90 s<")
     assert "\0" not in first
-    rows_module._drawn.clear()
-    assert str(render_rows([row], now=late, can_act=True)) == second
 
 
 def test_a_row_is_shown_anew_when_anything_about_it_differs(row: Row) -> None:
@@ -89,11 +86,3 @@ def test_a_value_is_text_and_no_markup(row: Row) -> None:
     found = re.search(r'<q data-part="value">([^<>]*)</q>', html)
     assert found is not None
     assert unescape(found[1]) == "</q><b a='1'>\"&amp;"
-
-
-def test_no_more_rows_are_kept_than_there_is_room_for(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_MAX_DRAWN", 8)
-    for number in range(50):
-        other = replace(row, status=replace(row.status, id=number, name=f"jobs:{number}"))
-        assert f'data-queue="jobs:{number}"' in render_rows([other], now=row.as_of, can_act=False)
-        assert len(rows_module._drawn) <= 8

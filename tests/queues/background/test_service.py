@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.background.service import Upkeep
+from queues.background.leader import Candidate
+from queues.background.service import ROLE, Upkeep
 from queues.background.sweeper import Swept
 from queues.errors import StoreUnreachable
 
@@ -92,31 +93,12 @@ def test_another_takes_over_at_once_when_the_elected_one_stops(store: Store, job
 
 def test_another_takes_over_when_the_elected_one_dies(url: str, store: Store, jobs: Queue) -> None:
     with open_store(url) as other:
-        dead = Upkeep(other.context, seconds=0.2)
-        assert dead._candidate.step(), "elected, and never heard of again"
+        dead = Candidate(other.context, ROLE, seconds=0.2)
+        assert dead.step(), "elected, and never heard of again"
         jobs.push(b"x", priority=1, delay=SOON)
         kept = Kept(store, seconds=0.2)
         assert kept.until(lambda kept: kept.swept.promoted == 1)
-        assert not dead._candidate.elected
-        kept.keeping.stop()
-
-
-def test_one_that_was_held_up_stops_sweeping_when_it_was_taken_over(store: Store, jobs: Queue) -> None:
-    one = Kept(store, seconds=60.0)
-    assert one.until(lambda kept: kept.was_elected)
-    one.keeping._candidate._until = 0.0  # as if it had been stopped for so long
-    assert not one.keeping.elected
-    two = Kept(store, seconds=60.0)
-    deadline = time.monotonic() + LONG
-    while not two.was_elected:
-        assert time.monotonic() < deadline
-        if two.keeping._candidate._leadership._seen_at is not None:
-            two.keeping._candidate._leadership._seen_at = -1e9  # and the other one had looked on
-        store.interrupt()  # one that comes before it sleeps is lost
-    jobs.push(b"x", priority=1, delay=SOON)
-    assert two.until(lambda kept: kept.swept.promoted == 1)
-    assert not one.swept
-    for kept in (one, two):
+        assert not dead.elected
         kept.keeping.stop()
 
 
@@ -147,7 +129,8 @@ def test_closing_the_store_ends_it(store: Store) -> None:
     kept = Kept(store)
     assert kept.until(lambda kept: kept.was_elected)
     store.close()
-    for thread in kept.keeping._threads:
-        thread.join(LONG)
-    assert not kept.keeping.alive
+    deadline = time.monotonic() + LONG
+    while kept.keeping.alive:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
     kept.keeping.stop()

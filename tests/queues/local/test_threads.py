@@ -51,7 +51,7 @@ def await_true(seen: Callable[[], bool]) -> None:
 def asleep(jobs: PriorityQueue[int]) -> int:
     """Return how many threads wait to get."""
     with jobs.mutex:
-        return len(jobs._getters.asleep) + len(jobs._timekeeper.asleep)
+        return len(jobs.not_empty.asleep) + len(jobs.timekeeper.asleep)
 
 
 def waiting(jobs: PriorityQueue[int], call: Callable[[], int], n: int) -> list[Future[int]]:
@@ -151,10 +151,10 @@ def test_a_taker_makes_room_for_one_putter(clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(1, clock=clock)
     jobs.put(0, due=at(clock.now + HOUR))
     putting = [start(jobs.put, n) for n in (1, 2, 3)]
-    await_true(lambda: len(jobs._putters.asleep) == 3)
+    await_true(lambda: len(jobs.not_full.asleep) == 3)
     clock.advance(HOUR)
     assert jobs.get() == 0
-    assert len(jobs._putters.asleep) == 2
+    assert len(jobs.not_full.asleep) == 2
     assert sorted(jobs.get(timeout=LONG) for _ in putting) == [1, 2, 3]
     assert not wait_for(putting, LONG).not_done
 
@@ -164,9 +164,9 @@ def test_a_putter_whose_item_is_refused_leaves_its_room_to_another() -> None:
     jobs.put(0)
     jobs.put(1)
     refused = start(jobs.put, "text")
-    await_true(lambda: len(jobs._putters.asleep) == 1)
+    await_true(lambda: len(jobs.not_full.asleep) == 1)
     putting = start(jobs.put, 2)
-    await_true(lambda: len(jobs._putters.asleep) == 2)
+    await_true(lambda: len(jobs.not_full.asleep) == 2)
     assert jobs.get() == 0
     assert isinstance(refused.exception(LONG), TypeError)
     putting.result(LONG)
@@ -178,13 +178,13 @@ def test_join_waits_for_delayed_items_too(clock: Clock) -> None:
     jobs.put(1, due=at(clock.now + HOUR))
     jobs.put(2)
     joining = [start(jobs.join) for _ in range(2)]
-    await_true(lambda: len(jobs._joiners.asleep) == 2)
+    await_true(lambda: len(jobs.all_tasks_done.asleep) == 2)
     assert jobs.get() == 2
     jobs.task_done()
-    assert len(jobs._joiners.asleep) == 2
+    assert len(jobs.all_tasks_done.asleep) == 2
     clock.advance(HOUR)
     assert jobs.get() == 1
-    assert len(jobs._joiners.asleep) == 2
+    assert len(jobs.all_tasks_done.asleep) == 2
     jobs.task_done()
     for future in joining:
         future.result(LONG)
@@ -199,7 +199,7 @@ def test_a_shutdown_ends_all_waiting() -> None:
     full.put(1)
     putting = [start(full.put, 2) for _ in range(3)]
     joining = start(full.join)
-    await_true(lambda: len(full._putters.asleep) == 3 and len(full._joiners.asleep) == 1)
+    await_true(lambda: len(full.not_full.asleep) == 3 and len(full.all_tasks_done.asleep) == 1)
     full.shutdown(immediate=True)
     assert all(isinstance(future.exception(LONG), ShutDown) for future in putting)
     joining.result(LONG)

@@ -40,7 +40,7 @@ def test_an_item_put_while_other_items_are_delayed_wakes_one_waiter_and_the_time
     jobs.put(100, due=at(clock.now + HOUR))
     futures = waiting(jobs, jobs.get, 5)
     for n in range(5):
-        assert len(jobs._timekeeper.asleep) == 1
+        assert len(jobs.timekeeper.asleep) == 1
         jobs.put(n)
         assert asleep(jobs) == 4 - n
         assert len(taken_by(futures, n + 1)) == n + 1
@@ -70,7 +70,7 @@ def test_an_earlier_newcomer_wakes_the_timekeeper(clock: Clock) -> None:
     jobs.put(1, due=at(clock.now + SHORT))
     clock.advance(SHORT + 1e-6)
     assert taken_by(futures, 1) == [1]
-    await_true(lambda: len(jobs._timekeeper.asleep) == 1)
+    await_true(lambda: len(jobs.timekeeper.asleep) == 1)
     jobs.put(0)
     assert taken_by(futures, 2) == [0, 1]
 
@@ -98,7 +98,7 @@ def test_a_timekeeper_that_gives_up_leaves_its_place_to_another(clock: Clock) ->
     futures = waiting(jobs, jobs.get, 2)
     passed.advance(HOUR)  # it looks at both clocks whenever what it waits for should be due
     assert isinstance(impatient[0].exception(LONG), Empty)
-    await_true(lambda: len(jobs._timekeeper.asleep) == 1)
+    await_true(lambda: len(jobs.timekeeper.asleep) == 1)
     clock.advance(1)
     assert taken_by(futures, 1) == [1]
     jobs.put(2)

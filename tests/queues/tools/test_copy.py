@@ -22,7 +22,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.port import KeyValueStore
 from queues.model import records
-from queues.tools import content, copy
+from queues.tools import content
 from queues.tools.content import Walk, cost, digest
 from queues.tools.copy import Copied, Progress, copy_store
 from tests.conftest import ENGINES, store_url
@@ -382,10 +382,6 @@ def test_chunks_and_transactions_stay_small(two: tuple[str, str], monkeypatch: p
     kv.close()
     assert len(costs) > 10
     assert max(costs) < 25_000_000, "a chunk is at most one step of small items that turned out large"
-    pairs = [(b"%05d" % n, b"x" * 90_000) for n in range(30)]
-    first, end = copy._fitting(list(pairs), None)
-    assert cost(first) < 1_000_000
-    assert end == pairs[len(first)][0]
     copy_store(here, there)
     assert contents(there) == contents(here)
 

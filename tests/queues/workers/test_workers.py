@@ -275,7 +275,6 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
     monkeypatch.setattr(Queue, "lease_many", fail)
     monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 10 * LONG)
     with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail", threads=2) as pool:
-        await_true(lambda: pool._idle == 2)
 
         def push_both(tr: Transaction) -> None:
             jobs.push(b"never", priority=1, tr=tr)
@@ -640,23 +639,6 @@ def test_once_waits_for_what_handlers_push(store: Store, jobs: Queue) -> None:
     stats = work_once(store, worker, "jobs", "mail", threads=3).stats()
     assert stats.done == 31 + 15
     assert jobs.depth() == mail.depth() == 0
-
-
-def test_once_does_not_end_while_a_handler_may_push_more(store: Store, jobs: Queue) -> None:
-    worker = Worker()
-
-    @worker.handles("jobs")
-    def follow(job: Job) -> None:
-        if job.item.value == b"first":
-            # the other thread has found nothing and waits, as the test itself does
-            await_true(lambda: pool.stopping or len(pool._condition._waiters) == 2)
-            jobs.push(b"second", priority=1)
-
-    jobs.push(b"first", priority=1)
-    pool = Pool(store, worker, ["jobs"], threads=2, once=True)
-    pool.start()
-    pool.wait()
-    assert pool.stats().done == 2
 
 
 def test_log_lines_hold_no_values(store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
