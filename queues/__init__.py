@@ -11,8 +11,8 @@ Plain Python: no Django, no server. Rules are written once, against the transact
 """
 
 from queues.actions.actions import Actions
-from queues.actions.frame import RequestKey
 from queues.actions.items import Changed
+from queues.actions.perform import RequestKey
 from queues.actions.purge import Purged
 from queues.actions.take import Popped
 from queues.actions.undo import Undone

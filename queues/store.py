@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from queues.actions.actions import Actions
-from queues.actions.frame import RequestKey
+from queues.actions.perform import RequestKey
 from queues.audit.audit import Audit
 from queues.background.commit_slots import sweep_slots
 from queues.background.empty_trash import sweep_trash

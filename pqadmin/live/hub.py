@@ -15,10 +15,10 @@ from typing import NamedTuple, Protocol
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
+from pqadmin.live.frames import Tick
 from pqadmin.live.guard import Pass
 from pqadmin.live.isolation import isolate
 from pqadmin.live.slot import Slot
-from pqadmin.live.ticks import Tick
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from pqadmin.live.board.board import DERIVE_EVERY, Board
 from pqadmin.live.board.cuts import Cut, Reading
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.totals import Totals
+from pqadmin.live.frames import Tick
 from pqadmin.live.hub import Shown
 from pqadmin.live.sweep import chunks
-from pqadmin.live.ticks import Tick
 from pqadmin.live.wire import Ends
 from queues import QueueStatus, Snapshot, Store
 

@@ -13,8 +13,8 @@ from collections.abc import Set as AbstractSet
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
 from pqadmin.live.board.overviews import EVERYTHING, sight_of
+from pqadmin.live.frames import NEVER, Tick, View
 from pqadmin.live.requests import MAX_SCREEN, OVERVIEW, Watch
-from pqadmin.live.ticks import NEVER, Tick, View
 
 #: Frames sent and not yet acknowledged.
 IN_FLIGHT = 2

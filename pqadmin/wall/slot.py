@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.cuts import Cut
+from pqadmin.live.frames import Tick, View
 from pqadmin.live.slot import IN_FLIGHT, Slot
-from pqadmin.live.ticks import Tick, View
 from pqadmin.wall import wire
 from pqadmin.wall.picture import Picture
 

@@ -6,7 +6,7 @@ from queues.actions import bulk, items, preview, queue, take
 from queues.actions import purge as purges
 from queues.actions import push as pushes
 from queues.actions import undo as undoing
-from queues.actions.frame import Frame
+from queues.actions.perform import Frame
 
 
 class Actions(Frame):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from queues.actions.frame import Action, Frame, action, other_queue
+from queues.actions.perform import Action, Frame, action, other_queue
 from queues.bulk.apply import ahead_of, bounded, check, fitting, queue_of
 from queues.bulk.bulk_job import (
     DONE,

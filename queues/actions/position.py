@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from queues.items.counters import total
 from queues.items.stored_item import StoredItem
+from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.queue_keys import QueueKeys
-from queues.keys.suffix import ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction
 from queues.model import cursor, ids
 from queues.model.bands import band_of

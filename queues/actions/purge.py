@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from queues.actions.frame import Action, Frame, find_queue
+from queues.actions.perform import Action, Frame, find_queue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
 from queues.items import generations
 from queues.items.stored_item import attached as stored_attached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from queues.actions.frame import Action, action, shown
+from queues.actions.perform import Action, action, shown
 from queues.errors import HeadChanged, ItemChanged, WrongKind, display_name
 from queues.items import locate
 from queues.model.duration import LEASE, Duration, seconds_of

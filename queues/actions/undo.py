@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from queues.actions.frame import Action, action
+from queues.actions.perform import Action, action
 from queues.bulk.apply import queue_of
 from queues.bulk.bulk_job import DONE, RUNNING, UNDO, Job, begin_job, canceled, exists, read_job, write_job
 from queues.errors import JobEnded, TrashNotFound

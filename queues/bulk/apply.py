@@ -23,9 +23,9 @@ from queues.items.ready import Heads
 from queues.items.scan import Order
 from queues.items.stored_item import StoredItem
 from queues.items.transition import Change
+from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES
-from queues.keys.suffix import ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.priority import Priority, normalize

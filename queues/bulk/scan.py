@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from queues.bulk.bulk_job import Job
 from queues.items import scan as walking
 from queues.items.scan import Lane, Order
+from queues.keys.item_suffix import ready_elements, timed_elements
 from queues.keys.queue_keys import QueueKeys
-from queues.keys.suffix import ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config
 from queues.model.cursor import End

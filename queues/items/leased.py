@@ -1,4 +1,4 @@
-"""Leases inside one transaction: begin, end when expired, acknowledge one that has expired.
+"""Leases inside one transaction: how they begin. queues/items/lease_expiry.py has how they end by themselves.
 
 A lease is one record under the item's id, and one key by which its expiry is found. The record says at which place the
 item was, so that it goes back there. Its nonce is new with every lease: a caller with another nonce holds a lease
@@ -8,10 +8,6 @@ Leases are outside of generations: a purge leaves them alone, and what comes bac
 
 Conflicts: leasing conflicts as taking does. Whatever ends or extends a lease reads its record, so of two transactions
 that would end it one does, and the other finds it ended.
-
-When a lease expires, its nonce stays in the index of the item, which is ready at its place again, or dead. Any other
-change of the item writes its index without a nonce, or clears it. So a nonce in the index says that nothing has
-happened since, or that it was undone, and the lease can still be acknowledged.
 """
 
 from __future__ import annotations
@@ -21,10 +17,9 @@ from dataclasses import dataclass
 
 from queues.items import ready, transition
 from queues.items.counters import CounterDelta
-from queues.items.ready import PlaceRead
-from queues.items.stored_item import StoredItem, at_place, from_lease
-from queues.keys.queue_keys import STATES, QueueKeys
-from queues.keys.suffix import expired_nonce, ready_elements, timed_elements
+from queues.items.stored_item import StoredItem
+from queues.keys.item_suffix import ready_elements
+from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import Transaction
 from queues.model.config import Config
 
@@ -65,61 +60,3 @@ def begin(
         transition.change(tr, keys, config, None, lease, delta, now_ms=terms.now_ms)
         leases.append(lease)
     return leases
-
-
-class ExpiredRead:
-    """A read of the place of an item whose lease is over, issued and not yet waited for."""
-
-    def __init__(self, tr: Transaction, keys: QueueKeys, config: Config, rand: bytes, nonce: bytes) -> None:
-        self._tr = tr
-        self._keys = keys
-        self._config = config
-        self._rand = rand
-        self._nonce = nonce
-        self._reads = {state: PlaceRead(tr, keys, config.generations, rand, state) for state in STATES}
-
-    def is_there(self) -> bool:
-        """Say whether the item is in this queue."""
-        return any(read.wait() is not None for read in self._reads.values())
-
-    def take(self, delta: CounterDelta) -> bool:
-        """Take the item out as acknowledged; False when something has happened to it since the lease expired."""
-        for state in ("ready", "dead"):
-            where = self._reads[state].wait()
-            if where is not None and expired_nonce(where) == self._nonce:
-                there = at_place(self._rand, state, where)
-                self._tr.use_reserve()
-                self._tr.add_read_conflict_key(there.key(self._keys))
-                transition.change(self._tr, self._keys, self._config, there, None, delta)
-                delta.traffic("ack")
-                return True
-        return False
-
-
-def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
-    """End at most `limit` leases that have expired by `until_ms`, and so many bytes; return their number."""
-    expiries = tr.snapshot.get_range(*keys.expired_by(until_ms), limit=limit).wait()
-    delta = CounterDelta(keys, wake=False)
-    ended = 0
-    reads = []
-    for key, _ in expiries:
-        expires_ms, rand = timed_elements(keys.expiry_suffix_of(key))
-        reads.append((key, expires_ms, rand, tr.get(keys.lease(rand))))
-    for key, expires_ms, rand, read in reads:
-        record = read.wait()
-        there = None if record is None else from_lease(rand, record)
-        if there is None or there.expires_ms != expires_ms:
-            tr.clear(key)  # no transition writes one without the other, but a sweep must never stop at it
-            continue
-        budget -= len(there.value)
-        if budget < 0 and ended:
-            break
-        tr.use_reserve()
-        reason = f"lease expired at attempt {there.attempts}"
-        after = transition.given_back(there, config, now_ms=until_ms, reason=reason, expired=True)
-        transition.change(tr, keys, config, there, after, delta)
-        ended += 1
-    if ended:
-        delta.traffic("expire", ended)
-        delta.apply(tr)
-    return ended

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
+from queues.keys.item_suffix import read_place, ready_elements
 from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
 from queues.keys.ready_batch import columns_of, places
-from queues.keys.suffix import read_place, ready_elements
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.config import Config
 from queues.model.cursor import End

@@ -12,8 +12,8 @@ from typing import Literal
 
 from queues.items import ready
 from queues.items.stored_item import ItemRead, StoredItem, as_item, from_lease, from_record
+from queues.keys.item_suffix import timed_elements
 from queues.keys.queue_keys import IN_GENERATIONS, GenerationKeys, QueueKeys
-from queues.keys.suffix import timed_elements
 from queues.kv.port import KeyValue, ReadTransaction
 from queues.model.config import Config
 from queues.model.cursor import End

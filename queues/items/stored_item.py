@@ -11,8 +11,8 @@ from hashlib import blake2b
 from typing import Any
 
 from queues.items.ready import PlaceRead
+from queues.keys.item_suffix import expired_nonce, read_place, ready_elements, timed_elements
 from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys
-from queues.keys.suffix import expired_nonce, read_place, ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
 from queues.model import records
 from queues.model.codec import Codec

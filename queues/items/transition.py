@@ -30,9 +30,9 @@ from queues.errors import PlaceTaken
 from queues.items import attached, equal_ids
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import ATTACHED, StoredItem
+from queues.keys.item_suffix import place, ready_elements, ready_suffix, timed_suffix
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
-from queues.keys.suffix import place, ready_elements, ready_suffix, timed_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import band_of
 from queues.model.config import Config

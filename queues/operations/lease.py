@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from queues.errors import BadValue, WrongKind, display_name
-from queues.items import delayed, leased
+from queues.items import delayed, lease_expiry
 from queues.items.stored_item import StoredItem, as_item
-from queues.keys.suffix import NONCE_SIZE
+from queues.keys.item_suffix import NONCE_SIZE
 from queues.kv.port import Transaction
 from queues.model import ids
 from queues.model.cursor import End
@@ -60,7 +60,9 @@ def expire(tr: Transaction, queue: OpenQueue, requests: Sequence[ExpireRequest])
     """End leases for the first request."""
     request, config = requests[0], queue.current(tr)
     return [
-        leased.expire_due(tr, queue.keys, config, until_ms=request.now_ms, limit=request.limit, budget=delayed.BUDGET)
+        lease_expiry.expire_due(
+            tr, queue.keys, config, until_ms=request.now_ms, limit=request.limit, budget=delayed.BUDGET
+        )
     ]
 
 

@@ -14,9 +14,9 @@ from queues.items.admission import encoded
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
 from queues.items.stored_item import as_item
+from queues.keys.item_suffix import place, ready_suffix
 from queues.keys.queue_keys import QueueKeys
 from queues.keys.ready_batch import Places, pack_ids, pack_numbers, places
-from queues.keys.suffix import place, ready_suffix
 from queues.kv.port import Refused, Transaction
 from queues.model.codec import Codec
 from queues.model.config import Config

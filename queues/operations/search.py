@@ -20,8 +20,8 @@ from queues.items import ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
 from queues.items.stored_item import ItemRead, as_item
+from queues.keys.item_suffix import read_place
 from queues.keys.queue_keys import STATES
-from queues.keys.suffix import read_place
 from queues.kv.port import ReadTransaction
 from queues.model import cursor as cursors
 from queues.model import ids

@@ -15,8 +15,8 @@ import msgspec
 from queues.errors import NewerFormat
 from queues.items import ready
 from queues.items.stored_item import StoredItem, from_lease
+from queues.keys.item_suffix import ready_suffix
 from queues.keys.queue_keys import QueueKeys
-from queues.keys.suffix import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
 from queues.model.config import Config

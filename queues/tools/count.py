@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from queues.items.counters import counted_in, total
+from queues.keys.item_suffix import read_place, ready_elements, timed_suffix
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
-from queues.keys.suffix import read_place, ready_elements, timed_suffix
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.bands import band_of
 from queues.model.config import Config

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from queues.catalog import directory
 from queues.errors import display_name
+from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys
-from queues.keys.suffix import ready_elements
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.bands import default_edges

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem, with_stored
+from queues.keys.item_suffix import place, read_place, timed_suffix, with_rand
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, Side
-from queues.keys.suffix import place, read_place, timed_suffix, with_rand
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another

@@ -15,8 +15,8 @@ from queues.items import generations, transition, undo_log
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem, as_item, attached
 from queues.items.undo_log import Undoing
+from queues.keys.item_suffix import ready_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.suffix import ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.item import Item

@@ -7,9 +7,9 @@ from typing import Any
 
 from pqadmin.live.board.cuts import Cut
 from pqadmin.live.board.overviews import EVERYTHING
+from pqadmin.live.frames import Dated, Sum, Tick
 from pqadmin.live.requests import MAX_SCREEN, Watch
 from pqadmin.live.slot import BEAT, BEAT_HIDDEN, IN_FLIGHT, PATIENCE, Slot
-from pqadmin.live.ticks import Dated, Sum, Tick
 
 IDS = frozenset({1, 2, 3})
 

@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 from pqadmin.live.board.cuts import Cut
 from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.fast_path import Shared
-from pqadmin.live.ticks import NEVER, Dated, Sum, Tick, View
+from pqadmin.live.frames import NEVER, Dated, Sum, Tick, View
 from pqadmin.server import site_socket
 from queues import open_store
 from tests.schemas import validate

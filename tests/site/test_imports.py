@@ -59,7 +59,7 @@ def test_few_modules_build_keys() -> None:
     assert importers("queues.model.tuples", but=("queues.model.tuples.Range",)) <= {
         "queues/keys/keyspace.py",
         "queues/keys/queue_keys.py",
-        "queues/keys/suffix.py",
+        "queues/keys/item_suffix.py",
         "queues/model/item.py",
         "queues/model/store_address.py",
         "queues/items/ready.py",

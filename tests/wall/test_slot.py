@@ -8,8 +8,8 @@ from typing import Any
 from pqadmin.accounts.scope import ALL
 from pqadmin.live import wire
 from pqadmin.live.board.cuts import Cut
+from pqadmin.live.frames import Tick
 from pqadmin.live.monitor import Monitor
-from pqadmin.live.ticks import Tick
 from pqadmin.wall.layout import lay_out
 from pqadmin.wall.picture import Counts, Picture
 from pqadmin.wall.slot import WallSlot

@@ -9,8 +9,8 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import Overview
+from pqadmin.live.frames import Dated, Sum
 from pqadmin.live.hub import Shown
-from pqadmin.live.ticks import Dated, Sum
 from pqadmin.store import store_now
 
 #: With more queues than this the sums are worked out once a second, not with every frame.

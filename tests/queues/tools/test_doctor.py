@@ -11,8 +11,8 @@ import pytest
 
 from queues import Queue, Store
 from queues.items.counters import total_bytes
+from queues.keys.item_suffix import place, ready_suffix
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
-from queues.keys.suffix import place, ready_suffix
 from queues.kv.slots import Mark, SlotPool
 from queues.model import steps
 from queues.tools import count
