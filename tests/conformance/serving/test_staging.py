@@ -63,13 +63,11 @@ def take_for_all(queue: Queue) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(staging, "CONFLICTS", 0)
         if queue.kind == "fifo":
-            queue.enqueue(b"conflict")
-            taken = queue.dequeue()
+            pushed, taken = queue.enqueue(b"conflict"), queue.dequeue()
         else:
-            queue.push(b"conflict", priority=-1_000)
-            taken = queue.pop_min()
+            pushed, taken = queue.push(b"conflict", priority=-1_000), queue.pop_min()
     assert taken is not None
-    assert taken.value == b"conflict"
+    assert taken.id == pushed.id
 
 
 def hold(queue: Queue) -> None:
