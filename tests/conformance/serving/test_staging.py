@@ -438,7 +438,7 @@ def failing_part(queue: Queue, error: Exception) -> Staging:
 
 
 def execute(queue: Queue, part: Staging) -> bytes:
-    """Execute a pop that conflicts, which tries to take for all several times; return the value."""
+    """Execute a pop that conflicts, which tries to execute pops for all several times; return the value."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(staging, "CONFLICTS", 0)
         ((item,),) = part.conduct(queue.opened.context.kv.transact, [take(queue)])
