@@ -113,7 +113,7 @@ class Engine:
                 finally:
                     self.environment.end_write()
         except Exception as error:  # the store cannot be written at all
-            if own is not None and is_interrupt(error):  # of this thread: no failure of the other requests' requests
+            if own is not None and is_interrupt(error):  # of this thread: no failure of the other requests
                 raise
             if not isinstance(error, StoreError):
                 log.exception("Writing to %s failed", self.environment.path)
