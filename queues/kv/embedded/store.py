@@ -166,6 +166,7 @@ class Engine:
         self.poller.own.append(batch.version)
         try:
             environment.commit(batch)
+            self._told(batch, done)
         except BaseException as error:
             self.poller.own.clear()
             try:
@@ -189,7 +190,6 @@ class Engine:
                 raise
             log.warning("A commit failed (%s); its outcome: %s", error, outcome.value)
             return translate(error, environment.path) if outcome is Outcome.NOT_DONE else None
-        self._told(batch, done)
         return None
 
     def _told(self, batch: Batch, done: Sequence[Ticket]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -138,6 +138,28 @@ def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread
         assert not one.is_alive()
     assert ended == {"holds": None, "leads": KeyboardInterrupt, "other": "done"}
     assert len(ran) == 2
+    assert kv.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
+
+
+def test_an_interrupt_while_watchers_are_woken_keeps_none_of_them_asleep(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = kv._engine.board
+    notify, changed = board.notify, list[bool]()
+
+    def interrupted(keys: Iterable[bytes]) -> None:
+        monkeypatch.setattr(board, "notify", notify)
+        raise KeyboardInterrupt
+
+    watching = threading.Thread(target=lambda: changed.append(kv.watch({b"n": None}, timeout=10)))
+    watching.start()
+    while kv.reads() < 2:  # its own, and the first comparison with other processes' commits
+        pass
+    monkeypatch.setattr(board, "notify", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kv.transact(lambda tr: tr.add(b"n", 1))
+    watching.join(LONG)
+    assert changed == [True]
     assert kv.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
 
 
