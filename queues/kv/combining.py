@@ -222,7 +222,7 @@ class Combiner:
         #: The share of a commit's time for which a leader waits for the next caller, and its bounds in seconds.
         self._linger, self._pauses = linger, pauses
         self._abreast = abreast
-        self._sleep = sleep
+        self.sleep = sleep
         self._mutex = threading.RLock()
         self._waiting: deque[Ticket] = deque()
         self._leader: Call | None = None
@@ -257,7 +257,7 @@ class Combiner:
                     self._replace(leader, call)
             while not call.wakes:
                 if not call.leads:
-                    self._sleep(call, -1)
+                    self.sleep(call, -1)
                 elif self._lead(call) and call.state is _ANSWERED:
                     break
             else:
@@ -354,7 +354,7 @@ class Combiner:
         for _ in range(_STEPS):
             if here >= self._enough:
                 break
-            self._sleep(own, pause)
+            self.sleep(own, pause)
             with self._mutex:
                 if not own.leads:
                     return False
@@ -497,7 +497,7 @@ class Combiner:
                 self._appoint()
                 self.tell_kept()
         if taken and not call.wakes:
-            self._sleep(call, OUTCOME)
+            self.sleep(call, OUTCOME)
         if call.wakes:
             next(call.wakes[0], None)  # one step too many does no harm
 

@@ -83,7 +83,7 @@ class ExactlyOnce:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._slots = slots
-        self._clock = clock
+        self.clock = clock
         #: Seconds since the epoch, for marks.
         self.wall = wall
         self._sleep = sleep
@@ -106,7 +106,7 @@ class ExactlyOnce:
 
     def now(self) -> float:
         """Return the seconds that patience is counted in."""
-        return self._clock()
+        return self.clock()
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""

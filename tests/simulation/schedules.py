@@ -354,7 +354,7 @@ class Call:
         if not self._store.wait_for_change(snapshot, timeout=self._random.choice((0.01, 0.2))):
             kv = self._store.context.kv
             assert isinstance(kv, SimulatedStore)
-            newest = kv._memory.history.latest(self._store.context.keyspace.queue(queue.id).change)
+            newest = kv.memory.history.latest(self._store.context.keyspace.queue(queue.id).change)
             assert int.from_bytes(newest or b"", "little") == snapshot.changes[queue.id], "a wake-up was lost"
 
 

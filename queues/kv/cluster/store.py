@@ -47,14 +47,14 @@ class ClusterStore:
     def __init__(
         self, database: Any, url: str, *, clock: Callable[[], float] = time.monotonic, slots: bytes | None = None
     ) -> None:
-        self._database = database
+        self.database = database
         self._clock = clock
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
-        self._exactly_once = ExactlyOnce(self._slots)
+        self.exactly_once = ExactlyOnce(self._slots)
         self._combiners = Combiners(self._apply, linger=LINGER, pauses=PAUSES, abreast=ABREAST)
-        self._board = WatchBoard()
-        self._watches = Watches(self._board)
+        self.board = WatchBoard()
+        self._watches = Watches(self.board)
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._count_lock = threading.Lock()
         self._reads = 0
@@ -112,7 +112,7 @@ class ClusterStore:
         recheck_at = time.monotonic() + RECHECK_EVERY
         while True:
             watcher = Watcher(known, self)
-            self._board.add(watcher)
+            self.board.add(watcher)
             try:
                 self._lifecycle.check()
                 missing = self._watches.unset(known)
@@ -124,17 +124,17 @@ class ClusterStore:
                     if self._differs(known):
                         return True
                 left = deadline - time.monotonic()
-                if self._board.wait(watcher, min(left, PROBE_EVERY)):
+                if self.board.wait(watcher, min(left, PROBE_EVERY)):
                     return True
                 if left <= PROBE_EVERY:
                     return False
             finally:
-                self._board.discard(watcher)
+                self.board.discard(watcher)
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`."""
         if not self._lifecycle.forked:
-            self._board.rouse_all(Wake.INTERRUPTED, self)
+            self.board.rouse_all(Wake.INTERRUPTED, self)
 
     def count(self) -> Count:
         """Return the version of a commit made now, in the epoch that the cluster's last recovery began."""
@@ -144,7 +144,7 @@ class ClusterStore:
 
     def keep_time(self, clock: Callable[[], float]) -> None:
         """Take the times of slots' marks from this clock."""
-        self._exactly_once.wall = clock
+        self.exactly_once.wall = clock
 
     def reads(self) -> int:
         """Return how many reads have been issued through this store."""
@@ -160,7 +160,7 @@ class ClusterStore:
         lifecycle.refuse_nesting()
         if not self._lifecycle.close():
             return
-        self._board.rouse_all(Wake.CLOSED, self)
+        self.board.rouse_all(Wake.CLOSED, self)
         patience = 2 * MAX_TRANSACTION_SECONDS
         drained = self._combiners.close(self._lifecycle.refusal, patience) and self._lifecycle.drain(patience)
         self._watches.cancel()
@@ -169,7 +169,7 @@ class ClusterStore:
             and self._slots is not None
             and self._slots.used
             and not self._silent
-            and not self._exactly_once.in_doubt
+            and not self.exactly_once.in_doubt
         ):
             self._clear(*self._slots.range)
 
@@ -180,7 +180,7 @@ class ClusterStore:
         try:
             patience = self._patience(BACKGROUND_PATIENCE if background else PATIENCE)
             timeout = min(TRY_TIMEOUT, patience)
-            result = self._exactly_once.run(
+            result = self.exactly_once.run(
                 lambda: self._begin(background=background, timeout=timeout), fn, patience=patience
             )
             self._heard()
@@ -191,7 +191,7 @@ class ClusterStore:
 
     def _begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
         return ClusterTransaction(
-            self._database, clock=self._clock, timeout=timeout, background=background, ended=self._count
+            self.database, clock=self._clock, timeout=timeout, background=background, ended=self._count
         )
 
     def _look(

@@ -82,13 +82,13 @@ class Environment:
         self._sequence = 0
         self._open(create=True)
         try:
-            self._fairness = WriterFairness(path / "turns")
+            self.fairness = WriterFairness(path / "turns")
         except OSError as error:
             self._close_file()
             raise translate(error, self.path) from error
         try:
             # A living writer shows it by itself, and one that is stopped is not waited for.
-            if self.hides_the_newest() and not self._fairness.another_writes():
+            if self.hides_the_newest() and not self.fairness.another_writes():
                 self.show_the_newest()
         except BaseException:
             self.close()
@@ -161,7 +161,7 @@ class Environment:
         if self.room < LITTLE or now > self._room_until:
             self._room_until = now + KNOWN_FOR
             self.room = self.space.left()
-        fairness, slot = self._fairness, self._fairness.slot
+        fairness, slot = self.fairness, self.fairness.slot
         if fairness.map[: len(NOT_WAITING)] != NOT_WAITING:
             fairness.give_way()
         if slot is not None:
@@ -186,13 +186,13 @@ class Environment:
 
     def end_write(self) -> None:
         """Tell other processes that this one does not have the write lock any more."""
-        if self._fairness.slot is not None:
-            self._fairness.writing[self._fairness.slot] = 0
+        if self.fairness.slot is not None:
+            self.fairness.writing[self.fairness.slot] = 0
 
     def seal(self, batch: Batch) -> None:
         """Write what tells, later, whether this commit was done."""
         batch.flush_all()
-        if self._fairness.slot is not None:
+        if self.fairness.slot is not None:
             self._sequence += 1
             batch.cursor.put(*self._mark())
         flushes = self.flushes
@@ -209,7 +209,7 @@ class Environment:
         with self._gate:
             env = self._opened()
         keys = batch.keys()
-        if self._fairness.slot is not None:
+        if self.fairness.slot is not None:
             keys.add(self._mark()[0])
         self.flushes.commit(env, batch.txn, keys)
 
@@ -218,7 +218,7 @@ class Environment:
         if is_interrupt(error) and self.flushes.redo is None and _is_over(batch.txn):
             return Outcome.DONE  # the thread was interrupted just after it
         batch.txn.abort()
-        mark, txnid = self._mark() if self._fairness.slot is not None else None, batch.version
+        mark, txnid = self._mark() if self.fairness.slot is not None else None, batch.version
         twice = self.flushes.redo is None
         self.flushes.failed()
         try:
@@ -243,10 +243,10 @@ class Environment:
 
     def others_write(self) -> bool:
         """Say whether another process waits for the write lock or has it; to be asked while this one does neither."""
-        return self._fairness.another_is_here()
+        return self.fairness.another_is_here()
 
     def _mark(self) -> tuple[bytes, bytes]:
-        return _MARK_PREFIX + b"%d" % (self._fairness.slot or 0), self._process + self._sequence.to_bytes(8, "big")
+        return _MARK_PREFIX + b"%d" % (self.fairness.slot or 0), self._process + self._sequence.to_bytes(8, "big")
 
     def hides_the_newest(self) -> bool:
         """Say whether readers do not see the newest commit: LMDB tells them of it after it is written."""
@@ -273,7 +273,7 @@ class Environment:
 
     def close(self) -> None:
         """Close the file, waiting for the reads that are under way."""
-        self._fairness.close()
+        self.fairness.close()
         self._close_file()
 
     def _close_file(self) -> None:

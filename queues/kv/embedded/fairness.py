@@ -33,7 +33,7 @@ class WriterFairness:
     """The mark of this process, and those of all processes. Used by the batch leader only, but for opening."""
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
-        self._patience = patience
+        self.patience = patience
         self._fd = rights.open_file(path)
         if os.fstat(self._fd).st_size < len(_NOT_HERE):
             os.posix_fallocate(self._fd, 0, len(_NOT_HERE))  # a hole would kill us on a full disk
@@ -76,11 +76,11 @@ class WriterFairness:
         if not waiting:
             return
         marks = self.marks
-        until = now + self._patience
+        until = now + self.patience
         while all(marks[slot] == ticket for slot, ticket in waiting):
             if time.monotonic() > until:
                 for slot, ticket in waiting:
-                    self._pass_over(slot, ticket)
+                    self.pass_over(slot, ticket)
                 return
             time.sleep(_LOOK_EVERY)
 
@@ -97,7 +97,7 @@ class WriterFairness:
         passed, until = self._passed_over.get(slot, (0, 0.0))
         return passed == ticket and now < until
 
-    def _pass_over(self, slot: int, ticket: int) -> None:
+    def pass_over(self, slot: int, ticket: int) -> None:
         if not self._is_dead(slot):
             self._passed_over[slot] = (ticket, time.monotonic() + _PASS_OVER)
 

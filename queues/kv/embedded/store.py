@@ -242,7 +242,7 @@ class EmbeddedStore:
     """A `KeyValueStore` on an LMDB file."""
 
     def __init__(self, engine: Engine, url: str) -> None:
-        self._engine = engine
+        self.engine = engine
         self._lifecycle = Lifecycle(url)
         combiner = engine.combiner
         self._serve, self._submit, self.withdraw = combiner.serve, combiner.submit, combiner.withdraw
@@ -251,7 +251,7 @@ class EmbeddedStore:
         """Run `fn` on one consistent version and return its result."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
-        return self._engine.read(fn)
+        return self.engine.read(fn)
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn` in the next commit and return its result once it is durable."""
@@ -281,13 +281,13 @@ class EmbeddedStore:
         """Block until a key's value differs from what is known, or the time is up."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
-        board = self._engine.board
+        board = self.engine.board
         watcher = Watcher(known, self)
         board.add(watcher)
         try:
             self._lifecycle.check()
-            self._engine.poller.start()
-            if self._engine.read(lambda tr: any(tr.get(key).wait() != value for key, value in known.items())):
+            self.engine.poller.start()
+            if self.engine.read(lambda tr: any(tr.get(key).wait() != value for key, value in known.items())):
                 board.discard(watcher)
                 return True
         except BaseException:
@@ -299,7 +299,7 @@ class EmbeddedStore:
         """Wake every thread that is in `watch`."""
         if self._lifecycle.forked:
             return
-        self._engine.board.rouse_all(Wake.INTERRUPTED, self)
+        self.engine.board.rouse_all(Wake.INTERRUPTED, self)
 
     def count(self) -> Count:
         """Return the machine's microseconds since its start: every process of this store runs on it."""
@@ -310,26 +310,26 @@ class EmbeddedStore:
 
     def reads(self) -> int:
         """Return how many reads have been issued to this file in this process."""
-        return self._engine.reads()
+        return self.engine.reads()
 
     def size(self) -> tuple[int, int]:
         """Return (bytes of pages that hold data, bytes that pushes may fill)."""
         self._lifecycle.check()
-        space = self._engine.space
+        space = self.engine.space
         return space.used(), space.max_bytes
 
     def copy_into(self, folder: str) -> None:
         """Write the store as it is at one commit into a folder, as a file that can be opened as a store."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
-        self._engine.environment.copy_into(folder)
+        self.engine.environment.copy_into(folder)
 
     def close(self) -> None:
         """Finish what was accepted, refuse the rest, release the files with the last handle."""
         lifecycle.refuse_nesting()
         if self._lifecycle.close():
-            self._engine.board.rouse_all(Wake.CLOSED, self)
-            _release(self._engine)
+            self.engine.board.rouse_all(Wake.CLOSED, self)
+            _release(self.engine)
 
 
 def _nothing(_: Transaction) -> None:

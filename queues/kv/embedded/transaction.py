@@ -356,7 +356,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 self._batch.flush([key])
             return _Known(self._txn.get(key))
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
 
     def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Ready[bytes | None]:
         """Find the first or last key in [begin, end)."""
@@ -367,7 +367,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 self._batch.flush(sums)
             return Ready(first_key(self._cursor, begin, end, reverse=reverse))
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
 
     def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Ready[list[KeyValue]]:
         """Read at most `limit` pairs of [begin, end)."""
@@ -379,7 +379,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 self._batch.flush(sums)
             return Ready(scan(self._cursor, begin, end, limit, reverse=reverse))
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
 
     def set(self, key: bytes, value: bytes) -> None:
         """Write one pair."""
@@ -398,7 +398,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 batch.forget_sum(key)
             old = replace(key, value)
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         batch.log.append((key, old))
         self._grown += size if old is None else len(value) - len(old)
 
@@ -427,7 +427,7 @@ class EmbeddedTransaction(EmbeddedReads):
             if new != len(keys):
                 raise lmdb.KeyExistsError("A key that was minted exists already.")
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         self._batch.log.append(Many(keys))
         self._grown += grown
 
@@ -441,7 +441,7 @@ class EmbeddedTransaction(EmbeddedReads):
         try:
             olds = list(map(pop, keys))
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         self._batch.log.append(Many(keys, olds))
         if None in olds:
             self._grown -= sum(len(key) + len(old) for key, old in zip(keys, olds, strict=True) if old is not None)
@@ -462,7 +462,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 batch.forget_sum(key)
             old = pop(key)
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         if old is not None:
             batch.log.append((key, old))
             self._grown -= len(key) + len(old)
@@ -483,7 +483,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 batch.size += size  # kept in memory until the commit
                 self._grown -= size
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
 
     def add(self, key: bytes, delta: int) -> None:
         """Add to a 64-bit little-endian counter without reading it."""
@@ -516,7 +516,7 @@ class EmbeddedTransaction(EmbeddedReads):
             old = self._txn.get(key)
             cursor.put(key, raised(old, value))
         except lmdb.Error as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         batch.log.append((key, old))
 
     def add_read_conflict_key(self, key: bytes) -> None:
@@ -594,6 +594,6 @@ class EmbeddedTransaction(EmbeddedReads):
             self.failure = too_old()
             raise self.failure
 
-    def _broken(self, error: lmdb.Error) -> EngineFailure:
+    def broken(self, error: lmdb.Error) -> EngineFailure:
         self.failure = EngineFailure(error)
         return self.failure

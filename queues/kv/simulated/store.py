@@ -58,7 +58,7 @@ class SimulatedStore:
         schedule: Schedule = unscheduled,
     ) -> None:
         self._url = url
-        self._memory = memory if memory is not None else Memory()
+        self.memory = memory if memory is not None else Memory()
         self._store_clock = clock
         self._clock = clock if faults is None else JumpingClock(clock, faults)
         self._faults = faults
@@ -66,16 +66,16 @@ class SimulatedStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
-        self._combiners = Combiners(self._apply, abreast=MAX_REQUESTS, sleep=self._sleep_until_told)
+        self.combiners = Combiners(self._apply, abreast=MAX_REQUESTS, sleep=self._sleep_until_told)
         self._count_lock = threading.Lock()
         self._reads = 0
-        self._memory.openers += 1
+        self.memory.openers += 1
 
     def begin(self) -> SimulatedTransaction:
         """Begin a transaction to be driven step by step; its `commit` raises `Conflict` and never retries."""
         self._lifecycle.check()
         self._land()
-        return SimulatedTransaction(self._memory.history, self._clock, self._memory.board.notify)
+        return SimulatedTransaction(self.memory.history, self._clock, self.memory.board.notify)
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
@@ -104,18 +104,18 @@ class SimulatedStore:
         """Have `server` serve this request, in one batch with other waiting requests, and return its answer."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
-        answer: A = self._combiners.serve(server, request)
+        answer: A = self.combiners.serve(server, request)
         return answer
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request served without waiting for it."""
         lifecycle.refuse_nesting()
         self._lifecycle.check()
-        self._combiners.submit(ticket)
+        self.combiners.submit(ticket)
 
     def withdraw(self, ticket: Ticket) -> bool:
         """Take a request back; False when it is being served, or was."""
-        return self._combiners.withdraw(ticket)
+        return self.combiners.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
@@ -125,7 +125,7 @@ class SimulatedStore:
         if fault is Fault.WATCH_ERROR:
             return True
         watcher = Watcher(known, self)
-        board = self._memory.board
+        board = self.memory.board
         board.add(watcher)
         try:
             self._lifecycle.check()
@@ -145,11 +145,11 @@ class SimulatedStore:
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`."""
-        self._memory.board.rouse_all(Wake.INTERRUPTED, self)
+        self.memory.board.rouse_all(Wake.INTERRUPTED, self)
 
     def count(self) -> Count:
         """Return the microseconds of the database's own clock."""
-        return Count(epoch=self._memory.epoch, micros=int(self._store_clock() * 1e6))
+        return Count(epoch=self.memory.epoch, micros=int(self._store_clock() * 1e6))
 
     def keep_time(self, clock: Callable[[], float]) -> None:
         """Take the times of slots' marks from this clock."""
@@ -162,23 +162,23 @@ class SimulatedStore:
     def size(self) -> tuple[int, int]:
         """Return (bytes used, 0): there is no limit."""
         self._lifecycle.check()
-        return self._memory.history.bytes_used(), 0
+        return self.memory.history.bytes_used(), 0
 
     def close(self) -> None:
         """Wait for what is under way and refuse the rest."""
         lifecycle.refuse_nesting()
         if not self._lifecycle.close():
             return
-        self._memory.board.rouse_all(Wake.CLOSED, self)
-        self._combiners.close(self._lifecycle.refusal, 2 * MAX_TRANSACTION_SECONDS)
+        self.memory.board.rouse_all(Wake.CLOSED, self)
+        self.combiners.close(self._lifecycle.refusal, 2 * MAX_TRANSACTION_SECONDS)
         self._lifecycle.drain(2 * MAX_TRANSACTION_SECONDS)
-        _release(self._memory)
+        _release(self.memory)
 
     def begin_accepted(self) -> SimulatedTransaction:
         """Begin a transaction of an operation that was accepted before the store was closed."""
         self._schedule(Point.BEGIN)
         self._land()
-        memory = self._memory
+        memory = self.memory
         return SimulatedTransaction(memory.history, self._clock, memory.board.notify, self._schedule)
 
     def _apply(self, fn: Callable[[Transaction], T]) -> T:
@@ -196,7 +196,7 @@ class SimulatedStore:
     def _begin_attempt(self) -> Attempt:
         self._schedule(Point.BEGIN)
         self._land()
-        memory = self._memory
+        memory = self.memory
         return Attempt(
             memory.history,
             self._clock,
@@ -210,8 +210,8 @@ class SimulatedStore:
 
     def _land(self) -> None:
         """Let commits land that are on their way for long enough."""
-        if self._memory.late:
-            self._memory.late.land(self._store_clock())
+        if self.memory.late:
+            self.memory.late.land(self._store_clock())
 
     def _count(self, reads: int) -> None:
         with self._count_lock:

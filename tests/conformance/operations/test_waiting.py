@@ -19,7 +19,6 @@ import pytest
 
 from queues import AsyncQueue, Item, Queue, Store, open_store
 from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
-from queues.kv.watching import WatchBoard
 from queues.serving.waiters import Call, Waiter, WaitQueue
 from tests.conftest import Clock
 from tests.others import PREFIX, Others
@@ -69,10 +68,8 @@ def stored(queue: Queue) -> int:
 def watchers(queue: Queue) -> int:
     """Return how many threads watch the store."""
     kv = queue.opened.context.kv
-    owners = (kv, getattr(kv, "_engine", None), getattr(kv, "_memory", None))
-    boards = [getattr(owner, name, None) for owner in owners for name in ("board", "_board")]
-    (board,) = (board for board in boards if isinstance(board, WatchBoard))
-    return len(board)
+    owner = getattr(kv, "engine", None) or getattr(kv, "memory", kv)
+    return len(owner.board)
 
 
 def test_verbs_do_not_wait_by_default(store: Store) -> None:

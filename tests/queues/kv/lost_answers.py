@@ -18,7 +18,7 @@ class LosingDatabase:
     """The database of an open store; the first commits that write meet these fates, later ones are left alone."""
 
     def __init__(self, kv: Any, fates: Sequence[Fate], *, silent_afterwards: bool = False) -> None:
-        self._native = kv._database
+        self._native = kv.database
         self._fates = list(fates)
         self._silent_afterwards = silent_afterwards
         self._time = 0.0
@@ -28,7 +28,7 @@ class LosingDatabase:
     def store(self) -> ClusterStore:
         """Open a store on it; its patience is counted by a clock that each attempt moves on by a second."""
         store = ClusterStore(self, "fdb:losing", slots=b"slots")
-        store._exactly_once._clock = self._tick
+        store.exactly_once.clock = self._tick
         return store
 
     def create_transaction(self) -> LosingTransaction:

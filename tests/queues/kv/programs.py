@@ -30,7 +30,7 @@ def saturate(url: str, threads: str, keys: str) -> None:
     """Commit `keys` writes a function with many threads, from a first line to the end; print the commits."""
     kv = open_kv(url)
     # Waiting threads may be held up by a busy machine.
-    kv._engine.environment._fairness._patience = 10.0  # type: ignore[attr-defined]
+    kv.engine.environment.fairness.patience = 10.0  # type: ignore[attr-defined]
     stop = threading.Event()
     commits: set[int] = set()
 

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from queues import Queue, open_store
 from queues.kv import combining
-from queues.kv.combining import Combiner
 
 LONG = 120
 CROWD = 32
 
 
-@pytest.fixture
-def parted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Have every crowd part, however slow the disk is; return how many were kept each time."""
-    kept: list[int] = []
-    first_cohort = Combiner._first_cohort
-
-    def count(self: Combiner, answered: Sequence[Any], pace: Any) -> int:
-        told = first_cohort(self, answered, pace)
-        kept.append(len(answered) - told)
-        return told
-
+@pytest.fixture(autouse=True)
+def parted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every crowd part, however slow the disk is."""
     monkeypatch.setattr(combining, "RETURN", float(LONG))
-    monkeypatch.setattr(Combiner, "_first_cohort", count)
-    return kept
 
 
 @pytest.fixture
@@ -61,36 +49,13 @@ def everybody_ends(threads: list[threading.Thread]) -> None:
         assert not thread.is_alive(), "a thread is still waiting for its answer"
 
 
-def test_kept_threads_are_released_when_the_rest_never_come_back(jobs: Queue, parted: list[int]) -> None:
+def test_kept_threads_are_released_when_the_rest_never_come_back(jobs: Queue) -> None:
     for _ in range(10):
         crowd(jobs, [1] * CROWD)
-    assert any(parted)
     assert jobs.depth() == 10 * CROWD
 
 
-def test_a_crowd_that_melts_away_is_answered_to_the_last(jobs: Queue, parted: list[int]) -> None:
+def test_a_crowd_that_melts_away_is_answered_to_the_last(jobs: Queue) -> None:
     calls = [1 + n % 40 for n in range(2 * CROWD)]
     ids = crowd(jobs, calls)
-    assert any(parted)
     assert len(set(ids)) == sum(calls) == jobs.depth()
-
-
-def test_the_cohorts_are_alike(jobs: Queue, parted: list[int]) -> None:
-    crowd(jobs, [60] * CROWD)
-    kept = [n for n in parted if n]
-    assert len(kept) > 20
-    assert sorted(kept)[len(kept) // 2] in range(CROWD // 2 - 4, CROWD // 2 + 5)
-
-
-def test_few_threads_are_told_at_once(jobs: Queue, parted: list[int]) -> None:
-    crowd(jobs, [20] * 8)
-    assert not any(parted)
-
-
-def test_where_a_commit_takes_longer_than_all_take_to_come_back_no_thread_is_kept(
-    jobs: Queue, parted: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(combining, "RETURN", 0.0)
-    crowd(jobs, [20] * CROWD)
-    assert parted
-    assert not any(parted)

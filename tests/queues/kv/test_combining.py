@@ -76,7 +76,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def waiting(kv: SimulatedStore, server: Counting) -> int:
-    return len(kv._combiners.of(server))
+    return len(kv.combiners.of(server))
 
 
 def gather(
@@ -219,7 +219,7 @@ def interrupted(kv: SimulatedStore, server: Counting, request: str, when: Callab
                 raise Interrupt
         heed(entry, timeout)
 
-    kv._combiners.of(server)._sleep = poll
+    kv.combiners.of(server).sleep = poll
     try:
         kv.serve(server, request)
     except BaseException as error:
@@ -285,7 +285,7 @@ def test_a_thread_that_is_interrupted_when_told_to_serve_lets_the_next_one(
         if entry is head[0]:
             raise Interrupt
 
-    kv._combiners.of(server)._sleep = told_and_interrupted
+    kv.combiners.of(server).sleep = told_and_interrupted
     gone = pool.submit(kv.serve, server, "gone")
     while not head:
         pass
@@ -320,7 +320,7 @@ def test_a_thread_that_is_interrupted_while_served_and_left_over_does_not_wait_a
             interrupting.set()
             assert dropped.wait(LONG)
 
-    kv._combiners.of(server)._sleep = interrupt_then_heed
+    kv.combiners.of(server).sleep = interrupt_then_heed
     server.before_conduct = interrupt_while_served
     first, (leads, gone, then) = gather(kv, server, pool, ["leads", "gone", "then"])
     assert [first.result(LONG), leads.result(LONG), then.result(LONG)] == ["FIRST", "LEADS", "THEN"]
@@ -377,6 +377,14 @@ def test_threads_and_tickets_are_served_together(
     assert server.conducted == [["ticket"], ["thread", "second"]]
 
 
+def is_open(kv: SimulatedStore) -> bool:
+    try:
+        kv.size()
+    except StoreClosed:
+        return False
+    return True
+
+
 def test_closing_finishes_what_was_accepted(server: Counting, pool: ThreadPoolExecutor) -> None:
     kv = SimulatedStore(slots=SLOTS)
     desk = Desk()
@@ -385,7 +393,7 @@ def test_closing_finishes_what_was_accepted(server: Counting, pool: ThreadPoolEx
     assert server.began.wait(LONG)
     submitted(kv, server, "ticket", desk)
     closing = pool.submit(kv.close)
-    while not kv._lifecycle._closed:
+    while is_open(kv):
         pass
     with pytest.raises(StoreClosed):
         kv.serve(server, "late")

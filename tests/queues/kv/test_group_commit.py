@@ -55,7 +55,7 @@ def one_batch(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> Iterator[Callable[
 
     holding = pool.submit(kv.transact, hold)
     assert held.wait(LONG)
-    waiting = kv._engine.combiner
+    waiting = kv.engine.combiner
     count = 0
 
     def submit(fn: Callable[[Transaction], object]) -> Future[object]:
@@ -114,7 +114,7 @@ def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStor
 def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_no_thread_waiting(
     kv: EmbeddedStore, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment = kv._engine.environment
+    environment = kv.engine.environment
     begin, commit = environment.begin_write, environment.commit
     runs = 0
 
@@ -145,7 +145,7 @@ def test_an_error_of_any_kind_while_a_batch_runs_one_by_one_leaves_no_thread_wai
 def test_a_commit_whose_result_cannot_be_found_out_has_an_unknown_outcome(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment = kv._engine.environment
+    environment = kv.engine.environment
     commit = environment.commit
 
     def failing(*_: object) -> None:
@@ -165,7 +165,7 @@ def test_a_commit_whose_result_cannot_be_found_out_has_an_unknown_outcome(
 def test_what_is_done_is_answered_even_if_a_watcher_cannot_be_told(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = kv._engine.board
+    board = kv.engine.board
 
     def failing(keys: object) -> None:
         raise MemoryError
@@ -222,7 +222,7 @@ def test_an_engine_error_fails_only_the_guilty(kv: EmbeddedStore, pool: ThreadPo
         try:
             raise lmdb.MapFullError("full")
         except lmdb.Error as error:
-            raise tr._broken(error) from error  # type: ignore[attr-defined]
+            raise tr.broken(error) from error  # type: ignore[attr-defined]
 
     before = version(kv)
     with one_batch(kv, pool) as submit:
@@ -232,7 +232,7 @@ def test_an_engine_error_fails_only_the_guilty(kv: EmbeddedStore, pool: ThreadPo
     assert [one.result(LONG) for one in good] == [b"%03d" % n for n in range(10)]
     error = bad.exception(LONG)
     assert isinstance(error, StoreFull)
-    assert str(kv._engine.environment.path) in str(error)
+    assert str(kv.engine.environment.path) in str(error)
     assert len(runs) == 2
     assert version(kv) - before == 6  # five alone, then the five behind the guilty one together
     assert content(kv) == {**{b"%03d" % n: b"" for n in range(10)}, b"total": (10).to_bytes(8, "little")}
@@ -244,7 +244,7 @@ def test_an_engine_error_that_a_function_swallows_counts_all_the_same(
 ) -> None:
     def work(tr: Transaction) -> str:
         tr.set(b"a", b"")
-        tr._broken(lmdb.MapFullError("full"))  # type: ignore[attr-defined]
+        tr.broken(lmdb.MapFullError("full"))  # type: ignore[attr-defined]
         if raises:
             raise LookupError
         return "as if nothing had happened"
@@ -272,7 +272,7 @@ def _write_and_fail(tr: Transaction) -> None:
 
 def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     """Errors and empty answers too: they may rest on what a neighbor has written."""
-    environment = kv._engine.environment
+    environment = kv.engine.environment
     commit, order = environment.commit, []
 
     def watched(batch: Batch) -> None:
@@ -323,7 +323,7 @@ class _BrokenCommits:
 
     def __init__(self, kv: EmbeddedStore, *, times: int, happens: bool) -> None:
         self.left, self._happens = times, happens
-        environment = kv._engine.environment
+        environment = kv.engine.environment
         self._commit = environment.commit
         environment.commit = self.commit  # type: ignore[method-assign]
 

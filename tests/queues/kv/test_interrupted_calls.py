@@ -47,7 +47,7 @@ def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
     thread: str,
 ) -> None:
     """The functions of a batch run exactly once, in this batch or in the next one."""
-    environment = kv._engine.environment
+    environment = kv.engine.environment
     commit = environment.commit
     batches: list[Batch] = []
 
@@ -84,7 +84,7 @@ def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
     for n in range(5):
         threads.append(threading.Thread(target=add))
         threads[-1].start()
-        while len(kv._engine.combiner) <= n:
+        while len(kv.engine.combiner) <= n:
             pass
     monkeypatch.setattr(environment, "commit", interrupted)
     go.set()
@@ -130,7 +130,7 @@ def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread
     for n, (name, fn) in enumerate([("leads", lambda tr: tr.add(b"n", 1)), ("other", interrupted_once)]):
         threads.append(threading.Thread(target=call, args=(name, fn)))
         threads[-1].start()
-        while len(kv._engine.combiner) <= n:
+        while len(kv.engine.combiner) <= n:
             pass
     go.set()
     for one in threads:

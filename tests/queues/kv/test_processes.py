@@ -21,8 +21,8 @@ import pytest
 from queues.kv import combining, open_kv
 from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.embedded.fairness import WriterFairness
-from queues.kv.embedded.transaction import Batch
-from queues.kv.port import KeyValueStore, Ticket, Transaction
+from queues.kv.port import KeyValueStore, Transaction
+from queues.kv.watching import Watcher
 from tests.queues.kv.tickets import submitted
 
 ROOT = Path(__file__).parents[3]
@@ -124,17 +124,22 @@ def test_a_foreign_change_of_another_key_ends_no_watch(kv: KeyValueStore, url: s
 
 
 def test_the_poller_ends_when_no_thread_watches(kv: KeyValueStore) -> None:
-    poller = kv._engine.poller  # type: ignore[attr-defined]
+    others = set(threading.enumerate())
+
+    def poller() -> threading.Thread | None:
+        new = set(threading.enumerate()) - others
+        return next((thread for thread in new if thread.name.startswith("pq-poller")), None)
+
     with ThreadPoolExecutor(1) as pool:
         watching = pool.submit(kv.watch, {b"a": None}, timeout=LONG)
-        while (thread := poller._thread) is None or not thread.is_alive():
+        while (thread := poller()) is None:
             pass
         kv.transact(lambda tr: tr.set(b"a", b"1"))
         assert watching.result(LONG)
     thread.join(LONG)
     assert not thread.is_alive()
     kv.watch({b"a": b"1"}, timeout=0)
-    assert poller._thread is not thread
+    assert poller() is not None
 
 
 def test_a_thread_that_waits_is_let_in_before_the_last_writer_again(url: str) -> None:
@@ -160,14 +165,14 @@ def test_a_thread_that_waits_is_let_in_before_the_last_writer_again(url: str) ->
 def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStore, url: str, fate: int) -> None:
     with program("wait_for_a_turn", url) as other:
         slot = int(line(other))
-        turns = kv._engine.environment._fairness  # type: ignore[attr-defined]
+        turns = kv.engine.environment.fairness  # type: ignore[attr-defined]
         assert slot != turns.slot
         assert turns.marks[slot]
         other.send_signal(fate)
         if fate == signal.SIGKILL:
             other.wait()
-        waits, pass_over = [], turns._pass_over
-        turns._pass_over = lambda *mark: [waits.append(mark), pass_over(*mark)]
+        waits, pass_over = [], turns.pass_over
+        turns.pass_over = lambda *mark: [waits.append(mark), pass_over(*mark)]
         begun = time.monotonic()
         for n in range(100):
             kv.transact(lambda tr, key=b"%d" % n: tr.set(key, b""))  # type: ignore[misc]
@@ -206,21 +211,20 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
     monkeypatch.setattr(combining, "LANDING", float("inf"))
     kv, calling = open_kv(url), Calling()
     assert isinstance(kv, EmbeddedStore)
-    turns, own = kv._engine.environment._fairness, kv._engine
+    turns, board = kv.engine.environment.fairness, kv.engine.board
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
         for _ in range(2):  # what follows no other thread's commit is told as the next batch is flushed
             kv.transact(lambda tr: tr.add(b"n", 1))
-        served, go_on, told = threading.Event(), threading.Event(), own._told
+        served, go_on = threading.Event(), threading.Event()
 
         def first(tr: Transaction) -> None:
             tr.set(b"first", b"")
             served.set()
             assert go_on.wait(LONG)
 
-        def between(batch: Batch, done: Sequence[Ticket]) -> None:
+        def between(keys: object) -> None:
             monkeypatch.undo()
-            told(batch, done)
             tell(other)
             line(other)
 
@@ -232,7 +236,8 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
             while not any(turns.marks):
                 pass
         else:
-            monkeypatch.setattr(own, "_told", between)
+            board.add(Watcher({b"elsewhere": None}, None))
+            monkeypatch.setattr(board, "notify", between)
         go_on.set()
         if waits:
             assert line(other) == "has it"
@@ -245,7 +250,7 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
 
 
 def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: str) -> None:
-    turns = kv._engine.environment._fairness  # type: ignore[attr-defined]
+    turns = kv.engine.environment.fairness  # type: ignore[attr-defined]
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
         assert not turns.another_is_here()
@@ -264,7 +269,7 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
 def test_a_commit_of_a_process_that_died_before_telling_readers_is_seen(
     kv: KeyValueStore, url: str, tmp_path: Path
 ) -> None:
-    environment = kv._engine.environment  # type: ignore[attr-defined]
+    environment = kv.engine.environment  # type: ignore[attr-defined]
     for _ in range(20):
         with committing(kv, url, tmp_path) as (other, traced):
             os.kill(traced, signal.SIGKILL)
@@ -282,7 +287,7 @@ def test_a_commit_of_a_process_that_died_before_telling_readers_is_seen(
 def test_a_store_is_opened_while_another_process_is_stopped_in_a_commit(
     kv: KeyValueStore, url: str, tmp_path: Path
 ) -> None:
-    environment = kv._engine.environment  # type: ignore[attr-defined]
+    environment = kv.engine.environment  # type: ignore[attr-defined]
     for _ in range(20):
         with committing(kv, url, tmp_path) as (_other, traced):
             os.kill(traced, signal.SIGSTOP)
@@ -302,7 +307,7 @@ def committing(kv: KeyValueStore, url: str, tmp_path: Path) -> Iterator[tuple[su
 
     Each of its writes to the file takes half a second longer, so that what is done to it comes behind that one.
     """
-    environment = kv._engine.environment  # type: ignore[attr-defined]
+    environment = kv.engine.environment  # type: ignore[attr-defined]
     late = ["strace", "-f", "-o", f"{tmp_path}/log", "-e", "inject=pwrite64:delay_exit=500000", "-e", "trace=pwrite64"]
     with program("push_on_demand", url, under=late) as other:
         if line(other) != "ready":
@@ -356,7 +361,7 @@ if not child:
         store.interrupt()
         store.close()
     own = open_kv({url!r})
-    readers = own._engine.environment._env.readers()
+    readers = own.engine.environment._env.readers()
     assert str(os.getppid()) in readers, readers  # the child has freed no slot of its parent
     own.transact(lambda tr: tr.set(b"child", b"1"))
     own.close()

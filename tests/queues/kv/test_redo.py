@@ -22,7 +22,6 @@ from queues.kv.embedded import EmbeddedStore, environment, flushes, redo
 from queues.kv.embedded.redo import Redo
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
-from queues.kv.port import KeyValueStore
 
 ROOT = Path(__file__).parents[3]
 
@@ -190,8 +189,11 @@ os._exit(0)
         assert kv.read(lambda tr: tr.get(b"key").wait()) == b"1"
 
 
-def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(tmp_path: Path) -> None:
+def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, copy = tmp_path / "store", tmp_path / "copy"
+    syncs = noted_syncs(monkeypatch)
     with closing(open_kv(f"lmdb:{store}")) as kv:
         kv.transact(lambda tr: tr.set(b"key", b"1"))
         copy.mkdir()
@@ -202,7 +204,7 @@ def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(
         kv.transact(lambda tr: tr.set(b"key", b"2"))
         assert b"key" in (store / redo.NAME).read_bytes()
         (store / redo.NAME).unlink()
-        syncs = noted_syncs(kv)
+        syncs.clear()
         kv.transact(lambda tr: tr.set(b"key", b"3"))
         assert syncs == [True], "a log that will not be found is none"
 
@@ -244,7 +246,7 @@ def test_an_error_of_no_kind_that_is_known_tells_no_lie(
 ) -> None:
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
         assert isinstance(kv, EmbeddedStore)
-        environment = kv._engine.environment
+        environment = kv.engine.environment
         commit = environment.commit
 
         def broken(*arguments: Any) -> None:
@@ -269,8 +271,9 @@ def test_without_room_for_a_log_the_store_works(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_log_that_cannot_be_flushed_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs = noted_syncs(monkeypatch)
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
-        syncs = noted_syncs(kv)
+        syncs.clear()
         kv.transact(lambda tr: tr.set(b"key", b"1"))
         assert syncs == []
         monkeypatch.setattr(os, "fdatasync", refused)
@@ -286,7 +289,7 @@ def test_a_commit_that_failed_and_cannot_be_taken_back_is_of_unknown_outcome(
     with closing(open_kv(f"lmdb:{tmp_path}")) as kv:
         kv.transact(lambda tr: tr.set(b"key", b"1"))
         assert isinstance(kv, EmbeddedStore)
-        environment = kv._engine.environment
+        environment = kv.engine.environment
 
         def failing(batch: Batch) -> None:
             log = environment.flushes.redo
@@ -307,19 +310,21 @@ def refused(descriptor: int) -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def noted_syncs(kv: KeyValueStore) -> list[bool]:
-    """Return the list in which flushes of the store's file are noted from now on."""
-    assert isinstance(kv, EmbeddedStore)
-    environment, syncs = kv._engine.environment, []
-    env = environment._opened()
+def noted_syncs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return the list in which flushes of files that are opened from now on are noted."""
+    syncs: list[bool] = []
+    opened = lmdb.open
 
     class Noting:
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            self._env = opened(*arguments, **options)
+
         def sync(self, force: bool) -> None:
             syncs.append(force)
-            env.sync(force)
+            self._env.sync(force)
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(env, name)
+            return getattr(self._env, name)
 
-    environment._env = Noting()  # type: ignore[assignment]
+    monkeypatch.setattr(lmdb, "open", Noting)
     return syncs

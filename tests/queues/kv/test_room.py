@@ -163,7 +163,7 @@ def test_a_reader_on_a_full_disk_is_not_killed(small_disk: Path) -> None:
     kv = open_kv(f"lmdb:{small_disk}/store")
     fill_disk(small_disk)
     assert isinstance(kv, EmbeddedStore)
-    environment = kv._engine.environment
+    environment = kv.engine.environment
     readers = [environment.begin_read() for _ in range(1_000)]
     for txn in readers:
         environment.end_read(txn)

@@ -85,7 +85,7 @@ def held_up(kv: EmbeddedStore) -> Iterator[Callable[[int], None]]:
     holder = threading.Thread(target=kv.transact, args=(hold,))
     holder.start()
     assert held.wait(LONG)
-    waiting = kv._engine.combiner
+    waiting = kv.engine.combiner
 
     def until(count: int) -> None:
         while len(waiting) < count:
@@ -264,7 +264,7 @@ def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: La
     """Have a request served, and the rest handed in during its commit; return how many had landed as each began."""
     kv.transact(lambda tr: tr.set(b"before", b""))  # another process's commit would be seen in between
     begun: list[int] = []
-    environment = kv._engine.environment
+    environment = kv.engine.environment
     commit = environment.commit
 
     def watched(batch: Any) -> None:
@@ -323,7 +323,7 @@ def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.M
     def hand_in() -> None:
         submitted(kv, Numbering(), 1, landed)
         waiting.append(pool.submit(kv.transact, lambda tr: landed.wait(1)))
-        while len(kv._engine.combiner) < 2:
+        while len(kv.engine.combiner) < 2:
             pass
 
     with ThreadPoolExecutor(1) as pool:
