@@ -144,7 +144,7 @@ def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread
 def test_an_interrupt_while_watchers_are_woken_keeps_none_of_them_asleep(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = kv._engine.board
+    board = kv.engine.board
     notify, changed = board.notify, list[bool]()
 
     def interrupted(keys: Iterable[bytes]) -> None:
