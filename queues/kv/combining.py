@@ -3,7 +3,7 @@
 The first caller that finds the combiner idle becomes batch leader and executes in its own thread. Callers that come
 meanwhile wait; when the batch is done, the first of them leads the next one. A helper thread leads where the first
 request belongs to no thread, such as an event loop's. A leader waits a moment for the callers of the last batch, as a
-commit costs as much as many requests. A batch is closed before its transaction begins, so each request sees whatever
+commit costs as much as many requests. A batch is closed before its transaction reads, so each request sees whatever
 was committed before it was made. The main thread, where signals are handled, executes no request but its own.
 """
 

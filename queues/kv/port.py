@@ -230,7 +230,7 @@ class KeyValueStore(Protocol):
     def serve(self, server: Server[R, A], request: R) -> A:
         """Have `server` serve this request in one batch with other waiting ones, and return its answer.
 
-        Batches have at most 200 requests, all made before their transaction began; a batch is tried again as it is.
+        Batches have at most 200 requests, all made before their transaction reads; a batch is tried again as it is.
         A return means that the request was served exactly once. An interrupted caller withdraws a request that
         is not served yet, and else waits for its outcome.
         """
