@@ -10,12 +10,12 @@ from queues.actions.push import Pushed
 from queues.background.service import Upkeep
 from queues.background.staging_leftovers import NOBODY as UNCLAIMED_BY
 from queues.background.sweeper import Swept
-from queues.bulk.apply import ACTS as BULK_ACTIONS
-from queues.bulk.apply import FASTEST as BULK_FASTEST
-from queues.bulk.apply import SLOWEST as BULK_SLOWEST
 from queues.bulk.bulk_job import HELD_MS as BULK_HELD_MS
 from queues.bulk.bulk_job import PUSH as BULK_PUSH
 from queues.bulk.bulk_job import UNDO as BULK_UNDO
+from queues.bulk.checks import ACTS as BULK_ACTIONS
+from queues.bulk.checks import FASTEST as BULK_FASTEST
+from queues.bulk.checks import SLOWEST as BULK_SLOWEST
 from queues.bulk.runner import JobRunner
 from queues.bulk.survey import SCAN as SURVEY_SCAN
 from queues.bulk.survey import Survey

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from queues.actions.perform import Action, Frame, action, other_queue
-from queues.bulk.apply import ahead_of, bounded, check, fitting, queue_of
 from queues.bulk.bulk_job import (
     DONE,
     HELD_MS,
@@ -21,9 +20,9 @@ from queues.bulk.bulk_job import (
     read_running,
     write_job,
 )
-from queues.bulk.runner import job_leadership
+from queues.bulk.checks import ahead_of, bounded, check, fitting, queue_of
 from queues.bulk.scan import Shown, all_shown, bounds, just_before, lanes_of, order_of
-from queues.bulk.step import Steps
+from queues.bulk.step import Steps, job_leadership
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.edit import Place
 from queues.kv.port import ReadTransaction
@@ -57,7 +56,7 @@ def begin_bulk(
     """Begin a bulk job on all items that match a query, or of a state; a runner does it, or `run_bulk`.
 
     `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritize (`priority`, `shift` or `place`),
-    promote, retry or release: `queues.bulk.apply.ACTS` says which for which state. Items that are pushed behind the
+    promote, retry or release: `queues.bulk.checks.ACTS` says which for which state. Items that are pushed behind the
     last one of now are not changed. `rate` limits the items changed a second, `total` says how many it is expected to
     meet where no counter does, `concerned` how many of these match. A depth of the state that differs by more than
     `tolerance` from `expect_depth` raises `DepthChanged`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from queues.actions.perform import Action, action
-from queues.bulk.apply import queue_of
 from queues.bulk.bulk_job import DONE, RUNNING, UNDO, Job, begin_job, canceled, exists, read_job, write_job
+from queues.bulk.checks import queue_of
 from queues.errors import JobEnded, TrashNotFound
 from queues.model.config import MAX_REASON, check_text
 from queues.model.ids import minted_ms

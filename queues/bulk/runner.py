@@ -7,17 +7,14 @@ runner takes over a job whose holder died (`queues.serving.leadership`). Every c
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from queues.bulk.bulk_job import HELD_MS, Job, read_running
+from queues.bulk.bulk_job import Job, read_running
 from queues.bulk.scan import Shown, all_shown
-from queues.bulk.step import Steps
+from queues.bulk.step import HELD, Steps, job_leadership, runner_name
 from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction
@@ -33,7 +30,6 @@ LONGEST, _LOOK_EVERY = 30.0, 0.5
 _REST = 0.5
 #: Seconds for which a job is left alone when the store failed, doubled each time.
 _SHORTEST_TROUBLE, _LONGEST_TROUBLE = 0.5, 30.0
-_HELD = HELD_MS / 1000
 
 
 @dataclass(slots=True)
@@ -106,7 +102,7 @@ class JobRunner:
             wait = max(mine.after - self._count(), mine.job.wait(self._context.now_ms()))
             if wait <= 0:
                 wait = self._take(job_id, mine)
-            elif self._count() - mine.renewed > _HELD / 3:
+            elif self._count() - mine.renewed > HELD / 3:
                 self._renew(job_id, mine)
             waits.append(wait)
         if not self._mine:
@@ -179,13 +175,3 @@ class JobRunner:
             except (StoreError, QueueError) as error:  # it lapses by itself
                 log.info("The job %s was not let go: %s", mine.job.id, error)
         self._mine = {}
-
-
-def runner_name() -> str:
-    """Return a unique name for a runner, with its machine and process."""
-    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def job_leadership(context: StoreContext, runner: str = "", count: Callable[[], float] = time.monotonic) -> Leadership:
-    """Return a runner's part in the leadership of one job."""
-    return Leadership(seconds=_HELD, now_ms=context.now_ms, monotonic=count, holder=runner or runner_name(), slack_ms=0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from queues.audit.audit import Audit
 from queues.bulk import incoming
-from queues.bulk.apply import change
 from queues.bulk.bulk_job import (
     DONE,
     FAILED,
@@ -39,15 +41,17 @@ from queues.errors import (
     Unreadable,
     ValueTooLarge,
 )
-from queues.items import locate
+from queues.items import edit, locate, state_changes, transition
 from queues.items.stored_item import StoredItem, as_item, find
+from queues.items.transition import Change
+from queues.keys.item_suffix import ready_suffix
+from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Config
 from queues.model.records import UNREADABLE, why
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
 from queues.serving.leadership import Leadership
-from queues.trash.restore import config_of
 from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
@@ -55,6 +59,8 @@ MAX_CHUNK, FIRST_CHUNK = 200, 50
 #: Seconds of work that a chunk should take at least and at most: with one writer, all other work waits for it.
 #: Waiting for reads does not count.
 _SHORT, _LONG = 0.01, 0.03
+#: Seconds for which a runner holds its job.
+HELD = HELD_MS / 1000
 #: Bytes of one chunk, unless a single item is larger.
 _CHUNK_BYTES = 1_000_000
 #: Errors that end a job: of the whole queue, and of items.
@@ -190,7 +196,7 @@ class Steps:
 
     def _look(self, job: Job, limit: int) -> Look:
         def read(tr: Any) -> Look:
-            config = config_of(tr, self._keyspace, job.queue_id, job.queue)
+            config = Config.of(job.queue, tr.get(self._keyspace.config(job.queue_id)).wait())
             return look(tr, self._keyspace.queue(config.id), config, job, limit=limit, shown=self._shown)
 
         return self._context.kv.read(read, background=True)
@@ -200,12 +206,14 @@ class Steps:
 
         def act(tr: Transaction, job: Job, now_ms: int) -> Job:
             began, keyspace = time.thread_time(), self._keyspace
-            config = config_of(tr, keyspace, job.queue_id, job.queue)
-            target = None if job.to_id is None else config_of(tr, keyspace, job.to_id, job.to or "")
+            config = Config.of(job.queue, tr.get(keyspace.config(job.queue_id)).wait())
+            target = None
+            if job.to_id is not None:
+                target = Config.of(job.to or "", tr.get(keyspace.config(job.to_id)).wait())
             found = find(tr, keyspace.queue(config.id), config, seen.wanted) if seen.wanted else []
             some, gone, handled = self._some(job, config, seen, found)
             rands = self._context.id_generator.new_ids(len(some)) if some else []
-            changes = change(tr, keyspace, job, config, target, some, rands=rands, now_ms=now_ms) if some else []
+            changes = _changes(tr, keyspace, job, config, target, some, rands=rands, now_ms=now_ms) if some else []
             after = replace(
                 onward(job, now_ms=now_ms, met=handled, done=len(changes)),
                 mark=seen.met[handled - 1][0] if handled else job.mark,
@@ -265,7 +273,7 @@ class Steps:
             raise Unreadable("The items that are next cannot be read. {why}", why=why(error)) from error
         if arrivals is None:
             raise Unreadable("The items that are next are not there any more.")
-        config = config_of(tr, keyspace, job.queue_id, job.queue)
+        config = Config.of(job.queue, tr.get(keyspace.config(job.queue_id)).wait())
         new_ids = tuple(self._context.id_generator.new_ids(len(arrivals)))
         dues = (job.ready_ms,) * len(arrivals) if job.ready_ms is not None and job.ready_ms > now_ms else ()
         request = PushManyRequest(config.id, tuple(arrivals), new_ids, dues, now_ms)
@@ -318,3 +326,54 @@ class Steps:
             reason=job.reason[:MAX_REASON],
             **details,
         )
+
+
+def _changes(
+    tr: Transaction,
+    keyspace: Keyspace,
+    job: Job,
+    config: Config,
+    target: Config | None,
+    some: Sequence[StoredItem],
+    *,
+    rands: Sequence[bytes],
+    now_ms: int,
+) -> list[Change]:
+    """Change these items as the job says, and return the changes; items that are as asked already are left out."""
+    if job.act == "delete":
+        return edit.delete(tr, keyspace, config, some)
+    if job.act == "promote":
+        return state_changes.promote(tr, keyspace, config, some)
+    if job.act == "retry":
+        return state_changes.retry(tr, keyspace, config, some)
+    if job.act == "release":
+        return state_changes.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
+    if job.act == "reprioritize":
+        if job.ahead is not None:
+            return _bring(tr, keyspace, job, config, some)
+        return edit.reprioritize(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
+    assert target is not None
+    return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
+
+
+def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[StoredItem]) -> list[Change]:
+    assert job.ahead is not None
+    priority, first = job.ahead
+    changes = [
+        Change(before=there, after=transition.at_suffix(there, ready_suffix(priority, n, there.rand)))
+        for n, there in enumerate(some, start=first + job.done)
+    ]
+    return transition.apply(tr, keyspace, config, changes, "reprioritize")
+
+
+# The runner
+
+
+def runner_name() -> str:
+    """Return a unique name for a runner, with its machine and process."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def job_leadership(context: StoreContext, runner: str = "", count: Callable[[], float] = time.monotonic) -> Leadership:
+    """Return a runner's part in the leadership of one job."""
+    return Leadership(seconds=HELD, now_ms=context.now_ms, monotonic=count, holder=runner or runner_name(), slack_ms=0)

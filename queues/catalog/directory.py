@@ -138,10 +138,7 @@ _STEP = 10_000
 
 def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
     """Return the config of the queue of this name; raise `QueueNotFound`."""
-    record = tr.get(keyspace.config(find_id(tr, keyspace, name))).wait()
-    if record is None:
-        raise QueueNotFound(name)
-    return Config.of(canonical(name), record)
+    return Config.of(canonical(name), tr.get(keyspace.config(find_id(tr, keyspace, name))).wait())
 
 
 def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:

@@ -35,6 +35,8 @@ from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
 
 Place = Literal["front", "back"]
+#: How a refusal of a move ends.
+_NOTHING_MOVED = Words(": nothing was moved.")
 
 
 def delete(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
@@ -62,7 +64,7 @@ def move(
     """
     priorities = arriving(source, target, stored_items, priority=priority)
     sizes = (len(there.value) for there in stored_items)
-    admission.admit(tr, keyspace.queue(target.id), target, sizes, Words(": nothing was moved."))
+    admission.admit(tr, keyspace.queue(target.id), target, sizes, _NOTHING_MOVED)
     tr.use_reserve()  # values move, they do not come in
     transition.apply(tr, keyspace, source, [Change(before=there, after=None) for there in stored_items], "move")
     afters = _moved(tr, target, stored_items, priorities, rands)
@@ -79,7 +81,8 @@ def arriving(
         raise NotForAttached(target.name, "its items are never delayed. Nothing was moved.")
     if source.prefix is not None and target.prefix is None:
         _check_sizes(target, stored_items)
-    return [_priority_in(target, _priority_of(there, source), priority) for there in stored_items]
+    same = source.prefix is None and source.priority_type == target.priority_type
+    return [_priority_in(target, _priority_of(there, source), priority, same=same) for there in stored_items]
 
 
 def _moved(
@@ -215,7 +218,8 @@ def _priority_of(there: StoredItem, config: Config) -> Priority | None:
     return there.priority(fifo=config.fifo)
 
 
-def _priority_in(target: Config, now: Priority | None, given: Priority | None) -> Priority | None:
+def _priority_in(target: Config, now: Priority | None, given: Priority | None, *, same: bool) -> Priority | None:
+    """Return the priority of an item in another queue; `same`: both queues have one type of priorities."""
     if target.fifo:
         if given is not None:
             raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(target.name))
@@ -224,7 +228,9 @@ def _priority_in(target: Config, now: Priority | None, given: Priority | None) -
         raise BadPriority(
             "Say which priority the items get in {queue}: they have none.", queue=display_name(target.name)
         )
-    return normalize(now if given is None else given, target.priority_type)
+    if given is None:
+        return now if same else normalize(now, target.priority_type)
+    return normalize(given, target.priority_type)
 
 
 def _check_sizes(target: Config, stored_items: Sequence[StoredItem]) -> None:

@@ -1,7 +1,7 @@
 """Ids that are taken already: no record is written over that of another item.
 
-Ids have 111.9 bits of entropy, so this tells of damage, or of an undo whose place another item has. The reads are of
-keys that only an item of the same id has: they conflict with no other item.
+Ids have 111.9 bits of entropy, so this tells of damage, or of an undo whose place another item has. Keys that only an
+item of the same id has are read for that: these reads conflict with no other item.
 """
 
 from __future__ import annotations
@@ -10,13 +10,6 @@ from collections.abc import Iterable
 
 from queues.errors import IdTaken
 from queues.kv.port import ReadTransaction
-
-
-def refuse_taken(tr: ReadTransaction, keys: Iterable[bytes]) -> None:
-    """Raise `IdTaken` when one of these keys, which are for arriving items, holds something."""
-    for read in [tr.get(key) for key in keys]:
-        if read.wait() is not None:
-            raise taken()
 
 
 def taken() -> IdTaken:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.ready import PlaceRead
-from queues.items.stored_item import at_place, from_lease
+from queues.items.stored_item import PlaceRead, at_place, from_lease
 from queues.keys.item_suffix import expired_nonce, timed_elements
 from queues.keys.queue_keys import STATES, QueueKeys
 from queues.kv.port import Transaction

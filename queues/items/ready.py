@@ -18,7 +18,7 @@ from typing import NamedTuple
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
 from queues.keys.item_suffix import read_place, ready_elements
-from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
+from queues.keys.queue_keys import QueueKeys
 from queues.keys.ready_batch import columns_of, places
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.config import Config
@@ -256,20 +256,6 @@ class OldestRead:
         """Return (id, place), or None when nothing is ready."""
         found = [(self._keys.rand_of_index("ready", key), value) for read in self._reads for key, value in read.wait()]
         return min(found, default=None)
-
-
-class PlaceRead:
-    """A read of the place of an item in one state, issued and not yet waited for."""
-
-    def __init__(
-        self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"
-    ) -> None:
-        where = generations if state in IN_GENERATIONS else (1,)
-        self._reads = [tr.get(keys.index(state, rand, generation)) for generation in where]
-
-    def wait(self) -> bytes | None:
-        """Return the place, or None when no item of the state has this id."""
-        return next((where for read in self._reads if (where := read.wait()) is not None), None)
 
 
 def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:

@@ -5,14 +5,13 @@ Reads are serializable: of two transactions that change the same item one commit
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from queues.items.ready import PlaceRead
 from queues.keys.item_suffix import expired_nonce, read_place, ready_elements, timed_elements
-from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys
+from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys
 from queues.kv.port import ReadTransaction
 from queues.model import records
 from queues.model.codec import Codec
@@ -168,6 +167,20 @@ def find(
         places |= {n: (state, where) for n, read in reads if (where := read.wait()) is not None}
     items = {n: ItemRead(tr, keys, rands[n] or b"", *place) for n, place in places.items()}
     return [items[n].wait() if n in items else None for n in range(len(rands))]
+
+
+class PlaceRead:
+    """A read of the place of an item in one state, issued and not yet waited for."""
+
+    def __init__(
+        self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"
+    ) -> None:
+        where = generations if state in IN_GENERATIONS else (1,)
+        self._reads = [tr.get(keys.index(state, rand, generation)) for generation in where]
+
+    def wait(self) -> bytes | None:
+        """Return the place, or None when no item of the state has this id."""
+        return next((where for read in self._reads if (where := read.wait()) is not None), None)
 
 
 class ItemRead:

@@ -27,8 +27,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from queues.errors import PlaceTaken
-from queues.items import attached, equal_ids
+from queues.items import attached
 from queues.items.counters import CounterDelta
+from queues.items.equal_ids import taken
 from queues.items.stored_item import ATTACHED, StoredItem
 from queues.keys.item_suffix import place, ready_elements, ready_suffix, timed_suffix
 from queues.keys.keyspace import Keyspace
@@ -275,7 +276,9 @@ def refuse_taken(
 ) -> None:
     """Raise `IdTaken` when another item has the place of one of the items after; `PlaceTaken` in an attached queue."""
     if config.prefix is None:
-        equal_ids.refuse_taken(tr, [key for before, after in changes for key in new_keys(keys, config, before, after)])
+        new = [tr.get(key) for before, after in changes for key in new_keys(keys, config, before, after)]
+        if any(read.wait() is not None for read in new):
+            raise taken()
         return
     foreign = AttachedKeys(config.prefix)
     reads = [tr.get_range(*foreign.only(after.suffix), limit=1) for _, after in changes]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
-from queues.errors import BadQueueKind, BadSetting, BadText, NewerFormat
+from queues.errors import BadQueueKind, BadSetting, BadText, NewerFormat, QueueNotFound
 from queues.model import records
 from queues.model.codec import Codec, codec_of
 from queues.model.ids import at, to_ms
@@ -175,8 +175,10 @@ class Config:
         return cls.from_header(records.decode(record)[0])
 
     @classmethod
-    def of(cls, name: str, record: bytes) -> Config:
-        """Read the config of the queue of this name; raise `QueueUnreadable`."""
+    def of(cls, name: str, record: bytes | None) -> Config:
+        """Read the config of the queue of this name; raise `QueueNotFound`, `QueueUnreadable`."""
+        if record is None:
+            raise QueueNotFound(name)
         with reading(name):
             return cls.decode(record)
 

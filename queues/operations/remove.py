@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from queues.items import ready
 from queues.items.counters import CounterDelta
+from queues.items.stored_item import PlaceRead
 from queues.kv.port import Transaction
 from queues.model import ids
 from queues.model.item import Item
@@ -25,7 +26,7 @@ def remove(tr: Transaction, queue: OpenQueue, requests: Sequence[RemoveRequest])
     """Remove the item of the first request."""
     request, config, keys = requests[0], queue.current(tr), queue.keys
     rand = ids.parse(request.item_id)
-    place = None if rand is None else ready.PlaceRead(tr, keys, config.generations, rand).wait()
+    place = None if rand is None else PlaceRead(tr, keys, config.generations, rand).wait()
     entry = None if place is None else ready.entry_at(tr, keys, place)
     if entry is None:
         return [None]

@@ -19,7 +19,7 @@ from queues.errors import BadCursor, BadEnd, BadLimit, BadState, NaiveTime, TooL
 from queues.items import ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
-from queues.items.stored_item import ItemRead, as_item
+from queues.items.stored_item import ItemRead, PlaceRead, as_item
 from queues.keys.item_suffix import read_place
 from queues.keys.queue_keys import STATES
 from queues.kv.port import ReadTransaction
@@ -218,8 +218,8 @@ def find(tr: ReadTransaction, queue: OpenQueue, request: FindRequest) -> Item | 
     if rand is None:
         return None
 
-    def issue(config: Config) -> dict[str, ready.PlaceRead]:
-        return {state: ready.PlaceRead(tr, queue.keys, config.generations, rand, state) for state in STATES}
+    def issue(config: Config) -> dict[str, PlaceRead]:
+        return {state: PlaceRead(tr, queue.keys, config.generations, rand, state) for state in STATES}
 
     config, places = queue.with_config(tr, issue)
     for state, read in places.items():
@@ -282,7 +282,7 @@ class Layout:
         """Return ready items with their attempts, which their own keys do not tell."""
         if not found or not ready.Ahead(tr, queue.keys, config.generations).tried():
             return found
-        reading = [ready.PlaceRead(tr, queue.keys, config.generations, bytes.fromhex(item.id)) for item in found]
+        reading = [PlaceRead(tr, queue.keys, config.generations, bytes.fromhex(item.id)) for item in found]
         return [
             item if (where := read.wait()) is None else replace(item, attempts=read_place(where)[2])
             for item, read in zip(found, reading, strict=True)

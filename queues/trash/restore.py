@@ -17,7 +17,7 @@ from queues.items.stored_item import StoredItem, as_item, attached
 from queues.items.undo_log import Undoing
 from queues.keys.item_suffix import ready_suffix
 from queues.keys.keyspace import Keyspace
-from queues.kv.port import ReadTransaction, Transaction
+from queues.kv.port import Transaction
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.trash.entries import item_of, suffix_of
@@ -56,7 +56,7 @@ class Restoring:
             return self._foreign_item(header, value)
         if "from" in header:
             return self._undo(trash_id, header, partial=partial)
-        config = config_of(self._tr, self._keyspace, header["queue_id"], header["queue"])
+        config = self._config(header["queue_id"], header["queue"])
         if "generation" in header:
             depth = generations.bring_back(self._tr, self._keyspace, config, header["generation"])
             return Restored(config=config, item=None, count=depth)
@@ -105,16 +105,11 @@ class Restoring:
     def _referred(self, reference: dict[str, Any]) -> Config:
         """Return the config of a queue of a record; an attached one may have another name now."""
         if reference["prefix"] is None:
-            return config_of(self._tr, self._keyspace, reference["id"], reference["name"])
+            return self._config(reference["id"], reference["name"])
         config = prefixes.owner(self._tr, self._keyspace, bytes.fromhex(reference["prefix"]))
         if config is None:
             raise QueueNotFound(reference["name"])
         return config
 
-
-def config_of(tr: ReadTransaction, keyspace: Keyspace, queue_id: int, name: str) -> Config:
-    """Return the config of a queue by its id; raise `QueueNotFound`, with the name that it had."""
-    record = tr.get(keyspace.config(queue_id)).wait()
-    if record is None:
-        raise QueueNotFound(name)
-    return Config.of(name, record)
+    def _config(self, queue_id: int, name: str) -> Config:
+        return Config.of(name, self._tr.get(self._keyspace.config(queue_id)).wait())

@@ -12,9 +12,9 @@ from queues import Queue, Store
 from queues.background.sweeper import Sweeper
 from queues.bulk import incoming
 from queues.bulk.incoming import KEPT_MS as LAID_MS
-from queues.bulk.runner import JobRunner, job_leadership
+from queues.bulk.runner import JobRunner
 from queues.bulk.scan import all_shown
-from queues.bulk.step import Steps
+from queues.bulk.step import Steps, job_leadership
 from queues.errors import (
     BadPriority,
     Conflict,

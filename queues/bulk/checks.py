@@ -1,8 +1,7 @@
-"""The changes of a chunk of a bulk job, inside its transaction, and the checks before it begins."""
+"""The checks before a bulk job begins: which actions are for which items, and where it begins."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,13 +16,10 @@ from queues.errors import (
     WrongKind,
     display_name,
 )
-from queues.items import edit, state_changes, transition
 from queues.items.edit import Place
 from queues.items.ready import Heads
 from queues.items.scan import Order
-from queues.items.stored_item import StoredItem
-from queues.items.transition import Change
-from queues.keys.item_suffix import ready_elements, ready_suffix
+from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES
 from queues.kv.port import ReadTransaction, Transaction
@@ -103,34 +99,6 @@ def queue_of(tr: ReadTransaction, keyspace: Keyspace, job: Job) -> QueueOf:
     return QueueOf(job.queue_id, job.queue)
 
 
-def change(
-    tr: Transaction,
-    keyspace: Keyspace,
-    job: Job,
-    config: Config,
-    target: Config | None,
-    some: Sequence[StoredItem],
-    *,
-    rands: Sequence[bytes],
-    now_ms: int,
-) -> list[Change]:
-    """Change these items as the job says, and return the changes; items that are as asked already are left out."""
-    if job.act == "delete":
-        return edit.delete(tr, keyspace, config, some)
-    if job.act == "promote":
-        return state_changes.promote(tr, keyspace, config, some)
-    if job.act == "retry":
-        return state_changes.retry(tr, keyspace, config, some)
-    if job.act == "release":
-        return state_changes.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
-    if job.act == "reprioritize":
-        if job.ahead is not None:
-            return _bring(tr, keyspace, job, config, some)
-        return edit.reprioritize(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
-    assert target is not None
-    return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
-
-
 def ahead_of(
     tr: Transaction, keyspace: Keyspace, config: Config, state: str, place: Place, total: int
 ) -> tuple[Priority | None, int]:
@@ -146,16 +114,6 @@ def ahead_of(
         return None, 0
     priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
     return priority, count - total if place == "front" else max(count + 1, config.base + tr.stamp())
-
-
-def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[StoredItem]) -> list[Change]:
-    assert job.ahead is not None
-    priority, first = job.ahead
-    changes = [
-        Change(before=there, after=transition.at_suffix(there, ready_suffix(priority, n, there.rand)))
-        for n, there in enumerate(some, start=first + job.done)
-    ]
-    return transition.apply(tr, keyspace, config, changes, "reprioritize")
 
 
 def refuse_state(act: str, state: str) -> None:
