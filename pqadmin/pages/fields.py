@@ -103,16 +103,10 @@ class Suggested(forms.TextInput):
         return context
 
 
-class Zone(forms.TextInput):
+class Zone(Suggested):
     """A text field that suggests time zones."""
 
     template_name = "forms/zone.html"
-
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        """Return what the template shows."""
-        context = super().get_context(name, value, attrs)
-        context["widget"]["attrs"]["list"] = f"{context['widget']['attrs']['id']}s"
-        return context
 
 
 class ZoneField(TypedField):

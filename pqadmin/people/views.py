@@ -278,10 +278,6 @@ def _find(key: int) -> User:
     return found
 
 
-def _url(user: User) -> str:
-    return reverse("people:person", args=[user.pk])
-
-
 def _about(
     request: HttpRequest,
     user: User,

@@ -11,8 +11,9 @@ from typing import Any
 from pqadmin.dashboard.items import act_words as words
 from pqadmin.dashboard.items.act_previews import Preview
 from pqadmin.dashboard.items.act_words import ITEM_ACTS
+from pqadmin.dashboard.items.buttons import act_word
 from pqadmin.dashboard.items.history import History, Line
-from pqadmin.dashboard.items.list import ACT_WORDS, ACTS, Act
+from pqadmin.dashboard.items.list import ACTS, Act
 from pqadmin.dashboard.items.search import EMPTY, Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import Told, tell
@@ -105,7 +106,7 @@ def sample_lists(now: datetime) -> list[tuple[str, Listed, list[Act]]]:
         (
             state,
             replace(EMPTY, items=tuple(_listed(n, state, now) for n in range(3))),
-            [Act(name=name, label=str(ACT_WORDS[name])) for name in ACTS[state]],
+            [Act(name=name, label=act_word(name)) for name in ACTS[state]],
         )
         for state in STATES
     ]

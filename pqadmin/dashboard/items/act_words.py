@@ -10,8 +10,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from pqadmin.dashboard.items.selection import state_word
 from pqadmin.display import format as write
+from pqadmin.display.words import item_state_word
 from queues import Item, Lease
 from queues.errors import display_name
 
@@ -77,7 +77,7 @@ def title(act: ItemAct, n: int, *, fifo: bool) -> str:
         "lease": lambda: ngettext("Lease this item", "Lease %(n)s items", n),
         "ack": lambda: ngettext("Is this item done?", "Are these %(n)s items done?", n),
     }[act.verb]()
-    return text % {"n": write.number(n)} if "%(n)s" in text else text
+    return text % {"n": write.number(n)}
 
 
 def button(act: ItemAct, n: int, *, fifo: bool) -> str:
@@ -96,7 +96,7 @@ def button(act: ItemAct, n: int, *, fifo: bool) -> str:
         "lease": lambda: ngettext("Lease it", "Lease %(n)s items", n),
         "ack": lambda: ngettext("It is done", "They are done", n),
     }[act.verb]()
-    return text % {"n": write.number(n)} if "%(n)s" in text else text
+    return text % {"n": write.number(n)}
 
 
 def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts: int | None) -> str:
@@ -207,7 +207,7 @@ def unfit(act: ItemAct, items: Sequence[Item], user: str) -> list[dict[str, Any]
 
 def _unfit(act: ItemAct, reason: str, items: list[Item]) -> dict[str, Any]:
     n = len(items)
-    values = {"n": write.number(n), "state": state_word(reason)}
+    values = {"n": write.number(n), "state": item_state_word(reason)}
     release = ""
     if reason == "other":
         holders = Counter(item.worker for item in items)

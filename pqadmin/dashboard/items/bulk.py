@@ -16,10 +16,11 @@ from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.items.bulk_form import BulkForm
 from pqadmin.dashboard.items.query import fields_of, read
 from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
-from pqadmin.dashboard.jobs.words import job_url, scope_words, state_word
+from pqadmin.dashboard.jobs.words import job_url, scope_words
 from pqadmin.dashboard.queue.actions import tolerated
 from pqadmin.display import format as write
 from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.words import item_state_word
 from pqadmin.pages import visibility
 from pqadmin.pages.action_view import QueueActionView
 from pqadmin.pages.refusals import Refusal
@@ -127,7 +128,7 @@ class BulkView(QueueActionView):
             acts=[(each, f"{here}?{urlencode({'act': each, **kept})}") for each in BULK_ACTIONS[self.query.state]],
             action=f"{here}?{urlencode({'act': self.act, **kept})}",
             list_url=f"{self.url}?{urlencode(kept)}#items",
-            state=state_word(self.query.state),
+            state=item_state_word(self.query.state),
             state_code=self.query.state,
             scope=scope_words(self.query),
             counted=self.counted,

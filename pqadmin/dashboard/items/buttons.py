@@ -53,6 +53,11 @@ def buttons(status: QueueStatus, item: Item, user: str) -> tuple[Button, ...]:
     return tuple(_button(status, item, verb) for verb in verbs if _fits(status, item, verb, user))
 
 
+def act_word(verb: str) -> str:
+    """Return what the button of an act says."""
+    return str(_ACTS[verb][1])
+
+
 def _fits(status: QueueStatus, item: Item, verb: str, user: str) -> bool:
     if verb == "ack":
         return item.worker == user  # only its worker acknowledges it
@@ -61,12 +66,11 @@ def _fits(status: QueueStatus, item: Item, verb: str, user: str) -> bool:
 
 
 def _button(status: QueueStatus, item: Item, verb: str) -> Button:
-    icon, label = _ACTS[verb]
-    queue = queue_url(status.name)
+    queue, inline = queue_url(status.name), verb not in ("edit", "duplicate")
     if verb == "edit":
         url = f"{item_url(status.name, item.id)}edit/"
     elif verb == "duplicate":
         url = f"{queue}push/?{urlencode({'like': item.id})}"
     else:
         url = f"{queue}act/?{urlencode({'act': verb, 'id': item.id})}"
-    return Button(verb=verb, label=str(label), icon=icon, url=url, inline=verb not in ("edit", "duplicate"))
+    return Button(verb=verb, label=act_word(verb), icon=_ACTS[verb][0], url=url, inline=inline)

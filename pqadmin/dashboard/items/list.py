@@ -8,12 +8,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import Resolver404, resolve
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.accounts.rights import Right
+from pqadmin.dashboard.items.buttons import act_word
 from pqadmin.dashboard.items.page import Seen
 from pqadmin.dashboard.items.query import TRASH
 from pqadmin.dashboard.items.search import PAGE
@@ -33,16 +33,6 @@ ACTS = {
     "delayed": ("promote", "reschedule", "move", "reprioritize", "delete"),
     "leased": ("release", "delete"),
     "dead": ("retry", "move", "reprioritize", "delete"),
-}
-ACT_WORDS = {
-    "move": gettext_lazy("Move…"),
-    "reprioritize": gettext_lazy("Re-prioritize…"),
-    "delete": gettext_lazy("Delete…"),
-    "promote": gettext_lazy("Promote…"),
-    "reschedule": gettext_lazy("Reschedule…"),
-    "delay": gettext_lazy("Delay…"),
-    "retry": gettext_lazy("Retry…"),
-    "release": gettext_lazy("Release…"),
 }
 #: Entries of the trash that are read at most to count those of one queue for its tab.
 _TRASH_LOOK = 10
@@ -122,7 +112,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "total": _total(seen),
         "acts": _acts(seen, url) if may_act else (),
         "all_words": _all_words(seen),
-        "export_url": _offered(f"{url}export/", {**asked.pinned, "end": asked.end}),
+        "export_url": f"{url}export/{asked.address()}",
         "trash_rows": [
             (
                 entry,
@@ -191,7 +181,7 @@ def _ends(seen: Seen) -> list[tuple[str, str, bool, str]]:
     kind = "fifo" if asked.state == "ready" and status.kind == "fifo" else asked.state
     words = _END_WORDS["age" if seen.listed.by_age else kind]
     return [
-        (str(label), "?" + urlencode({**asked.pinned, "end": end}), asked.end == end, end)
+        (str(label), asked.address(end=end), asked.end == end, end)
         for label, end in zip(words, ("min", "max"), strict=True)
     ]
 
@@ -255,11 +245,6 @@ def act_names(status: QueueStatus, state: str) -> Sequence[str]:
     return [name for name in names if name in ("move", "delete")] if status.attached else names
 
 
-def act_word(name: str) -> str:
-    """Return what the button of an act on chosen items says."""
-    return str(ACT_WORDS[name])
-
-
 def _acts(seen: Seen, url: str) -> list[Act]:
     names = act_names(seen.status, seen.asked.state)
     return [Act(name=name, label=act_word(name), all_url=_all_url(seen, url, name)) for name in names]
@@ -271,7 +256,7 @@ def _all_url(seen: Seen, url: str, act: str) -> str:
         return ""
     if not seen.listed.items and seen.listed.ended:
         return ""
-    return _offered(f"{url}bulk/", {"act": act, **asked.pinned})
+    return f"{url}bulk/?{urlencode({'act': act, **asked.pinned})}"
 
 
 def _all_words(seen: Seen) -> str:
@@ -285,12 +270,3 @@ def _all_words(seen: Seen) -> str:
     if total is None:
         return _("All of them")
     return ngettext("The only one", "All %(n)s", total) % {"n": write.number(total)}
-
-
-def _offered(url: str, fields: Mapping[str, str]) -> str:
-    """Return an address with its fields if the site has such a page."""
-    try:
-        resolve(url)
-    except Resolver404:
-        return ""
-    return f"{url}?{urlencode(fields)}"

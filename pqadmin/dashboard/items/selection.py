@@ -16,7 +16,7 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.items.history import latest, verb_of
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url
-from pqadmin.display.words import verb_words
+from pqadmin.display.words import item_state_word, verb_words
 from pqadmin.store import store_now
 from queues import AuditEntry, Item
 from queues.admin import Picked, Selection, time_of_ms, to_ms
@@ -118,23 +118,9 @@ def _seal(mark: str) -> str:
 def states(items: Sequence[Item]) -> str:
     """Say how many items are in which state; empty when all are ready."""
     counted = Counter(item.state for item in items)
-    if set(counted) <= {"ready", "attached"}:
+    if set(counted) <= {"ready"}:
         return ""
-    return " · ".join(f"{write.number(n)} {_STATE[state]()}" for state, n in counted.items())
-
-
-def state_word(state: str) -> str:
-    """Return a state's word."""
-    return _STATE[state]() if state in _STATE else state
-
-
-_STATE = {
-    "ready": lambda: _("ready"),
-    "delayed": lambda: _("delayed"),
-    "leased": lambda: _("leased"),
-    "dead": lambda: _("dead"),
-    "attached": lambda: _("ready"),
-}
+    return " · ".join(f"{write.number(n)} {item_state_word(state)}" for state, n in counted.items())
 
 
 def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates:

@@ -43,12 +43,6 @@ class Seen:
     beside: Neighbors | None
 
 
-def look_at(name: str, item_id: str) -> tuple[QueueStatus, Item | None]:
-    """Read an item and its queue at one version; raise `QueueNotFound`."""
-    seen = see(name, item_id)
-    return seen.status, seen.item
-
-
 def see(name: str, item_id: str) -> Seen:
     """Read an item, its neighbors and its queue at one version; raise `QueueNotFound`."""
 

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext, pgettext
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.errors import said
+from pqadmin.display.words import item_state_word
 from queues import Job, Query
 from queues.admin import BULK_PUSH, time_of_ms, to_ms
 from queues.errors import display_name
@@ -66,7 +67,7 @@ def tell(job: Job, now: datetime) -> Told:
         left=_left(job, waiting),
         took=write.age(_seconds(job, now)),
         done=write.number(job.done),
-        skipped=_skipped(job),
+        skipped=write.number(job.skipped) if job.skipped else "",
         failure=_failure(job),
         failed_url="" if job.failed_at is None else item_url(job.queue, job.failed_at),
         can_resume=job.status in ("canceled", "failed") and job.undo is None,
@@ -87,7 +88,7 @@ def held(job: Job, now: datetime) -> bool:
 def title(job: Job) -> str:
     """Say what a job does."""
     queue, to = (write.shorten(display_name(name), 80) for name in (job.queue, job.to or ""))
-    values = {"state": state_word(job.state), "queue": queue, "to": to}
+    values = {"state": item_state_word(job.state), "queue": queue, "to": to}
     match job.act:
         case "push":
             words = ngettext("Push %(n)s item to %(queue)s", "Push %(n)s items to %(queue)s", job.total or 0)
@@ -114,16 +115,6 @@ def title(job: Job) -> str:
     return _("Set the priority of %(state)s items of %(queue)s to %(priority)s") % (
         values | {"priority": write.priority_short(job.priority)}
     )
-
-
-def state_word(state: str) -> str:
-    """Return a state of items as a word."""
-    return {
-        "ready": pgettext("items", "ready"),
-        "delayed": pgettext("items", "delayed"),
-        "leased": pgettext("items", "leased"),
-        "dead": pgettext("items", "dead"),
-    }.get(state, state)
 
 
 def _status_word(job: Job, waiting: bool) -> str:
@@ -167,10 +158,6 @@ def _failure(job: Job) -> str:
     return words
 
 
-def _skipped(job: Job) -> str:
-    return write.number(job.skipped) if job.skipped else ""
-
-
 def _seconds(job: Job, now: datetime) -> float | None:
     if job.started_at is None:
         return None
@@ -180,12 +167,10 @@ def _seconds(job: Job, now: datetime) -> float | None:
 def _scope(job: Job) -> list[str]:
     if job.act != BULK_PUSH:
         return scope_words(job.wanted)
-    if job.ready_ms is None:
-        return [_("what was pasted or uploaded, in its order")]
-    return [
-        _("what was pasted or uploaded, in its order"),
-        _("due %(at)s") % {"at": write.moment(time_of_ms(job.ready_ms))},
-    ]
+    pushed = [_("what was pasted or uploaded, in its order")]
+    if job.ready_ms is not None:
+        pushed.append(_("due %(at)s") % {"at": write.moment(time_of_ms(job.ready_ms))})
+    return pushed
 
 
 def scope_words(query: Query) -> list[str]:

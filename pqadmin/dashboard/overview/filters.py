@@ -35,14 +35,14 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<=": lambda a, b: a <= b,
     "=": lambda a, b: a == b,
 }
-_NUMBERS: dict[str, Callable[[Row], float | None]] = {
-    "depth": lambda row: row.ready,
-    "ready": lambda row: row.ready,
-    "delayed": lambda row: row.status.totals.delayed,
-    "leased": lambda row: row.status.totals.leased,
-    "dead": lambda row: row.status.totals.dead,
-    "in": lambda row: row.rate_in,
-    "out": lambda row: row.rate_out,
+_NUMBERS: dict[str, Callable[[Row, datetime], float | None]] = {
+    "depth": lambda row, now: row.ready,
+    "ready": lambda row, now: row.ready,
+    "delayed": lambda row, now: row.status.totals.delayed,
+    "leased": lambda row, now: row.status.totals.leased,
+    "dead": lambda row, now: row.status.totals.dead,
+    "in": lambda row, now: row.rate_in,
+    "out": lambda row, now: row.rate_out,
 }
 #: Fields that are a time, in seconds.
 _TIMES: dict[str, Callable[[Row, datetime], float | None]] = {
@@ -103,22 +103,8 @@ def _not(test: Test) -> Test:
 def _part(part: str, favorites: Container[int]) -> Test:
     key, colon, value = part.partition(":")
     # A name may have colons: only these words before the first one make a term of it.
-    if colon and key in ("problem", "group", "is"):
+    if colon and key in ("problem", "group", "is", "state", "kind"):
         return _term(part, key, value, favorites)
-    if part.startswith("state:"):
-        wanted = part.removeprefix("state:").casefold()
-        if wanted == "problem":
-            return lambda row, now: bool(row.problem)
-        if wanted not in STATES:
-            raise ValueError(
-                _("“%(part)s”: a state is %(states)s or problem.") % {"part": part, "states": ", ".join(STATES)}
-            )
-        return lambda row, now: row.state == wanted
-    if part.startswith("kind:"):
-        kind = part.removeprefix("kind:").casefold()
-        if kind not in KINDS:
-            raise ValueError(_("“%(part)s”: a kind is priority or fifo.") % {"part": part})
-        return lambda row, now: row.status.kind == kind
     if any(sign in part for sign in "<>="):
         return _comparison(part)
     return _name(part)
@@ -139,6 +125,18 @@ def _term(part: str, key: str, value: str, favorites: Container[int]) -> Test:
             return lambda row, now: pattern.fullmatch(label_of(row.status.name).rstrip(":").casefold()) is not None
         # The groups within a group are in it.
         return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
+    if key == "state":
+        if wanted == "problem":
+            return lambda row, now: bool(row.problem)
+        if wanted not in STATES:
+            raise ValueError(
+                _("“%(part)s”: a state is %(states)s or problem.") % {"part": part, "states": ", ".join(STATES)}
+            )
+        return lambda row, now: row.state == wanted
+    if key == "kind":
+        if wanted not in KINDS:
+            raise ValueError(_("“%(part)s”: a kind is priority or fifo.") % {"part": part})
+        return lambda row, now: row.status.kind == wanted
     if wanted != "favorite":
         raise ValueError(_("“%(part)s”: only is:favorite is understood.") % {"part": part})
     return lambda row, now: row.status.id in favorites
@@ -146,7 +144,7 @@ def _term(part: str, key: str, value: str, favorites: Container[int]) -> Test:
 
 def _comparison(part: str) -> Test:
     match = _TERM.fullmatch(part)
-    if match is None or (match["field"] not in _NUMBERS and match["field"] not in _TIMES):
+    if match is None or match["field"] not in _TIMES | _NUMBERS:
         raise ValueError(
             _("“%(part)s” is not understood; compare %(fields)s with a number.") % {"part": part, "fields": _FIELDS}
         )
@@ -162,17 +160,13 @@ def _comparison(part: str) -> Test:
         )
     limit *= unit
     compare = _COMPARE[match["op"]]
-    value_of = _TIMES.get(match["field"]) or _at_any_time(_NUMBERS[match["field"]])
+    value_of = (_TIMES | _NUMBERS)[match["field"]]
 
     def test(row: Row, now: datetime) -> bool:
         value = value_of(row, now)
         return value is not None and compare(value, limit)
 
     return test
-
-
-def _at_any_time(number_of: Callable[[Row], float | None]) -> Callable[[Row, datetime], float | None]:
-    return lambda row, now: number_of(row)
 
 
 def _wait(row: Row) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -90,8 +90,7 @@ def arrange(
     first, foreign = 0, False
     if after:
         try:
-            last = _decode(after)
-            first = _first_after(keyed, last)
+            first = bisect_right(keyed, _decode(after), key=itemgetter(0))
         except (ValueError, TypeError, RecursionError):  # the last: nested deeper than any cursor of ours
             foreign = True
     window = keyed[first : first + WINDOW]
@@ -143,7 +142,7 @@ def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
 def _plain_key(order: Order) -> Callable[[Row], Key]:
     sort = _sort_value(order)
     if order.grouping == "problems":
-        return lambda row: (_rank(row), *sort(row), row.status.name, row.status.id)
+        return lambda row: (_RANKS[row.problem], *sort(row), row.status.name, row.status.id)
     if order.grouping == "group":
         return lambda row: (label_of(row.status.name), *sort(row), row.status.name, row.status.id)
     return lambda row: (*sort(row), row.status.name, row.status.id)
@@ -167,23 +166,8 @@ def _sort_value(order: Order) -> Callable[[Row], Key]:
     return lambda row: (sign * (-1.0 if row.status.oldest is None else -row.status.oldest.timestamp() + 4e9),)
 
 
-def _rank(row: Row) -> int:
-    return _RANKS[row.problem]
-
-
 #: The worst first; a queue without any comes last.
 _RANKS = {problem: rank for rank, problem in enumerate((*PROBLEMS, Problem.NONE))}
-
-
-def _first_after(keyed: Sequence[tuple[Key, Row]], last: Key) -> int:
-    low, high = 0, len(keyed)
-    while low < high:
-        middle = (low + high) // 2
-        if keyed[middle][0] <= last:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _groups(

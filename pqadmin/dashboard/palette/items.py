@@ -17,8 +17,8 @@ from django.utils.translation import ngettext
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.items.act_words import ITEM_ACTS
-from pqadmin.dashboard.items.buttons import buttons
-from pqadmin.dashboard.items.list import act_names, act_word
+from pqadmin.dashboard.items.buttons import act_word, buttons
+from pqadmin.dashboard.items.list import act_names
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.items.views import look_at
+from pqadmin.dashboard.items.act_forms import typed_value
+from pqadmin.dashboard.items.views import see
 from pqadmin.dashboard.push import templates
 from pqadmin.dashboard.push.checks import check
 from pqadmin.dashboard.push.forms import PushForm
@@ -136,26 +136,18 @@ def _source(request: HttpRequest, status: QueueStatus) -> Source:
 
 def _like(status: QueueStatus, item_id: str) -> Source:
     """Fill the form with an item's value and priority; one that hides something is not handed out by this door."""
-    status, item = look_at(status.name, item_id)
+    seen = see(status.name, item_id)
+    item, rules = seen.item, rules_of(seen.status.redact)
     if item is None:
         return Source(fields={}, wrong=_("The item to duplicate is not here any more. Nothing was filled in."))
     link = item_url(status.name, item.id)
-    if hidden(item.raw, rules_of(status.redact)):
+    if hidden(item.raw, rules):
         wrong = _("Parts of this item's value are hidden: reveal it on its page, and copy what you need from there.")
         return Source(fields={}, wrong=wrong, link=link)
-    fields = {"priority": "" if item.priority is None else str(item.priority)} | _typed(item.raw)
+    value, encoding = typed_value(item.raw)
+    priority = "" if item.priority is None else str(item.priority)
+    fields = {"priority": priority, "value": value, "encoding": encoding}
     return Source(fields=fields, words=_("A duplicate of the item, not pushed yet."), link=link)
-
-
-def _typed(value: bytes) -> dict[str, str]:
-    """Return a value as it would be typed, to the byte: a form turns some text into other text."""
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError:
-        text = "\r"
-    if "\r" in text or "\0" in text:
-        return {"value": base64.b64encode(value).decode(), "encoding": "base64"}
-    return {"value": text, "encoding": "text"}
 
 
 @require_POST

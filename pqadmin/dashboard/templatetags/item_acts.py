@@ -5,8 +5,8 @@ from __future__ import annotations
 from django import template
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.items.selection import state_word
 from pqadmin.display import format as write
+from pqadmin.display.words import item_state_word
 from queues import Item
 
 register = template.Library()
@@ -24,4 +24,4 @@ def state_of(item: Item) -> str:
         return _("leased by %(worker)s") % {"worker": worker}
     if item.state == "dead" and item.reason:
         return _("dead: %(reason)s") % {"reason": write.shorten(write.visible(item.reason), _WIDTH)}
-    return state_word(item.state)
+    return item_state_word(item.state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -109,26 +109,25 @@ def may_run_sample(context: Context) -> bool:
 @register.simple_tag
 def stamp(moment: datetime | None) -> SafeString | str:
     """Write a moment in the reader's time zone, with UTC on hover."""
-    if moment is None:
-        return write.UNKNOWN
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        write.iso(moment),
-        write.moment_and_utc(moment),
-        write.moment(moment),
-    )
+    return _time(moment, write.moment)
 
 
 @register.simple_tag
 def stamp_clock(moment: datetime | None, now: datetime | None = None) -> SafeString | str:
     """Write a moment in the reader's time zone, its date only where that is not today's, with UTC on hover."""
+    return _time(moment, lambda at: write.clock(at, now))
+
+
+def _time(moment: datetime | None, write_it: Callable[[datetime], str], more: str = "") -> SafeString | str:
+    """Write a moment as an element, with UTC on hover."""
     if moment is None:
         return write.UNKNOWN
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time {}datetime="{}" title="{}">{}</time>',
+        more,
         write.iso(moment),
         write.moment_and_utc(moment),
-        write.clock(moment, now),
+        write_it(moment),
     )
 
 
@@ -172,12 +171,7 @@ def toast(message: Message) -> Toast:
 @register.simple_tag
 def age(moment: datetime | None, now: datetime | None = None) -> SafeString | str:
     """Write how long ago a moment was, as an element that the page keeps current."""
-    if moment is None:
-        return write.UNKNOWN
-    text = write.age_since(moment, now or datetime.now(UTC))
-    return format_html(
-        '<time data-age datetime="{}" title="{}">{}</time>', write.iso(moment), write.moment_and_utc(moment), text
-    )
+    return _time(moment, lambda at: write.age_since(at, now or datetime.now(UTC)), "data-age ")
 
 
 @register.simple_tag
