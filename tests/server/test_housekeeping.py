@@ -1,7 +1,6 @@
 """What has expired goes from the tables, at the start and again and again; the store is swept as things fall due."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,9 +16,9 @@ from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.store import close_store, get_store
 from queues import open_store
 from queues.background.service import ROLE, Upkeep
+from tests.waiting import LONG, await_true
 
 DAY = timedelta(days=1)
-LONG = 120.0  # seconds; reached only when something hangs
 
 
 @pytest.fixture
@@ -90,15 +89,15 @@ def test_what_operators_wait_for_is_done_at_once(kept: Housekeeping) -> None:
     for n in range(4):
         jobs.push(b"x", priority=n)
         acts.undo(acts.purge("jobs", confirm="jobs").trash_ids[0])
-        assert within(lambda: len(store.queue("jobs").config.generations) == 1)
+        await_true(lambda: len(store.queue("jobs").config.generations) == 1)
     assert store.queue("jobs").depth() == 4
-    assert within(lambda: all(entry.queue != "old" for entry in store.trash.entries(limit=10).entries))
+    await_true(lambda: all(entry.queue != "old" for entry in store.trash.entries(limit=10).entries))
 
 
 def test_a_site_that_ends_hands_over_to_another_at_once(kept: Housekeeping) -> None:
     store = get_store()
     elected = threading.Event()
-    assert within(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected(ROLE)).wait()))
+    await_true(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected(ROLE)).wait()))
     with open_store(store.url) as other:
         standby = Upkeep(other.context, seconds=600.0, on_elected=lambda now: elected.set())
         standby.start()
@@ -118,16 +117,7 @@ def test_it_goes_on_with_a_store_that_is_opened_anew(kept: Housekeeping) -> None
         lambda tr: tr.clear(store.context.keyspace.elected(ROLE))
     )  # as if it had been closed for some seconds
     store.interrupt()
-    assert within(lambda: store.queue("jobs").depth() == 1)
-
-
-def within(true: Callable[[], object]) -> bool:
-    """Wait for it."""
-    deadline = time.monotonic() + LONG
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-    return True
+    await_true(lambda: store.queue("jobs").depth() == 1)
 
 
 def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:

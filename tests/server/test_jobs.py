@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,7 @@ from django.template import Context, Template
 from pqadmin import jobs
 from pqadmin.store import close_store, get_store
 from queues import Store
-
-LONG = 120.0  # seconds; reached only when something hangs
-
-
-def within(true: Callable[[], object]) -> bool:
-    """Wait for it."""
-    deadline = time.monotonic() + LONG
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-    return True
+from tests.waiting import LONG, await_true
 
 
 @pytest.fixture
@@ -41,10 +30,10 @@ def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> Non
     left = ann.begin_bulk("delete", "jobs", high=49)
     running = jobs.Running()
     try:
-        assert within(lambda: ann.job(left.id).status == "done")
-        assert within(lambda: jobs.running() == ())
+        await_true(lambda: ann.job(left.id).status == "done")
+        await_true(lambda: jobs.running() == ())
         begun = ann.begin_bulk("delete", "jobs")
-        assert within(lambda: ann.job(begun.id).status == "done"), "nothing else wakes it"
+        await_true(lambda: ann.job(begun.id).status == "done")  # nothing else wakes it
         assert queue.depth() == 0
     finally:
         running.end()
@@ -56,7 +45,7 @@ def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkey
     queue.push_many([(b"x", n) for n in range(1_000)])
     begun = ann.begin_bulk("delete", "jobs", rate=20)
     one = jobs.Running()
-    assert within(lambda: ann.job(begun.id).done)
+    await_true(lambda: ann.job(begun.id).done)
     badge = Template("{% load jobs %}{% running_jobs %}").render(Context({"user": User(is_superuser=True)}))
     assert "1 running" in badge
     one.end()
@@ -65,11 +54,11 @@ def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkey
     assert 0 < stopped.done < 1_000
     two = jobs.Running()
     try:
-        assert within(lambda: ann.job(begun.id).done > stopped.done)
+        await_true(lambda: ann.job(begun.id).done > stopped.done)
         assert ann.job(begun.id).runner != stopped.runner
         ann.cancel_bulk(begun.id)
         done = ann.job(begun.id).done
-        assert within(lambda: jobs.running() == ())
+        await_true(lambda: jobs.running() == ())
         assert ann.job(begun.id).done == done == 1_000 - queue.depth()
     finally:
         two.end()

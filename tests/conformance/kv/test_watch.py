@@ -6,9 +6,7 @@ does not wake is seen as such, and LONG is only when a test gives up.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
@@ -16,29 +14,15 @@ import pytest
 
 from queues.kv.errors import StoreClosed
 from queues.kv.port import KeyValueStore
+from tests.waiting import LONG, begin
 
 T = TypeVar("T")
 
-LONG = 120.0
 FOREVER = float("inf")
 
 
 def put(kv: KeyValueStore, key: bytes, value: bytes) -> None:
     kv.transact(lambda tr: tr.set(key, value))
-
-
-def begin(work: Callable[[], T]) -> Future[T]:
-    """Begin to work in a thread, which may or may not have got there when this returns; closing the store ends it."""
-    working: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            working.set_result(work())
-        except BaseException as error:
-            working.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return working
 
 
 def begin_watch(kv: KeyValueStore, known: dict[bytes, bytes | None]) -> Future[bool]:

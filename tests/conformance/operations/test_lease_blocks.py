@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import asdict
 
 import pytest
@@ -16,9 +13,7 @@ from queues import AsyncQueue, Lease, Queue, Store
 from queues.errors import LeaseNotBound, StaleLease
 from tests.conftest import Clock
 from tests.full_count import check_full_count
-
-#: Seconds after which a test gives up.
-LONG = 60
+from tests.waiting import LONG, await_true
 
 
 @pytest.fixture
@@ -26,13 +21,6 @@ def jobs(store: Store) -> Queue:
     jobs = store.create_queue("jobs")
     jobs.push(b"1", priority=1)
     return jobs
-
-
-def until(fact: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG
-    while not fact():
-        assert time.monotonic() < end
-        threading.Event().wait(0.005)
 
 
 def test_a_block_that_succeeds_acknowledges(store: Store, jobs: Queue) -> None:
@@ -94,7 +82,7 @@ def test_a_kept_lease_is_extended_while_its_block_runs(jobs: Queue, clock: Clock
         for _ in range(3):
             clock.advance(0.25)
             now = clock.now
-            until(lambda: jobs.leased().items[0].expires_at.timestamp() >= now + 0.29)  # noqa: B023
+            await_true(lambda: jobs.leased().items[0].expires_at.timestamp() >= now + 0.29)  # noqa: B023
             assert jobs.expire() == 0
         assert jobs.leased().items[0].expires_at > lease.expires_at
     assert jobs.totals().traffic["ack"] == 1

@@ -7,7 +7,6 @@ up. How soon waiters wake is measured by `benchmarks/wake_up.py`, what idle ones
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -22,23 +21,9 @@ from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
 from queues.serving.waiters import Call, Waiter, WaitQueue
 from tests.conftest import Clock
 from tests.others import PREFIX, Others
+from tests.waiting import LONG, await_true, begin
 
 T = TypeVar("T")
-LONG = 120.0
-
-
-def begin(work: Callable[[], T]) -> Future[T]:
-    """Begin to work in a thread of its own, which a test that fails may leave waiting."""
-    working: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            working.set_result(work())
-        except BaseException as error:
-            working.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return working
 
 
 def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
@@ -47,15 +32,6 @@ def begin_pops(queue: Queue, n: int = 1) -> list[Future[Item | None]]:
     pops = [begin(lambda: queue.pop_min(wait=True)) for _ in range(n)]
     await_true(lambda: stored(queue) == before + n and watchers(queue) == 1)
     return pops
-
-
-def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Return when a condition holds."""
-    deadline = time.monotonic() + LONG
-    while not seen():
-        assert time.monotonic() < deadline, "it does not come to that"
-        meanwhile()
-        threading.Event().wait(0.001)
 
 
 def stored(queue: Queue) -> int:

@@ -30,9 +30,7 @@ from tests import cluster
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
-
-#: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 120
+from tests.waiting import LONG, await_true
 
 
 @pytest.fixture(params=CONCURRENT)
@@ -101,16 +99,6 @@ def keys_of_staging(queue: Queue) -> list[bytes]:
     return queue.opened.context.kv.read(
         lambda tr: [key for key, _ in tr.get_range(keys.results()[0], keys.requests()[1], limit=100).wait()]
     )
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    patience = threading.Event()
-    for _ in range(LONG * 200):
-        if condition():
-            return
-        patience.wait(0.005)
-    raise AssertionError("it never came to be")
 
 
 def test_one_process_takes_for_the_other(jobs: tuple[Queue, Queue], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +199,7 @@ def test_two_processes_that_keep_conflicting_begin_and_end_it(jobs: tuple[Queue,
         taken = [value for future in futures for value in future.result(LONG)]
     assert sorted(taken, key=int) == [b"%d" % n for n in range(total)]
     assert engaged.is_set(), "they never conflicted"
-    until(lambda: not keys_of_staging(first))
+    await_true(lambda: not keys_of_staging(first))
     first.push(b"x", priority=1)
     assert second.pop_min().value == b"x"
 
@@ -291,7 +279,7 @@ def test_unclaimed_popped_items_go_to_the_trash(
     there = first.items(limit=2).items
     ask(second, take(second, n=2))  # and dies
     take_for_all(first)
-    until(lambda: first.depth() == 8)
+    await_true(lambda: first.depth() == 8)
     part_of(first).stop()
     assert store.sweep_unclaimed() == 0, "its process may still be alive"
     clock.advance(KEPT_MS / 1000 + 1)
@@ -313,7 +301,7 @@ def test_unclaimed_leased_items_come_back(
     store, (first, second) = processes[0], jobs
     ask(second, lease_request(second.opened, 1, seconds=30, end="min", worker="w", tr=None))  # and dies
     take_for_all(first)
-    until(lambda: first.depth() == 9)
+    await_true(lambda: first.depth() == 9)
     part_of(first).stop()
     clock.advance(KEPT_MS / 1000 + 1)
     assert store.sweep_unclaimed() == 0

@@ -14,9 +14,8 @@ import pytest
 from queues.kv.combining import Call, Combiners
 from queues.kv.errors import OutcomeUnknown
 from queues.kv.port import Ticket
+from tests.waiting import LONG, await_true
 
-#: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 120
 CALLERS, CALLS = 40, 60
 
 
@@ -40,16 +39,6 @@ class Echo:
         self.batches.append(list(requests))
         self.before(requests)
         return requests
-
-
-def await_(condition: Callable[[], object]) -> None:
-    """Look until it is so."""
-    patience = threading.Event()
-    for _ in range(LONG * 1_000):
-        if condition():
-            return
-        patience.wait(0.001)
-    raise AssertionError("it does not come")
 
 
 class Failing(Echo):
@@ -128,7 +117,7 @@ def test_a_thread_of_our_own_that_is_interrupted_leaves_the_next_ticket_to_anoth
     server.before = interrupt_first
     for name in ("first", "next"):
         together.submit(Ticket(server, name, desk))
-        await_(lambda: server.batches == [["first"]])
+        await_true(lambda: server.batches == [["first"]])
     go.set()
     for _ in range(2):
         assert desk.came.acquire(timeout=LONG)

@@ -24,10 +24,9 @@ from queues.kv.embedded.fairness import WriterFairness
 from queues.kv.port import KeyValueStore, Transaction
 from queues.kv.watching import Watcher
 from tests.queues.kv.tickets import submitted
+from tests.waiting import LONG, await_true
 
 ROOT = Path(__file__).parents[3]
-#: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 120
 
 
 @contextmanager
@@ -259,10 +258,10 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
         assert turns.another_is_here()
         other.kill()
         other.wait()
-        nobody_is_there_soon(turns)
+        await_true(lambda: not turns.another_is_here())
     kv.transact(lambda tr: tr.set(b"after", b""))
     assert kv.read(lambda tr: tr.get(b"held").wait()) is None
-    nobody_is_there_soon(turns)  # our own writer takes its mark away behind the answer
+    await_true(lambda: not turns.another_is_here())  # our own writer takes its mark away behind the answer
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -329,12 +328,6 @@ def opened_version(url: str) -> int:
     command = [sys.executable, "-c", look, url]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=LONG)
     return int(done.stdout)
-
-
-def nobody_is_there_soon(turns: WriterFairness) -> None:
-    until = time.monotonic() + LONG
-    while turns.another_is_here():
-        assert time.monotonic() < until
 
 
 def test_a_forked_child_is_refused_and_may_open_its_own(kv: KeyValueStore, url: str) -> None:

@@ -3,49 +3,26 @@
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from queues.local import Empty, Full, PriorityQueue, ShutDown
 from tests.conftest import Clock
+from tests.waiting import LONG, await_true, begin
 
-#: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 120
 #: Seconds that tests do wait for: a due time by the machine's clock, a timeout that runs out.
 SHORT = 0.05
 HOUR = 3600
 
 
-def start(call: Callable[..., Any], *arguments: object) -> Future[Any]:
-    """Call in a thread of its own, which a test that fails may leave asleep."""
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call(*arguments))
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
-
-
 def at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def await_true(seen: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG
-    while not seen():
-        assert time.monotonic() < end, "this does not happen"
 
 
 def asleep(jobs: PriorityQueue[int]) -> int:
@@ -57,7 +34,7 @@ def asleep(jobs: PriorityQueue[int]) -> int:
 def waiting(jobs: PriorityQueue[int], call: Callable[[], int], n: int) -> list[Future[int]]:
     """Start so many calls, and return when all of them are asleep."""
     before = asleep(jobs)
-    futures = [start(call) for _ in range(n)]
+    futures = [begin(call) for _ in range(n)]
     await_true(lambda: asleep(jobs) == before + n)
     return futures
 
@@ -100,8 +77,8 @@ def test_eight_producers_and_eight_consumers_lose_nothing_and_double_nothing() -
             except ShutDown:
                 return
 
-    consuming = [start(consume, number) for number in range(8)]
-    producing = [start(produce, number) for number in range(producers)]
+    consuming = [begin(consume, number) for number in range(8)]
+    producing = [begin(produce, number) for number in range(producers)]
     for future in producing:
         future.result(LONG)
     jobs.join()
@@ -123,7 +100,7 @@ def test_no_item_is_taken_early() -> None:
         late.append(time.time() - dues[item])
         return item
 
-    futures = [start(take) for _ in dues]
+    futures = [begin(take) for _ in dues]
     for n, due in dues.items():
         jobs.put(n, due=at(due))
     assert taken_by(futures, len(dues)) == list(dues)
@@ -150,7 +127,7 @@ def test_timeouts_are_kept(delayed: bool, clock: Clock) -> None:
 def test_a_taker_makes_room_for_one_putter(clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(1, clock=clock)
     jobs.put(0, due=at(clock.now + HOUR))
-    putting = [start(jobs.put, n) for n in (1, 2, 3)]
+    putting = [begin(jobs.put, n) for n in (1, 2, 3)]
     await_true(lambda: len(jobs.not_full.asleep) == 3)
     clock.advance(HOUR)
     assert jobs.get() == 0
@@ -163,9 +140,9 @@ def test_a_putter_whose_item_is_refused_leaves_its_room_to_another() -> None:
     jobs: PriorityQueue[object] = PriorityQueue(2)
     jobs.put(0)
     jobs.put(1)
-    refused = start(jobs.put, "text")
+    refused = begin(jobs.put, "text")
     await_true(lambda: len(jobs.not_full.asleep) == 1)
-    putting = start(jobs.put, 2)
+    putting = begin(jobs.put, 2)
     await_true(lambda: len(jobs.not_full.asleep) == 2)
     assert jobs.get() == 0
     assert isinstance(refused.exception(LONG), TypeError)
@@ -177,7 +154,7 @@ def test_join_waits_for_delayed_items_too(clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
     jobs.put(1, due=at(clock.now + HOUR))
     jobs.put(2)
-    joining = [start(jobs.join) for _ in range(2)]
+    joining = [begin(jobs.join) for _ in range(2)]
     await_true(lambda: len(jobs.all_tasks_done.asleep) == 2)
     assert jobs.get() == 2
     jobs.task_done()
@@ -197,8 +174,8 @@ def test_a_shutdown_ends_all_waiting() -> None:
     assert all(isinstance(future.exception(LONG), ShutDown) for future in getting)
     full: PriorityQueue[int] = PriorityQueue(1)
     full.put(1)
-    putting = [start(full.put, 2) for _ in range(3)]
-    joining = start(full.join)
+    putting = [begin(full.put, 2) for _ in range(3)]
+    joining = begin(full.join)
     await_true(lambda: len(full.not_full.asleep) == 3 and len(full.all_tasks_done.asleep) == 1)
     full.shutdown(immediate=True)
     assert all(isinstance(future.exception(LONG), ShutDown) for future in putting)

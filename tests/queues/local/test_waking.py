@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 
 from queues.local import Empty, PriorityQueue, ShutDown
 from tests.conftest import Clock
-from tests.queues.local.test_threads import HOUR, LONG, SHORT, asleep, at, await_true, taken_by, waiting
+from tests.queues.local.test_threads import HOUR, SHORT, asleep, at, taken_by, waiting
+from tests.waiting import LONG, await_true
 
 
 class Counting:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Callable
 from math import inf
 
 import pytest
@@ -15,18 +13,10 @@ from queues.errors import StoreUnavailable, TransactionTooOld
 from queues.model.log_limit import LogLimit
 from queues.status import attached_counts
 from queues.status.attached_counts import LONGEST, SHARE, SHORTEST, AttachedCounts, Pace
-
-LONG = 120.0  # seconds; reached only when something hangs
+from tests.waiting import await_true
 
 #: The logger of the counts.
 LOGGER = "queues.status.attached_counts"
-
-
-def within(true: Callable[[], object]) -> None:
-    """Wait for it."""
-    deadline = time.monotonic() + LONG
-    while not true():
-        assert time.monotonic() < deadline
 
 
 def counting_threads() -> set[threading.Thread]:
@@ -65,9 +55,9 @@ def test_counting_ends_without_viewers_and_begins_again(monkeypatch: pytest.Monk
             monkeypatch.setattr(attached_counts, "LINGER", inf)
             store.counts.want([queue.id])
             assert counting_threads() - others
-            within(lambda: store.counts.known(queue.id))
+            await_true(lambda: store.counts.known(queue.id))
             monkeypatch.setattr(attached_counts, "LINGER", 0.0)  # there are no viewers
-            within(lambda: not counting_threads() - others)
+            await_true(lambda: not counting_threads() - others)
             assert store.counts.known(queue.id).depth == 5
 
 
@@ -88,7 +78,7 @@ def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.
     fresh = AttachedCounts(store_of_one.context.kv, store_of_one.context.keyspace, lambda: 0.0)
     others = counting_threads()
     fresh.want([queue_id])
-    within(lambda: not counting_threads() - others)
+    await_true(lambda: not counting_threads() - others)
     assert fresh.known(queue_id) is None
 
 
@@ -101,7 +91,7 @@ def test_a_config_that_cannot_be_read_hinders_no_other_count(
     store_of_one.transact(lambda tr: tr.set(store_of_one.context.keyspace.config(broken), record))
     fresh = AttachedCounts(store_of_one.context.kv, store_of_one.context.keyspace, lambda: 0.0)
     fresh.want([broken, whole])  # the broken one is the first that is tried
-    within(lambda: fresh.known(whole))
+    await_true(lambda: fresh.known(whole))
     fresh.close()
     assert fresh.known(whole).depth == 1
     assert fresh.known(broken) is None
@@ -139,19 +129,19 @@ def test_a_count_that_keeps_failing_is_logged_once_a_minute_with_the_name_of_its
     fresh = AttachedCounts(failing, store_of_one.context.keyspace, lambda: 0.0, monotonic=lambda: now[0])
     queue_id = store_of_one.queue("legacy").id
     fresh.want([queue_id])
-    within(lambda: fresh.known(queue_id))
+    await_true(lambda: fresh.known(queue_id))
     with caplog.at_level(logging.WARNING):
         failing.error = error
         now[0] += 10
         fresh.want([queue_id])
-        within(lambda: failing.failed > 20)
+        await_true(lambda: failing.failed > 20)
         lines = [record.getMessage() for record in caplog.records if record.name == LOGGER]
         assert len(lines) == 1
         assert "legacy" in lines[0]
         assert str(error) in lines[0]
         assert "tried again" in lines[0]
         now[0] += 61
-        within(lambda: len([record for record in caplog.records if record.name == LOGGER]) == 2)
+        await_true(lambda: len([record for record in caplog.records if record.name == LOGGER]) == 2)
     fresh.close()
 
 

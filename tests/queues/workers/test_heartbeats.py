@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,20 +20,12 @@ from queues.keys.keyspace import Keyspace
 from queues.model.store_address import StoreAddress
 from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
+from tests.waiting import LONG, await_true
 
 ROOT = Path(__file__).resolve().parents[3]
-LONG = 120.0
 TOKENS = ("teams", 7)
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found by /proc")
-
-
-def await_true(seen: Callable[[], bool]) -> None:
-    """Return when a condition holds."""
-    deadline = time.monotonic() + LONG
-    while not seen():
-        assert time.monotonic() < deadline, "it does not come to that"
-        threading.Event().wait(0.005)
 
 
 def children(pid: int) -> list[int]:

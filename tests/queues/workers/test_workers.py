@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -21,8 +21,7 @@ from queues.kv.port import Transaction
 from queues.operations.lease import Lease
 from queues.workers import Backoff, Job, Pool, Stopped, Worker
 from tests.conftest import Clock
-
-LONG = 120.0
+from tests.waiting import LONG, await_true
 
 
 class Desk:
@@ -82,15 +81,6 @@ def work_once(store: Store, worker: Worker, *queues: str, threads: int = 1) -> P
     pool.start()
     pool.wait()
     return pool
-
-
-def await_true(seen: Callable[[], bool], *, meanwhile: Callable[[], None] = lambda: None) -> None:
-    """Return when a condition holds."""
-    deadline = time.monotonic() + LONG
-    while not seen():
-        assert time.monotonic() < deadline, "it does not come to that"
-        meanwhile()
-        threading.Event().wait(0.001)
 
 
 # Handlers
