@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "reference" / "guarantees.md").read_text("utf-8")
 VERBS = DOCUMENT.partition("## Verb by verb")[2].partition("\n## ")[0]
 #: These keep and change nothing: they close, wake, spare reads, help with errors, and run the rest.
-NO_VERBS = {"close", "interrupt", "remember", "run", "suggesting"}
+NO_VERBS = {"close", "interrupt", "refuse_repeated", "remember", "run", "suggesting"}
 CLASSES = (Queue, PriorityQueue, FifoQueue, Store, Actions)
 
 
