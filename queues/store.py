@@ -11,13 +11,9 @@ from typing import Any, Self, TypeVar
 from queues.actions.actions import Actions
 from queues.actions.perform import RequestKey
 from queues.audit.audit import Audit
-from queues.background.commit_slots import sweep_slots
-from queues.background.empty_trash import sweep_trash
-from queues.background.merge_generations import merge
 from queues.background.service import Upkeep
-from queues.background.staging_leftovers import sweep_unclaimed, unclaimed_in
+from queues.background.staging_leftovers import sweep_unclaimed
 from queues.background.sweeper import Sweeper, Swept
-from queues.bulk.bulk_job import sweep_jobs
 from queues.bulk.runner import JobRunner
 from queues.bulk.scan import Shown, all_shown
 from queues.catalog import store_record
@@ -44,7 +40,6 @@ from queues.status.attached_counts import AttachedCounts
 from queues.status.snapshots import read_statuses
 from queues.status.status import Snapshot
 from queues.tools.doctor import Doctor
-from queues.trash.trash import KEPT_MS
 
 T = TypeVar("T")
 
@@ -301,25 +296,6 @@ class Store(QueueCatalog):
     def recorder(self) -> Recorder:
         """Return what writes histories: upkeep does it in whichever process is elected; one at a time."""
         return Recorder(self.context)
-
-    def sweep_slots(self) -> int:
-        """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
-        return sweep_slots(self.context.kv, self.context.keyspace, now_ms=self.context.now_ms())
-
-    def sweep_unclaimed(self) -> int:
-        """Bring to the trash what other processes popped for ones that vanished minutes ago; return how many items."""
-        left = [config for config in unclaimed_in(self.context) if config is not None]
-        return sum(sweep_unclaimed(self.context, self.trash, config) for config in left)
-
-    def sweep_trash(self, limit: int = 10_000) -> int:
-        """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
-        now_ms = self.context.now_ms()
-        sweep_jobs(self.context.kv, self.context.keyspace, before_ms=now_ms - KEPT_MS)
-        return sweep_trash(self.context.kv, self.context.keyspace, now_ms=now_ms, limit=limit)
-
-    def merge_generations(self, limit: int = 10_000) -> int:
-        """Merge what undone purges brought back, at most `limit` items or a step more; return how many."""
-        return merge(self.context.kv, self.context.keyspace, limit=limit)
 
     # Time
 

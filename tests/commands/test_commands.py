@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 from pqadmin.commands.shapes import pause_shape, status_shape
 from queues import Queue
 from tests.commands.conftest import Run, Shop
+from tests.sweeps import sweep_trash
 
 ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "size", "key"}
 ITEM_FIELDS |= {"attempts", "due_at", "expires_at", "worker", "died_at", "reason"}
@@ -170,7 +171,7 @@ def test_deleting_and_purging_for_good(run: Run, shop: Shop, jobs: Queue) -> Non
     answer = run("purge", "jobs", "--confirm", "jobs", "--no-trash")
     assert answer.out == "Purged jobs: 2 items are gone.\n"
     assert run("purge", "jobs", "--confirm", "jobs", "--no-trash").out == "jobs held nothing to purge.\n"
-    shop.store.sweep_trash()
+    sweep_trash(shop.store)
     assert shop.store.trash.entries().entries == ()
     jobs.push(b"x", priority=1)
     assert "Undo: pqadmin undo" in run("purge", "jobs", "--confirm", "jobs", "--keep", "1h").out

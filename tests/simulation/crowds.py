@@ -21,6 +21,7 @@ from queues.serving.background import BackgroundThreads
 from tests.simulation.history import Operation, Take, Violation
 from tests.simulation.scheduler import Client, Killed
 from tests.simulation.schedules import Call, Process, Schedule, Weather
+from tests.sweeps import sweep_unclaimed
 
 #: Processes, threads of each, operations of each thread.
 PROCESSES, THREADS, OPERATIONS = 3, 2, 4
@@ -96,7 +97,7 @@ class Crowd(Schedule):
     def _check(self, store: Store) -> None:
         """What vanished processes left comes to the trash, and nothing else is there."""
         self._clock.advance(2 * KEPT_MS / 1000)
-        self.unclaimed += store.sweep_unclaimed()
+        self.unclaimed += sweep_unclaimed(store)
         taken = {value for o in self.history.operations if o.done for take in o.takes for value in take.values or ()}
         for entry in store.trash.entries(limit=1_000).entries:
             assert entry.item is not None

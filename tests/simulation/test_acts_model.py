@@ -25,6 +25,7 @@ from queues.errors import ItemGoneOn, StillMerging
 from tests.conftest import ENGINES, Clock, store_url
 from tests.full_count import check_full_count
 from tests.simulation.test_model import faulty_store
+from tests.sweeps import merge_generations
 
 NAMES = st.sampled_from(["a", "b"])
 PRIORITIES = st.integers(min_value=-3, max_value=3)
@@ -149,7 +150,7 @@ class Model(RuleBasedStateMachine):
 
     @rule()
     def merge(self) -> None:
-        self.store.merge_generations()
+        merge_generations(self.store)
 
     @rule(act=consumes(acts))
     def undo(self, act: tuple) -> None:
@@ -163,7 +164,7 @@ class Model(RuleBasedStateMachine):
         try:
             undone = self.ann.undo(trash_id)
         except StillMerging:
-            self.store.merge_generations()
+            merge_generations(self.store)
             undone = self.ann.undo(trash_id)
         assert undone.count == len(before)
         self.there |= before

@@ -32,6 +32,7 @@ from queues.background.staging_leftovers import KEPT_MS
 from queues.kv.port import ReadTransaction
 from queues.serving import staging, staging_records
 from tests import cluster
+from tests.sweeps import sweep_unclaimed
 
 #: Seconds in which a queue that no process is killed at must run empty.
 SOON = 60.0
@@ -112,7 +113,7 @@ def run(url: str, *, seconds: float, processes: int, threads: int, seed: int) ->
             worker.communicate(b"\n", timeout=SOON)
         left = Counter(value for values in _left_behind(store, jobs).values() for value in values)
         now[0] = time.time() + 2 * KEPT_MS / 1000  # what was left came long after the start
-        store.sweep_unclaimed()
+        sweep_unclaimed(store)
         trash = Counter(entry.item.value for entry in store.trash.entries(limit=1_000).entries if entry.item)
         swept = not _left_behind(store, jobs)
         taken = Counter(value for ledger in ledgers for value in _got(ledger))

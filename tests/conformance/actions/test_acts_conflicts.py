@@ -20,6 +20,7 @@ from queues.operations.pop import PopRequest
 from tests.conftest import store_url
 from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
+from tests.sweeps import merge_generations
 
 
 @pytest.fixture(params=CONCURRENT)
@@ -200,7 +201,7 @@ def test_an_older_generation_is_not_dropped_when_something_is_put_back_there(sto
     ann.undo(deleted.trash_id)
     with pytest.raises(Conflict):
         tr.commit()
-    store.merge_generations()
+    merge_generations(store)
     assert jobs.peek_min() == item
     assert check_full_count(store, jobs) == 11
 

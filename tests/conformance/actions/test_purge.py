@@ -20,6 +20,7 @@ from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import EVERYTHING, dump, states
 from tests.full_count import check_full_count
+from tests.sweeps import merge_generations, sweep_trash
 
 WEEK = KEPT_MS / 1000
 
@@ -44,7 +45,7 @@ def purge(store: Store, name: str = "jobs") -> str:
 
 
 def merge_all(store: Store) -> int:
-    return store.merge_generations(limit=EVERYTHING)
+    return merge_generations(store, limit=EVERYTHING)
 
 
 def test_a_purge_takes_ready_and_delayed_and_its_undo_leaves_no_trace(store: Store, clock: Clock) -> None:
@@ -119,7 +120,7 @@ def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store:
     trash_id = purge(store)
     newcomer = jobs.push(b"new", priority=1)
     store.actions("ann").undo(trash_id)
-    begun = store.merge_generations(limit=1)
+    begun = merge_generations(store, limit=1)
     assert 0 < begun < 250, "a step, not all of it"
     assert check_full_count(store, jobs) == 252
     assert jobs.find(seen[-1].id) is not None
@@ -223,9 +224,9 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
     jobs.remove(moved.id)
     deleted = ann.delete_queue("gone", confirm="gone")
     clock.advance(WEEK - 1)
-    assert store.sweep_trash() == 0
+    assert sweep_trash(store) == 0
     clock.advance(2)
-    while store.sweep_trash(limit=200):
+    while sweep_trash(store, limit=200):
         assert check_full_count(store, jobs) == 0
     assert store.trash.entries().entries == ()
     for trash_id in (page.trash_id, purged, deleted):
@@ -242,7 +243,7 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
         elements = keyspace.queue(queue_id).elements(key)
         assert elements[0] in ("v", "w", "T", "h") or elements[1:2] in (("n",), ("b",)), elements
     assert keep.peek_min().value == b"kept"
-    assert store.sweep_trash() == 0
+    assert sweep_trash(store) == 0
 
 
 def test_an_entry_that_is_deleting_is_not_undone_while_it_is_cleared(store: Store, clock: Clock) -> None:
@@ -252,12 +253,12 @@ def test_an_entry_that_is_deleting_is_not_undone_while_it_is_cleared(store: Stor
     trash_id = purge(store)
     clock.advance(WEEK + 1)
     assert store.trash.get(trash_id).count == 602, "it may be undone until it is swept"
-    assert 0 < store.sweep_trash(limit=10) < 602
+    assert 0 < sweep_trash(store, limit=10) < 602
     with pytest.raises(TrashNotFound, match="time may have run out"):
         ann.undo(trash_id)
     assert store.trash.entries().entries == ()
     jobs.push(b"new", priority=1)
-    store.sweep_trash()
+    sweep_trash(store)
     assert check_full_count(store, jobs) == 1
 
 
@@ -271,7 +272,7 @@ def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None
     ann.undo(other)
     before = dump(store, jobs)
     clock.advance(WEEK + 1)
-    store.sweep_trash()
+    sweep_trash(store)
     assert dump(store, jobs) == before
     assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.all_trash()).wait()) is None
 

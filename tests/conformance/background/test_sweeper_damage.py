@@ -18,6 +18,7 @@ from queues.serving.leadership import Holding
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.full_count import check_full_count
+from tests.sweeps import merge_generations, sweep_trash, sweep_unclaimed
 
 WEEK = KEPT_MS / 1000
 
@@ -108,9 +109,9 @@ def test_trash_of_a_newer_release_stays_and_the_rest_goes(
     assert len([record for record in caplog.records if record.name != "queues.kv"]) == 2, "each is told once"
     left = store.read(lambda tr: tr.get_range(*keyspace.all_trash(), limit=9).wait())
     assert [key for key, _ in left] == newer
-    assert store.sweep_trash() == 0
+    assert sweep_trash(store) == 0
     store.transact(lambda tr: [tr.set(key, record) for key, record in zip(newer, was, strict=True)])
-    assert store.sweep_trash() > 0
+    assert sweep_trash(store) > 0
     assert store.read(lambda tr: tr.get_key(*keyspace.trash_deadlines).wait()) is None
 
 
@@ -125,9 +126,9 @@ def test_a_queue_of_a_newer_release_is_not_merged_and_the_rest_are(store: Store,
     was = make_newer(store, first.opened.config_key)
     assert rounds(sweeper).merged == 2
     assert [len(store.queue(queue.name).config.generations) for queue in others] == [1, 1]
-    assert store.merge_generations() == 0
+    assert merge_generations(store) == 0
     store.transact(lambda tr: tr.set(first.opened.config_key, was))
-    assert store.merge_generations() == 1
+    assert merge_generations(store) == 1
     check_full_count(store, first)
 
 
@@ -157,11 +158,11 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     assert rounds(Sweeper(store.context, count=lambda: 0.0)).unclaimed == 2
     entries = store.trash.entries().entries
     assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
-    assert store.sweep_unclaimed() == 0
+    assert sweep_unclaimed(store) == 0
     assert store.read(lambda tr: tr.get(second.opened.keys.result(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"
     assert store.read(lambda tr: tr.get(first.opened.keys.staging).wait()) is not None
     make_newer(store, first.opened.config_key)
-    assert store.sweep_unclaimed() == 0
+    assert sweep_unclaimed(store) == 0
 
 
 def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None:

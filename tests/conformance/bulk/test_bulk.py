@@ -22,6 +22,7 @@ from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import dump
 from tests.full_count import check_full_count
+from tests.sweeps import sweep_trash
 
 N = 450
 
@@ -183,11 +184,11 @@ def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock
     job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
     running = ann.begin_bulk("delete", "jobs").id
     clock.advance(KEPT_MS / 1000 - 1)
-    store.sweep_trash()
+    sweep_trash(store)
     assert ann.run_bulk(ann.undo(job.id).job.id).done == N
     job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
     clock.advance(KEPT_MS / 1000 + 1)
-    store.sweep_trash()
+    sweep_trash(store)
     assert ann.jobs() == []
     with pytest.raises(JobNotFound):
         ann.job(running)
@@ -213,7 +214,7 @@ def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clo
     assert ann.run_bulk(ann.undo(begun.id).job.id).done == job.done
     assert dump(store, jobs, scores) == before
     clock.advance(KEPT_MS / 1000 + 1)
-    store.sweep_trash()
+    sweep_trash(store)
     assert ann.jobs() == []
 
 

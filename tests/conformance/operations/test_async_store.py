@@ -10,10 +10,10 @@ import pytest
 from queues import AsyncQueue, AsyncStore, FifoQueue, PriorityQueue, Store
 from queues.errors import QueueNotFound, StoreClosed, WrongKind
 
-#: What a store offers to threads only: services, values that are made without waiting, and upkeep by hand.
+#: What a store offers to threads only: services, values that are made without waiting, and the clock.
 THREADS_ONLY = {
     *("actions", "job_runner", "space", "remember", "wait_for_items", "interrupt", "upkeep", "recorder", "suggesting"),
-    *("sweep_slots", "sweep_unclaimed", "sweep_trash", "merge_generations", "now", "size", "set_clock"),
+    *("now", "size", "set_clock"),
     *("attach", "detach", "priority_queue", "fifo_queue"),
 }
 

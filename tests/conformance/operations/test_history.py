@@ -10,6 +10,7 @@ from queues.history import MINUTES, SECONDS
 from queues.history.recorder import FIRST, FLUSH, HOT, OTHERS, Recorder
 from queues.kv.port import ReadTransaction, Transaction
 from tests.conftest import Clock
+from tests.sweeps import sweep_trash
 
 
 def everything(store: Store) -> list[tuple[bytes, bytes]]:
@@ -294,7 +295,7 @@ def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clo
     writer.look()
     assert store.history.size(jobs.id) > 0  # it may come back
     clock.advance(40 * 86_400)
-    while store.sweep_trash(limit=1_000):
+    while sweep_trash(store, limit=1_000):
         pass
     assert store.history.size(jobs.id) == 0
 

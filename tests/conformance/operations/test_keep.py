@@ -12,6 +12,7 @@ from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import EVERYTHING
 from tests.full_count import check_full_count
+from tests.sweeps import sweep_trash
 
 NOT_AT_ALL = timedelta(0)
 
@@ -53,7 +54,7 @@ def test_a_shorter_time_is_swept_when_it_is_over(store: Store, clock: Clock) -> 
     assert entries[popped.trash_id].deadline - entries[popped.trash_id].at == timedelta(minutes=10)
     assert entries[usual.trash_id].deadline - entries[usual.trash_id].at == timedelta(milliseconds=KEPT_MS)
     clock.advance(601)
-    assert store.sweep_trash() > 0
+    assert sweep_trash(store) > 0
     with pytest.raises(TrashNotFound):
         store.actions("ann").undo(popped.trash_id)
     store.actions("ann").undo(usual.trash_id)
@@ -76,7 +77,7 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Cl
     assert trash_keys(store) == before
     purged = program.purge("jobs", confirm="jobs")
     assert (purged.count, purged.trash_ids) == (9, ())
-    assert store.sweep_trash() > 0, "what lay there is cleared in steps, by whatever sweeps"
+    assert sweep_trash(store) > 0, "what lay there is cleared in steps, by whatever sweeps"
     assert trash_keys(store) == before
     assert jobs.depth() == 0
     check_full_count(store, jobs)

@@ -30,6 +30,7 @@ from tests import cluster
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 from tests.step_by_step import CONCURRENT, begin
+from tests.sweeps import sweep_unclaimed
 from tests.waiting import LONG, await_true
 
 
@@ -281,9 +282,9 @@ def test_unclaimed_popped_items_go_to_the_trash(
     take_for_all(first)
     await_true(lambda: first.depth() == 8)
     part_of(first).stop()
-    assert store.sweep_unclaimed() == 0, "its process may still be alive"
+    assert sweep_unclaimed(store) == 0, "its process may still be alive"
     clock.advance(KEPT_MS / 1000 + 1)
-    assert store.sweep_unclaimed() == 2
+    assert sweep_unclaimed(store) == 2
     entries = store.trash.entries().entries
     assert {entry.item.id for entry in entries if entry.item} == {item.id for item in there}
     assert {(entry.act, entry.by) for entry in entries} == {("pop", NOBODY)}
@@ -292,7 +293,7 @@ def test_unclaimed_popped_items_go_to_the_trash(
         store.restore(entry.id)
     assert first.items(limit=2).items == there
     assert check_full_count(store, first) == 10
-    assert store.sweep_unclaimed() == 0
+    assert sweep_unclaimed(store) == 0
 
 
 def test_unclaimed_leased_items_come_back(
@@ -304,7 +305,7 @@ def test_unclaimed_leased_items_come_back(
     await_true(lambda: first.depth() == 9)
     part_of(first).stop()
     clock.advance(KEPT_MS / 1000 + 1)
-    assert store.sweep_unclaimed() == 0
+    assert sweep_unclaimed(store) == 0
     assert keys_of_staging(first) == []
     first.expire()
     assert first.peek_min().value == b"0"
@@ -318,7 +319,7 @@ def test_requests_and_records_of_the_dead_are_forgotten(
     ask(second, take(second))
     hold(first)
     clock.advance(KEPT_MS / 1000 + 1)
-    assert processes[0].sweep_unclaimed() == 0
+    assert sweep_unclaimed(processes[0]) == 0
     assert keys_of_staging(first) == []
     assert first.depth() == 10
 
