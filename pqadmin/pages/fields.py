@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display import format as write
+from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, UNITS, BadMoment, BadZone, parse_moment
+from queues.admin import check_name
+from queues.errors import QueueError
 
 #: A text for pages, translated when it is shown.
 Words = Any
@@ -54,6 +57,7 @@ class TypedField(forms.CharField):
         required: bool = False,
         missing: Words = "",
         strip: bool = True,
+        check: Callable[[str], str] = str,
         **attrs: Any,
     ) -> None:
         kept = {name.replace("_", "-"): value for name, value in attrs.items()}
@@ -70,6 +74,15 @@ class TypedField(forms.CharField):
             widget=widget(kept),
             error_messages={"required": missing} if missing else None,
         )
+        self._check = check
+
+    def clean(self, value: Any) -> str:
+        """Check what was typed by the rule that the field was given."""
+        text = str(super().clean(value))
+        try:
+            return self._check(text) if text else text
+        except (QueueError, ValueError) as error:
+            raise forms.ValidationError(said(error)) from None
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
         """Return the attributes of the widget, without a limit of its own."""
@@ -79,10 +92,10 @@ class TypedField(forms.CharField):
 
 
 class NameField(TypedField):
-    """The name of a queue; hidden characters are shown when it was refused."""
+    """The name of a new queue, by the core's rule; hidden characters are shown when it was refused."""
 
     def __init__(self, label: Words, **options: Any) -> None:
-        super().__init__(label, missing=_("A queue needs a name."), autofocus=True, **options)
+        super().__init__(label, missing=_("A queue needs a name."), check=check_name, autofocus=True, **options)
 
     def prepare_value(self, value: Any) -> Any:
         """Show hidden characters."""

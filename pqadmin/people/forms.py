@@ -8,12 +8,10 @@ from django import forms
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from pqadmin.accounts.name_patterns import BadGlob, check_glob
+from pqadmin.accounts.name_patterns import check_glob
 from pqadmin.accounts.rights import GRANTABLE, Role
 from pqadmin.display import format as write
-from pqadmin.display.errors import said
 from pqadmin.pages.fields import TypedField, choice, choices_field, select_field
-from queues.errors import BadName
 
 _MAX_NAME, _MAX_GLOB = 1_000, 20_000
 
@@ -34,7 +32,8 @@ def _role_field(label: Any) -> forms.ChoiceField:
 
 
 def _glob_field(**options: Any) -> TypedField:
-    return TypedField(_("Queues"), max_length=_MAX_GLOB, placeholder="orders:*", autocapitalize="off", **options)
+    options |= {"placeholder": "orders:*", "autocapitalize": "off"}
+    return TypedField(_("Queues"), max_length=_MAX_GLOB, check=check_glob, **options)
 
 
 class RoleForm(forms.Form):
@@ -63,10 +62,6 @@ class GrantForm(forms.Form):
     glob = _glob_field(missing=_("Say which queues: a name, or a pattern such as orders:*."))
     role = forms.ChoiceField(label=_("Role there"), choices=[(role.value, role.label) for role in GRANTABLE])
 
-    def clean_glob(self) -> str:
-        """Check the glob by its own rules and by those for names."""
-        return _checked(self.cleaned_data["glob"])
-
 
 class PersonForm(forms.Form):
     """A new person."""
@@ -83,20 +78,8 @@ class PersonForm(forms.Form):
     glob = _glob_field()
     glob_role = select_field(_("Role there"), [(role.value, role.label) for role in GRANTABLE])
 
-    def clean_glob(self) -> str:
-        """Check the glob, if there is one."""
-        text = str(self.cleaned_data["glob"])
-        return _checked(text) if text else ""
-
     @property
     def grants(self) -> dict[str, Role]:
         """The first grant, if one was typed."""
         glob = self.cleaned_data["glob"]
         return {glob: Role(self.cleaned_data["glob_role"] or Role.VIEWER)} if glob else {}
-
-
-def _checked(text: str) -> str:
-    try:
-        return check_glob(text)
-    except (BadGlob, BadName) as error:
-        raise forms.ValidationError(said(error)) from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any, cast
 
 from django import forms
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from pqadmin.display.errors import said
 from pqadmin.display.moments import UNITS
@@ -32,9 +33,9 @@ from pqadmin.pages.fields import (
     unit_field,
     value_field,
 )
-from queues import Priority
+from queues import Priority, Queue
 from queues.admin import ItemPlace, PriorityType, check_name, parse_priority
-from queues.errors import BadName, BadPriority
+from queues.errors import BadPriority
 
 #: Seconds for which an operator holds an item.
 HOLDS = (60, 300, 900, 3600, 14400)
@@ -66,7 +67,11 @@ class MoveForm(ActForm):
     """To which queue, and with which priority there; empty: with the one that each item has."""
 
     to = TypedField(
-        _("To the queue"), widget=Suggested, missing=_("Say which queue the items move to."), autofocus=True
+        _("To the queue"),
+        widget=Suggested,
+        missing=_("Say which queue the items move to."),
+        check=partial(check_name, new=False),
+        autofocus=True,
     )
     priority = TypedField(noted(_("Priority there"), _("if another")), max_length=MAX_PRIORITY, strip=False)
     #: Values that are hidden here may be seen there.
@@ -79,17 +84,12 @@ class MoveForm(ActForm):
             _("Needed unless the other queue is fifo too.") if fifo else _("Empty: each keeps its own.")
         )
 
-    def clean_to(self) -> str:
-        """Check the name by the core's rule."""
-        try:
-            return check_name(self.cleaned_data["to"], new=False)
-        except BadName as error:
-            raise forms.ValidationError(said(error)) from None
-
-    def priority_for(self, priority_type: PriorityType) -> Priority | None:
+    def priority_for(self, target: Queue) -> Priority | None:
         """Read the priority by the type of the target; None when none was typed. Raises `BadPriority`."""
         text = str(self.cleaned_data.get("priority") or "")
-        return parse_priority(text, priority_type) if text else None
+        if text and target.kind == "fifo":
+            raise BadPriority(gettext("That is a fifo queue: its items have no priority. Leave it empty."))
+        return parse_priority(text, target.priority_type) if text else None
 
 
 class ReprioritizeForm(ActForm):

@@ -75,10 +75,7 @@ def _move(
 ) -> tuple[str, ...]:
     to = form.cleaned_data["to"]
     target, acts = visibility.target(request, to), get_store().actions(request.user.get_username())
-    fifo = target.kind == "fifo"
-    if fifo and form.cleaned_data.get("priority"):
-        raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
-    priority = None if fifo else form.priority_for(target.priority_type)
+    priority = form.priority_for(target)
     there = target.status(preview=0)
     name = write.shorten(display_name(to), 80)
     try:
@@ -90,7 +87,7 @@ def _move(
         raise BadPriority(words % {"queue": name, "type": there.priority_type}) from None
     lines = [
         _("%(queue)s is a fifo queue with %(n)s ready.") % {"queue": name, "n": write.number(there.totals.ready)}
-        if fifo
+        if target.kind == "fifo"
         else _("%(queue)s holds %(n)s ready; its priorities are %(type)s.")
         % {"queue": name, "n": write.number(there.totals.ready), "type": there.priority_type}
     ]

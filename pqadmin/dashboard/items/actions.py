@@ -33,7 +33,7 @@ from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
 from queues import Queue, ReadTransaction
 from queues.admin import Picked, Selection
-from queues.errors import BadPriority, NotForAttached, QueueError, QueueNotFound, StoreError
+from queues.errors import NotForAttached, QueueError, QueueNotFound, StoreError
 
 #: Items that are listed on the page of an action on many.
 _LISTED = 12
@@ -274,9 +274,7 @@ class ItemsActionView(QueueActionView):
         to, ids = form.cleaned_data["to"], list(seen)
         try:
             target = visibility.target(self.request, to)
-            priority = form.priority_for(target.priority_type) if target.kind == "priority" else None
-            if target.kind == "fifo" and form.cleaned_data.get("priority"):
-                raise BadPriority(_("That is a fifo queue: its items have no priority. Leave it empty."))
+            priority = form.priority_for(target)
             reason = uncovering.asked_for(get_store().queue(self.name), target, form.cleaned_data)
             changed = self.actions.move_items(
                 self.name, ids, to, priority=priority, reason=reason, expect_id=self.queue_id, expect=seen

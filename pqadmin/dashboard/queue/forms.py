@@ -26,8 +26,8 @@ from pqadmin.pages.fields import (
     select_field,
 )
 from queues import Priority
-from queues.admin import PriorityType, check_name, parse_priority
-from queues.errors import BadName, BadPriority, display_name
+from queues.admin import PriorityType, parse_priority
+from queues.errors import BadPriority, display_name
 
 #: How long an operator may pause a queue from the list of choices.
 PAUSES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "4h": timedelta(hours=4), "24h": timedelta(days=1)}
@@ -76,10 +76,6 @@ class CreateForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.parsed_edges: list[Priority] | None = None
 
-    def clean_name(self) -> str:
-        """Check the name by the core's rule."""
-        return _checked_name(self.cleaned_data["name"])
-
     def clean(self) -> dict[str, Any]:
         """Read the edges of the bands by the priority type."""
         cleaned = super().clean() or self.cleaned_data
@@ -126,10 +122,6 @@ class AttachForm(forms.Form):
         kind, priority_type = self.cleaned_data["kind"], self.cleaned_data["priority_type"] or "int"
         codec = self.cleaned_data["codec"] or "bytes"
         return {"prefix": self.parsed_prefix, "kind": kind, "priority_type": priority_type, "codec": codec}
-
-    def clean_name(self) -> str:
-        """Check the name by the core's rule."""
-        return _checked_name(self.cleaned_data["name"])
 
     def clean_prefix_text(self) -> str:
         """Read the prefix."""
@@ -193,10 +185,6 @@ class RenameForm(forms.Form):
         ),
     )
 
-    def clean_name(self) -> str:
-        """Check the name by the core's rule."""
-        return _checked_name(self.cleaned_data["name"])
-
 
 class DeleteForm(forms.Form):
     """To delete or to purge: a typed name, the depth that was shown, and why."""
@@ -209,10 +197,3 @@ class DeleteForm(forms.Form):
         super().__init__(*args, **kwargs)
         label = self.fields["confirm"].label
         self.fields["confirm"].label = format_html('{} <span class="all">{}</span>', label, display_name(name))
-
-
-def _checked_name(name: str) -> str:
-    try:
-        return check_name(name)
-    except BadName as error:
-        raise forms.ValidationError(said(error)) from None
