@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from pqadmin.store import get_store, store_now
 from queues import RequestKey, Transaction
 from queues.admin import IdGenerator
-from queues.errors import AlreadyDone
+from queues.errors import AlreadyDone, OutcomeUnknown, StoreError
 
 _id_generator = IdGenerator(lambda: store_now().timestamp())
 
@@ -54,14 +57,16 @@ def note(
             after=after,
         )
 
-    if author.key is None:
-        store.transact(write)
-        return
-
-    def execute(tr: Transaction, key: RequestKey = author.key) -> bytes:
+    def execute(tr: Transaction, key: RequestKey) -> bytes:
         write(tr)
         return key.answer(None)
 
-    first = store.once(author.key.key, execute, content=author.key.content)
+    try:
+        if author.key is None:
+            store.transact(write)
+            return
+        first = store.once(author.key.key, partial(execute, key=author.key), content=author.key.content)
+    except OutcomeUnknown:  # of the record alone: the tables are as they were
+        raise StoreError(_("It is not certain that the audit has a record of this.")) from None
     if first.repeated:
         raise AlreadyDone(first.value, first.at)

@@ -200,9 +200,15 @@ class Store(QueueCatalog):
             lambda tr: idempotency.once(tr, keyspace, key, lambda: execute(tr), content=content, now_ms=now_ms)
         )
 
-    def first_answer(self, key: str, *, tr: ReadTransaction | None = None) -> Answer | None:
-        """Return the answer that `once` stored under a key; None when there is none. Raises `BadKey`."""
-        return self.context.read(lambda tr: idempotency.first_answer(tr, self.context.keyspace, key), tr)
+    def first_answer(
+        self, key: str, *, content: bytes | None = None, tr: ReadTransaction | None = None
+    ) -> Answer | None:
+        """Return the answer that `once` stored under a key; None when there is none. Raises `BadKey`.
+
+        With `content`, the answer to another content raises `KeyReused`.
+        """
+        keyspace = self.context.keyspace
+        return self.context.read(lambda tr: idempotency.first_answer(tr, keyspace, key, content=content), tr)
 
     # Watching
 

@@ -25,7 +25,7 @@ from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store
 from queues import Actions, Queue, QueueStatus, ReadTransaction, RequestKey
-from queues.errors import AlreadyDone, OutcomeUnknown, QueueError, QueueNotFound, StoreError
+from queues.errors import AlreadyDone, KeyReused, OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
 _RETRY_SECONDS = "5"
 
@@ -109,7 +109,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         previews = self.previews(request)
         if self.reads_first:
             # The first sending may have renamed or deleted what is read.
-            first = None if previews else once.sent_before(request, self.purpose)
+            first = None if previews else once.sent_before(request, self.purpose, self.typed)
             if first is not None:
                 return self.repeated(*first)
             self.load()
@@ -125,12 +125,16 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         """Perform the action once and answer."""
         arming.demand(self.request)  # here too: what `previews` says cannot change anything by mistake
         try:
-            self.key = once.request_key(self.request, self.purpose, self.answer_of)
+            self.key = once.request_key(self.request, self.purpose, self.typed, self.answer_of)
             self.actions = get_store().actions(self.username, key=self.key)
             answer = self.perform(form)
         except AlreadyDone as done:
             return self.repeated(done.answer.decode(), done.at)
+        except KeyReused:
+            return self.refused(form, once.FormChanged())
         except (QueueError, StoreError) as error:
+            if isinstance(error, OutcomeUnknown):  # the same number again: it is done once at most
+                self.number = self.request.POST[once.FIELD]
             return self.refused(form, error)
         return leave(answer) if isinstance(answer, str) else answer
 
@@ -148,8 +152,6 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
         """Show the form again with the reason, over what the store holds now."""
         refusal = explain(error)
-        if isinstance(error, OutcomeUnknown):  # the same number again: it is done once at most
-            self.number = self.request.POST[once.FIELD]
         if self.template_name or self.fragment_name:
             self.load()
         blame(form, refusal)
@@ -208,6 +210,12 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     def purpose(self) -> str:
         """What a sent form was made for."""
         return f"{self.action}:{self.subject}" if self.subject else self.action
+
+    @property
+    def typed(self) -> dict[str, forms.Field]:
+        """The fields that a user fills in: what they hold is what the form asks for."""
+        fields = self.get_form_class().base_fields
+        return {name: field for name, field in fields.items() if not field.widget.is_hidden}
 
     @property
     def hidden(self) -> Mapping[str, str]:

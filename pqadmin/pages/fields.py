@@ -155,9 +155,17 @@ def keep_choices(form: forms.Form, name: str, values: Collection[str]) -> None:
     field.initial = field.choices[0][0] if field.choices else None
 
 
+class SelectField(forms.ChoiceField):
+    """A list to choose from; a form without it is shown again with the option to begin with."""
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return the option that is shown."""
+        return initial if data is None else data
+
+
 def select_field(label: Words, options: Sequence[tuple[Any, Words]], **kwargs: Any) -> forms.ChoiceField:
-    """Return a field of a list to choose from, which may be left out."""
-    return forms.ChoiceField(label=label, choices=options, required=False, **kwargs)
+    """Return a field of a list to choose from, which may be left out; it begins with the first option."""
+    return SelectField(label=label, choices=options, required=False, **{"initial": options[0][0], **kwargs})
 
 
 def tick_field(label: Words, words: Words) -> forms.BooleanField:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display.errors import said
 from pqadmin.pages import visibility
-from pqadmin.pages.once import FormRefused
+from pqadmin.pages.once import FormChanged, FormRefused
 from queues import errors
 
 
@@ -97,6 +97,13 @@ _NOTICES: tuple[tuple[_Kinds, _Text, _Text, int, str], ...] = (
     (errors.ValueChanged, _("The value has changed meanwhile"), "", 409, ""),
     (errors.SameQueue, _("That is the same queue"), _NOTHING, 422, "to"),
     (FormRefused, _("This form has expired"), _("Look at it again and send it from here."), 409, ""),
+    (
+        FormChanged,
+        _("This form was sent before with other content"),
+        _("Send it again from here if you want this done too."),
+        409,
+        "",
+    ),
     (NotPossible, _("This cannot be done"), "", 409, ""),
     (Uncovers, _("Values become visible there"), _NOTHING, 422, "uncover"),
     (visibility.NotYours, _("You may not act on a queue of this name"), _NOTHING, 422, "name"),

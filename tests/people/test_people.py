@@ -267,6 +267,26 @@ def test_nothing_changes_while_the_audit_cannot_be_written(root, ann, monkeypatc
     assert scope(ann) == Scope.of(Role.VIEWER)
 
 
+def test_a_change_is_made_after_the_audit_gave_no_answer(root, ann, monkeypatch) -> None:
+    from queues.errors import OutcomeUnknown
+
+    page, action = url("person", ann.pk), url("role", ann.pk)
+    store, once = get_store(), type(get_store()).once
+
+    def committed_without_an_answer(*arguments, **named) -> None:
+        once(*arguments, **named)
+        raise OutcomeUnknown("away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(store), "once", committed_without_an_answer)
+        refused = root.post(action, {"form_number": number(root, page, action), "role": "operator"})
+    assert refused.status_code == 503
+    assert "Nothing was changed." in refused.content.decode()
+    again = re.search(rf'action="{action}".*?name="form_number" value="([^"]+)"', refused.content.decode(), re.DOTALL)
+    assert root.post(action, {"form_number": again.group(1), "role": "operator"}).status_code == 303
+    assert scope(ann) == Scope.of(Role.OPERATOR)
+
+
 def test_changes_of_people_are_in_the_audit_of_admins_alone(root, ann) -> None:
     send(root, url("person", ann.pk), url("add-grant", ann.pk), glob="*", role="operator")
     theirs = Client()

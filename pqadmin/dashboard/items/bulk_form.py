@@ -48,9 +48,9 @@ class BulkForm(forms.Form):
     rate = TypedField(noted(_("Items a second"), _("empty: no limit")), max_length=20, inputmode="decimal")
     reason = reason_field()
     #: How many the page showed, whether that was all, and how many it had looked at.
-    count = forms.IntegerField(min_value=0, required=True)
-    ended = forms.BooleanField(required=False)
-    searched = forms.IntegerField(min_value=0, required=False)
+    count = forms.IntegerField(min_value=0, required=True, widget=forms.HiddenInput)
+    ended = forms.BooleanField(required=False, widget=forms.HiddenInput)
+    searched = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
     def __init__(
         self,

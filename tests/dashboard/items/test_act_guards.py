@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pqadmin.pages import toasts
-from queues import Queue, Store
-from queues.errors import ItemChanged
+from queues import Actions, Queue, Store
+from queues.errors import ItemChanged, OutcomeUnknown
 from tests.dashboard.conftest import Desk
 
 
@@ -69,6 +69,27 @@ def test_acts_for_one_item_turn_many_away(operator: Desk, store: Store, jobs: Qu
     assert "Nothing was changed." in refused
     assert jobs.depth("leased") == (2 if act == "ack" else 0)
     assert operator.send(operator.open(f"/queues/jobs/act/?act={act}&id={items[0].id}"), "/act/").status == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "form", "action"),
+    [
+        ("/queues/jobs/act/?act=delete&id={id}", "/act/", "delete_item"),
+        ("/queues/jobs/items/{id}/edit/", "/edit/", "edit_item"),
+    ],
+)
+def test_a_form_keeps_its_number_while_its_outcome_is_unknown(
+    operator: Desk, jobs: Queue, monkeypatch: pytest.MonkeyPatch, address: str, form: str, action: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OutcomeUnknown("The store failed during commit.")
+
+    page = operator.open(address.format(id=jobs.items().items[0].id))
+    with monkeypatch.context() as broken:
+        broken.setattr(Actions, action, fail)
+        refused = operator.send(page, form)
+    assert "Send this form again: it is not done a second time." in refused
+    assert refused.form(form)[1]["form_number"] == page.form(form)[1]["form_number"]
 
 
 def test_a_form_whose_first_sending_broke_is_executed_once_when_it_is_sent_again(

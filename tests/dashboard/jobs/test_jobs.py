@@ -50,7 +50,7 @@ def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: S
     assert "Move ready items from jobs to review" in begun
     assert "waiting for a server" in begun
     assert "why <b>" in begun
-    again = operator.post(address, fields, to="review")
+    again = operator.post(address, fields, to="review", reason="why <b>", rate="")
     assert "Nothing was done a second time." in again
     assert begun.path == again.path
     run(store)

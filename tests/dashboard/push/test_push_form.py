@@ -76,7 +76,7 @@ def test_several_are_pushed_in_order_as_one(operator: Desk, store: Store) -> Non
     assert [item.value for item in store.queue("jobs").items().items] == [b'{"a": 1.50}', b"b"]
     (entry,) = store.audit.entries(queue="jobs").entries
     assert (entry.verb, entry.count, entry.reason) == ("push", 2, "replay")
-    again = operator.send(page, "many/", items=lines)
+    again = operator.send(page, "many/", items=lines, reason="replay")
     assert "Nothing was done a second time." in again
     assert store.queue("jobs").depth() == 2
 

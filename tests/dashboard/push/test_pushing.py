@@ -6,11 +6,13 @@ import base64
 from collections.abc import Callable
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from pqadmin.accounts.roles import Role
 from queues import Actions, Store
 from queues.errors import OutcomeUnknown, StoreFull
 from tests.dashboard.conftest import Desk
+from tests.dashboard.screen import Screen
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +76,31 @@ def test_a_form_pushes_once_however_often_it_is_sent(operator: Desk, store: Stor
     assert again.path == "/queues/jobs/"
     assert "This form was already sent" in again
     assert "Nothing was done a second time." in again
+    assert store.queue("jobs").depth() == 1
+
+
+def test_a_changed_form_is_refused_with_what_was_typed_and_can_be_sent_then(operator: Desk, store: Store) -> None:
+    action, fields = operator.open("/queues/jobs/").form("push/")
+    operator.post(action, fields, value="first", priority="1")
+    changed = operator.post(action, fields, value="second", priority="1")
+    assert changed.status == 409
+    assert "sent before with other content" in changed
+    assert store.queue("jobs").depth() == 1
+    assert changed.form("push/")[1]["value"] == "second"
+    assert "Pushed" in operator.send(changed, "push/")
+    assert store.queue("jobs").depth() == 2
+
+
+def test_another_file_under_the_same_form_is_refused(operator: Desk, store: Store) -> None:
+    action, fields = operator.open("/queues/jobs/push/many/").form("push/many/")
+
+    def send(line: bytes) -> Screen:
+        upload = SimpleUploadedFile("items.ndjson", line)
+        return Screen(operator.client.post(action, {**fields, "file": upload}, follow=True))
+
+    assert "Pushed 1 item." in send(b'{"value": "first", "priority": 1}')
+    assert "already sent" in send(b'{"value": "first", "priority": 1}')
+    assert "sent before with other content" in send(b'{"value": "second", "priority": 1}')
     assert store.queue("jobs").depth() == 1
 
 

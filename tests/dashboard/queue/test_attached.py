@@ -144,7 +144,7 @@ def test_deleting_one_item_and_undoing_it(operator: Desk, legacy: Queue) -> None
     page = operator.send(confirm, "/act/", reason="stuck")
     assert "Deleted the item" in page
     assert legacy.depth() == 2
-    again = operator.post(*confirm.form("/act/"))
+    again = operator.send(confirm, "/act/", reason="stuck")
     assert "already sent" in again
     page = operator.send(page, "/restore/")
     assert [item.id for item in legacy.items().items][1] == five.id
