@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,16 +31,6 @@ from queues.errors import display_name
 
 #: Names that a preview lists.
 _LISTED = 24
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """Which queues patterns choose now."""
-
-    total: int
-    names: tuple[str, ...]
-    more: int
-    wrong: str = ""
 
 
 @require_safe
@@ -359,14 +348,15 @@ def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any
     return {"link": link, "state": state, "until": link.made_at + UNUSED_FOR, "hidden": hidden}
 
 
-def _preview(text: str, scope: Scope) -> Preview:
+def _preview(text: str, scope: Scope) -> dict[str, Any]:
+    """Return which queues patterns choose now, or what is wrong with them."""
     try:
         globs = parse_globs(text)
     except forms.ValidationError as error:
-        return Preview(total=0, names=(), more=0, wrong=" ".join(error.messages))
+        return {"total": 0, "wrong": " ".join(error.messages)}
     found = Scope.of_globs(globs).of_those(_names(scope)) if globs else []
-    listed = tuple(display_name(name) for name in found[:_LISTED])
-    return Preview(total=len(found), names=listed, more=len(found) - len(listed))
+    listed = [display_name(name) for name in found[:_LISTED]]
+    return {"total": len(found), "names": listed, "more": len(found) - len(listed)}
 
 
 def _names(scope: Scope) -> list[str]:

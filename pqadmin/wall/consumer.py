@@ -16,7 +16,7 @@ from pqadmin.live.requests import BadRequest, Watch
 from pqadmin.live.slot import BEAT
 from pqadmin.live.wire import hello
 from pqadmin.store import store_now
-from pqadmin.wall import access, wire
+from pqadmin.wall import links, wire
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
@@ -63,11 +63,8 @@ class WallConsumer(LiveConsumer):
         return None
 
     def _linked(self) -> Pass | None:
-        spec = read(self._slug)
-        looking = None if spec is None else access.by_link(spec, self.scope.get("cookies", {}))
-        if looking is None or looking.link is None:
-            return None
-        return Pass(scope=looking.scope, link=str(looking.link.pk))
+        spec, link = read(self._slug), links.find(self._slug, self.scope.get("cookies", {}).get(links.COOKIE, ""))
+        return None if spec is None or link is None else Pass(scope=spec.scope, link=str(link.pk))
 
     async def _obey(self, request: requests.Request) -> None:
         if isinstance(request, Watch):
@@ -107,7 +104,7 @@ class WallConsumer(LiveConsumer):
         viewer, now = self.badge.scope, store_now().timestamp()
         if not self.badge.link:
             spec = cut(spec, self._monitor, viewer=viewer, now=now)
-        return None if spec is None else choose(spec, self._monitor, viewer=viewer, now=now).picture
+        return None if spec is None else choose(spec, self._monitor, viewer=viewer, now=now)
 
     def _let_go(self) -> None:
         super()._let_go()

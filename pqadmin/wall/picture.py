@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,57 +33,26 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """Everything but the numbers: those are read together, when they change."""
+    """What a screen shows; equal to another one if all but the rows is."""
 
     part: Part
-    turn: Turn
+    turn: Turn = Turn(index=0, of=1, until=None)
+    revision: str = ""
     counts: Counts
     #: Ids of the queues that have a tile, in their places.
     ids: tuple[int, ...]
     rest: Counts | None
     layout: Layout
-    revision: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """A picture and the rows that it was chosen from, in their places."""
-
-    picture: Picture
-    rows: tuple[Row, ...]
+    #: The rows that have a tile, in their places.
+    rows: tuple[Row, ...] = field(compare=False)
     #: The oldest reading among all rows of the board.
-    as_of: datetime
+    as_of: datetime = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sight:
-    """The picture of one part for all viewers with equal rights to see."""
-
-    counts: Counts
-    rows: tuple[Row, ...]
-    rest: Counts | None
-    layout: Layout
-    as_of: datetime
-
-
-def choose(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Chosen:
+def choose(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Picture:
     """Return a board's picture for this viewer at `now` (seconds since the epoch)."""
     turn = spec.turn(now)
-    part = spec.parts[turn.index]
-    seen = _look(part, monitor, viewer, now)
-    return Chosen(
-        picture=Picture(
-            part=part,
-            turn=turn,
-            counts=seen.counts,
-            ids=tuple(row.status.id for row in seen.rows),
-            rest=seen.rest,
-            layout=seen.layout,
-            revision=spec.revision,
-        ),
-        rows=seen.rows,
-        as_of=seen.as_of,
-    )
+    return replace(_look(spec.parts[turn.index], monitor, viewer, now), turn=turn, revision=spec.revision)
 
 
 def cut(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Spec | None:
@@ -94,16 +63,16 @@ def cut(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Spec | No
     return replace(spec, parts=parts) if spec.parts[0] in parts else None
 
 
-def _look(part: Part, monitor: Monitor, viewer: Scope, now: float) -> _Sight:
+def _look(part: Part, monitor: Monitor, viewer: Scope, now: float) -> Picture:
     overview = monitor.overview(part.scope)
     # A hundred screens ask for the same every second: it is computed once for each overview.
     return overview.keep(
         ("wall", part, sight_of(viewer)),
-        lambda: _sight(part, overview, monitor, viewer, datetime.fromtimestamp(now, UTC)),
+        lambda: _picture(part, overview, monitor, viewer, datetime.fromtimestamp(now, UTC)),
     )
 
 
-def _sight(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now: datetime) -> _Sight:
+def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now: datetime) -> Picture:
     rows: Sequence[Row] = overview.rows
     unread = overview.summary.unread
     if not viewer.everything:
@@ -116,12 +85,15 @@ def _sight(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now:
     room = GRIDS[part.density].capacity(stress=stress)
     all_fit = counts.queues <= room and not unread
     shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1), levels, now)
-    taken = {row.status.id for row in shown}
+    ids = tuple(row.status.id for row in shown)
+    taken = set(ids)
     rest = None if all_fit else _counted([row for row in rows if row.status.id not in taken], levels, unread)
-    return _Sight(
+    return Picture(
+        part=part,
         counts=counts,
-        rows=tuple(shown),
+        ids=ids,
         rest=rest,
+        rows=tuple(shown),
         layout=lay_out(len(shown) + (rest is not None), density=part.density, stress=stress),
         as_of=overview.summary.as_of,
     )

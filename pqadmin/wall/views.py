@@ -19,14 +19,14 @@ from django.views.decorators.http import require_http_methods
 
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import role_of
+from pqadmin.accounts.scope import Scope, scope_of
 from pqadmin.display import format as write
 from pqadmin.display.addresses import leave
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import error_pages
 from pqadmin.store import store_now
-from pqadmin.wall import access, links
-from pqadmin.wall.access import Looking
-from pqadmin.wall.picture import Chosen, choose, cut
+from pqadmin.wall import links
+from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.release import release
 from pqadmin.wall.specs import Spec, read
 from pqadmin.wall.tiles import BLANK, compact, places, rest_words, tile
@@ -74,24 +74,22 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponse:
         if answer is not None:
             return answer
     spec = read(slug)
-    looking = None if spec is None else access.by_link(spec, request.COOKIES)
-    if (token is not None or request.method == "POST") and (looking is not None or request.user.is_authenticated):
+    link = None if spec is None else links.find(slug, secret)
+    if (token is not None or request.method == "POST") and (link is not None or request.user.is_authenticated):
         return leave(address)  # a token never stays in the address bar
-    if looking is None:
-        if not request.user.is_authenticated:
-            return _turn_away(request, address, token=token is not None, cookie=bool(secret))
-        looking = access.by_person(request.user)
-        if looking is None:
-            raise RightMissing(Right.READ, role_of(request.user))
+    if spec is not None and link is not None:
+        answer = _show(request, spec, spec.scope, linked=True)
+        links.note_seen(link, address=_client(request), now=timezone.now())
+        links.set_cookie(request, answer, slug, secret)
+        return answer
+    if not request.user.is_authenticated:
+        return _turn_away(request, address, token=token is not None, cookie=bool(secret))
+    viewer = scope_of(request.user)
+    if not viewer.anywhere(Right.READ):
+        raise RightMissing(Right.READ, role_of(request.user))
     if spec is None:
         raise Http404
-    if looking.link is None:
-        spec = _cut(spec, looking)
-    answer = _show(request, spec, looking)
-    if looking.link is not None:
-        links.note_seen(looking.link, address=_client(request), now=timezone.now())
-        links.set_cookie(request, answer, slug, secret)
-    return answer
+    return _show(request, _cut(spec, viewer), viewer, linked=False)
 
 
 def _redeem(request: HttpRequest, slug: str, token: str) -> HttpResponse | None:
@@ -129,46 +127,46 @@ def _turn_away(request: HttpRequest, address: str, *, token: bool, cookie: bool)
     return redirect_to_login(request.path, resolve_url("accounts:login"))
 
 
-def _cut(spec: Spec, looking: Looking) -> Spec:
-    """Return what a person may see of the board; one of other people's queues alone is not there."""
-    if looking.scope.everything:
+def _cut(spec: Spec, viewer: Scope) -> Spec:
+    """Return what a user may see of the board; one of other people's queues alone is not there."""
+    if viewer.everything:
         return spec
     monitor = get_monitor()
     if monitor.board.empty:
         monitor.refresh()  # nothing was read yet
-    left = cut(spec, monitor, viewer=looking.scope, now=store_now().timestamp())
+    left = cut(spec, monitor, viewer=viewer, now=store_now().timestamp())
     if left is None:
         raise Http404
     return left
 
 
-def _show(request: HttpRequest, spec: Spec, looking: Looking) -> HttpResponse:
+def _show(request: HttpRequest, spec: Spec, viewer: Scope, *, linked: bool) -> HttpResponse:
     monitor = get_monitor()
     with contextlib.suppress(StoreError):  # then with what is known: the page tells its age, and why, by itself
         monitor.refresh()
     now = store_now().timestamp()
-    chosen = choose(spec, monitor, viewer=looking.scope, now=now)
+    picture = choose(spec, monitor, viewer=viewer, now=now)
     blind = monitor.board.empty
-    nothing = not chosen.picture.counts.queues and not blind
+    nothing = not picture.counts.queues and not blind
     more = {
-        "link": looking.link is not None,
+        "link": linked,
         "blind": blind,
         "nothing": nothing,
         # Globs may name invisible queues; where boards take turns they would stay for the next one.
-        "globs": spec.parts[0].globs if nothing and looking.scope.everything and len(spec.parts) == 1 else (),
+        "globs": spec.parts[0].globs if nothing and viewer.everything and len(spec.parts) == 1 else (),
     }
     with translation.override(spec.language or translation.get_language()):
-        answer = render(request, "wall/wall.html", {**context_of(spec, chosen, now), **more})
+        answer = render(request, "wall/wall.html", {**context_of(spec, picture, now), **more})
         answer.headers["Content-Language"] = translation.get_language() or ""
     return answer
 
 
-def context_of(spec: Spec, chosen: Chosen, now: float) -> dict[str, Any]:
+def context_of(spec: Spec, picture: Picture, now: float) -> dict[str, Any]:
     """Return all that the page says."""
-    picture, moment = chosen.picture, datetime.fromtimestamp(now, UTC)
+    moment = datetime.fromtimestamp(now, UTC)
     counts, rest, turn = picture.counts, picture.rest, picture.turn
     spots = list(places(picture.layout))
-    tiles = [tile(row, moment, place) for row, place in zip(chosen.rows, spots, strict=False)]
+    tiles = [tile(row, moment, place) for row, place in zip(picture.rows, spots, strict=False)]
     return {
         "spec": spec,
         "part": picture.part,
@@ -193,7 +191,7 @@ def context_of(spec: Spec, chosen: Chosen, now: float) -> dict[str, Any]:
         "next_words": ""
         if turn.until is None
         else _("next board in %(left)s") % {"left": write.countdown(turn.until - now)},
-        "as_of": chosen.as_of,
+        "as_of": picture.as_of,
         "refresh": min(10, spec.seconds),
     }
 

@@ -7,7 +7,7 @@ import pytest
 from pqadmin.accounts.scope import ALL, Scope
 from pqadmin.live.monitor import Monitor
 from pqadmin.wall.levels import Level, level, level_of
-from pqadmin.wall.picture import Chosen, choose, cut
+from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.specs import Part, Spec
 from queues import Store
 
@@ -19,12 +19,12 @@ def spec(*globs: str, order: str = "worst", density: str = "far", parts: tuple[P
     return Spec(board=1, slug="hall", name="Hall", theme="dark", language="", seconds=30, parts=(own, *parts))
 
 
-def chosen(monitor: Monitor, wanted: Spec, viewer: Scope = ALL, now: float = 1_800_000_000.0) -> Chosen:
+def chosen(monitor: Monitor, wanted: Spec, viewer: Scope = ALL, now: float = 1_800_000_000.0) -> Picture:
     monitor.refresh()
     return choose(wanted, monitor, viewer=viewer, now=now)
 
 
-def names(found: Chosen) -> list[str]:
+def names(found: Picture) -> list[str]:
     return [row.status.name for row in found.rows]
 
 
@@ -40,19 +40,19 @@ def test_the_more_urgent_comes_first_and_the_rest_is_added_up(thirty: Store, mon
     found = chosen(monitor, spec())
     assert names(found)[0] == "jobs:03", "paused comes before what is well"
     assert names(found)[1:] == [f"jobs:{n}" for n in range(10, 20)], "of equals the deepest, then by name"
-    rest = found.picture.rest
+    rest = found.rest
     assert rest is not None
     assert (len(found.rows), rest.queues, rest.trouble, rest.paused) == (11, 19, 0, 0)
     shown = sum(row.ready or 0 for row in found.rows)
     assert rest.ready + shown == sum(range(30))
-    assert found.picture.counts.queues == 30
-    assert sum(found.picture.layout.wide) == 12
+    assert found.counts.queues == 30
+    assert sum(found.layout.wide) == 12
 
 
 def test_what_fits_has_a_tile_each_and_nothing_is_rolled_up(thirty: Store, monitor: Monitor) -> None:
     found = chosen(monitor, spec("jobs:0?", "jobs:1[x", "none:*"))
     assert len(found.rows) == 10
-    assert found.picture.rest is None
+    assert found.rest is None
 
 
 @pytest.mark.parametrize("order", ["name", "depth"])
@@ -68,10 +68,10 @@ def test_no_order_hides_what_is_in_trouble(
         "pqadmin.wall.picture.level_of", lambda row: Level.BAD if row.status.id in stalled else level_of(row)
     )
     found = chosen(monitor, spec(order=order))
-    assert stalled <= set(found.picture.ids)
-    assert found.picture.rest is not None
-    assert (found.picture.rest.trouble, found.picture.rest.bad) == (0, 0)
-    assert found.picture.counts.trouble == 2
+    assert stalled <= set(found.ids)
+    assert found.rest is not None
+    assert (found.rest.trouble, found.rest.bad) == (0, 0)
+    assert found.counts.trouble == 2
     key = (lambda row: row.status.name) if order == "name" else (lambda row: -(row.ready or 0))
     assert list(found.rows) == sorted(found.rows, key=key)
 
@@ -83,7 +83,7 @@ def test_more_in_trouble_than_there_is_room_for_is_told_with_the_rest(
     monkeypatch.setattr("pqadmin.wall.picture.level_of", lambda row: levels[row.status.name])
     found = chosen(monitor, spec())
     assert {levels[name] for name in names(found)} == {Level.BAD}
-    rest, counts = found.picture.rest, found.picture.counts
+    rest, counts = found.rest, found.counts
     assert rest is not None
     assert (counts.trouble, counts.bad) == (30, 14)
     assert (rest.trouble, rest.bad) == (30 - len(found.rows), 14 - len(found.rows))
@@ -93,7 +93,7 @@ def test_more_in_trouble_than_there_is_room_for_is_told_with_the_rest(
 def test_a_viewer_sees_his_part_of_the_board_only(thirty: Store, monitor: Monitor) -> None:
     found = chosen(monitor, spec("jobs:1*"), Scope.of_globs(["jobs:?2"]))
     assert names(found) == ["jobs:12"]
-    assert found.picture.counts.queues == 1
+    assert found.counts.queues == 1
 
 
 def test_hostile_names_match_as_text(store: Store, monitor: Monitor) -> None:
@@ -137,7 +137,7 @@ def test_queues_that_were_not_read_yet_count_only_for_people_that_see_them(thirt
     monitor.board.put_directory({**thirty.directory(), **fresh}, monitor.board.directory_change + 1)
 
     def unread(viewer: Scope) -> tuple[int, int]:
-        counts = choose(spec("jobs:*", "new:*"), monitor, viewer=viewer, now=1_800_000_000.0).picture.counts
+        counts = choose(spec("jobs:*", "new:*"), monitor, viewer=viewer, now=1_800_000_000.0).counts
         return counts.queues, counts.unread
 
     assert unread(ALL) == (35, 5)

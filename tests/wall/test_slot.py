@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from pqadmin.accounts.scope import ALL
@@ -29,6 +30,8 @@ def picture(*ids: int, trouble: int = 0) -> Picture:
         rest=None,
         layout=lay_out(len(ids), density="far", stress=False),
         revision="a",
+        rows=(),
+        as_of=datetime.fromtimestamp(0, UTC),
     )
 
 
