@@ -14,8 +14,8 @@ from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.names import split
 from pqadmin.display.redaction import rules_of
-from pqadmin.live.board.health import Known, judge
-from pqadmin.live.board.rows import Row, attached_row
+from pqadmin.live.board import rows
+from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import get_monitor, problem_rules
 from pqadmin.live.words import attached_title
 from pqadmin.store import get_store, store_now
@@ -29,33 +29,7 @@ PREVIEW_BYTES = 256
 def row_of(status: QueueStatus, now: datetime) -> Row:
     """Return a queue's row with the rates that the monitor knows, or without any if it never watched the queue."""
     row = get_monitor().board.row(status.id, time.monotonic(), status)
-    if row is not None:
-        return row
-    if status.attached:
-        return attached_row(status, now)
-    verdict = judge(
-        Known(
-            ready=status.totals.ready,
-            paused=paused(status, now),
-            drift=status.drift,
-            dead=status.totals.dead,
-            oldest_for=None if status.oldest is None else (now - status.oldest).total_seconds(),
-        ),
-        problem_rules(),
-    )
-    return Row(
-        status=status,
-        rate_in=None,
-        rate_out=None,
-        state=verdict.state,
-        outlook=verdict.outlook,
-        problem=verdict.problem,
-        more=verdict.more,
-        clears_in=verdict.clears_in,
-        grows_by=verdict.grows_by,
-        quiet_since=None,
-        as_of=now,
-    )
+    return rows.row_of(status, now, problem_rules()) if row is None else row
 
 
 def paused(status: QueueStatus, now: datetime) -> bool:

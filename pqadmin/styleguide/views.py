@@ -20,7 +20,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.board.health import Outlook, Problem, State
 from pqadmin.live.board.row_html import COLUMNS, render_rows
-from pqadmin.live.board.rows import Row, attached_row, unreadable_row
+from pqadmin.live.board.rows import Row, row_of
 from pqadmin.live.board.sums import total_of
 from pqadmin.live.words import attached_words, problem_words
 from pqadmin.pages.queue_context import mix
@@ -166,9 +166,7 @@ def _rows(now: datetime) -> list[Row]:
         _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
         _row(now, "waiting", 5, State.OK, Problem.OLD, 1.0, 1.0),
         _row(now, "with:dead", 0, State.EMPTY, Problem.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),
-        unreadable_row(
-            unreadable_status(2, "damaged", 3, errors.Words("Its bytes are damaged ({kind}).", kind=RAW)), now
-        ),
+        row_of(unreadable_status(2, "damaged", 3, errors.Words("Its bytes are damaged ({kind}).", kind=RAW)), now),
         _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
         _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
         _row(now, "sms:outbound", 61, State.OK, Problem.NONE, 61.0, 61.0, kind="fifo"),
@@ -194,7 +192,7 @@ def _attached(now: datetime, name: str, depth: int | None, suffix: bytes, value:
         prefix=b"\x02legacy\x00\xff<b>",
         counted_at=None if depth is None else now - timedelta(seconds=2.4),
     )
-    return attached_row(status, now)
+    return row_of(status, now)
 
 
 def _row(

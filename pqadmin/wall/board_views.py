@@ -22,10 +22,9 @@ from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import once, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.refusals import NotPossible, Refusal
-from pqadmin.wall import deeds
+from pqadmin.wall import deeds, links
 from pqadmin.wall.deeds import BoardChanged
 from pqadmin.wall.forms import MAX_GLOBS, BoardForm, LinkForm, parse_globs
-from pqadmin.wall.links import UNUSED_FOR
 from pqadmin.wall.models import Board, Link
 from queues.errors import display_name
 
@@ -242,7 +241,7 @@ class MintView(ChangeView):
     def perform(self, form: LinkForm) -> HttpResponse:
         """Make the link."""
         assert self.board is not None
-        link, token = deeds.mint_link(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
+        link, token = links.mint(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
         wall = self.request.build_absolute_uri(reverse("wall:wall", args=[self.subject]))
         context = {"section": "boards", "board": self.board, "link": link}
         answer = render(self.request, "wall/minted.html", {**context, "address": f"{wall}?token={token}"})
@@ -259,8 +258,8 @@ class RevokeView(ActionView):
 
     def load(self) -> None:
         """Read the link."""
-        links = Link.objects.select_related("board")
-        self.link = get_object_or_404(links, board__slug=self.kwargs["slug"], pk=self.kwargs["key"])
+        with_boards = Link.objects.select_related("board")
+        self.link = get_object_or_404(with_boards, board__slug=self.kwargs["slug"], pk=self.kwargs["key"])
 
     @property
     def subject(self) -> str:
@@ -274,7 +273,7 @@ class RevokeView(ActionView):
 
     def perform(self, form: Any) -> str:
         """Revoke the link."""
-        done = deeds.revoke_link(self.link, by=self.author, now=datetime.now(UTC))
+        done = links.revoke(self.link, by=self.author, now=datetime.now(UTC))
         words = _("Revoked the link of “%(label)s”; its screen has closed.")
         if not done:
             words = _("The link of “%(label)s” was revoked before.")
@@ -343,9 +342,9 @@ def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any
     elif link.used_at is not None:
         state = "used"
     else:
-        state = "waiting" if now - link.made_at < UNUSED_FOR else "expired"
+        state = "waiting" if now - link.made_at < links.UNUSED_FOR else "expired"
     hidden = {once.FIELD: once.number(request, f"revoke-link:{link.pk}")}
-    return {"link": link, "state": state, "until": link.made_at + UNUSED_FOR, "hidden": hidden}
+    return {"link": link, "state": state, "until": link.made_at + links.UNUSED_FOR, "hidden": hidden}
 
 
 def _preview(text: str, scope: Scope) -> dict[str, Any]:

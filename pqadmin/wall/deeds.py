@@ -1,4 +1,4 @@
-"""Changes of boards and links: each in one transaction of the site's tables, audited before it commits.
+"""Changes of boards: each in one transaction of the site's tables, audited before it commits.
 
 The audit is in the queue store, the boards are not: when the audit cannot be written, nothing is changed; a crash
 between the two can leave an audit record without its change, never a change without a record.
@@ -13,8 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from pqadmin.audit import Author, note
-from pqadmin.wall import links
-from pqadmin.wall.models import Board, Link
+from pqadmin.wall.models import Board
 
 FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
 
@@ -77,23 +76,6 @@ def remove_board(board: Board, *, by: Author) -> None:
         board.delete()
 
 
-def mint_link(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str]:
-    """Make a link; return it and its token, which is in no table or audit."""
-    with transaction.atomic():
-        link, token = links.mint(board, label=label, by=by.name, now=now)
-        note(by, "mint_link", after=_of_link(link))
-    return link, token
-
-
-def revoke_link(link: Link, *, by: Author, now: datetime) -> bool:
-    """Revoke a link; False when it was revoked before."""
-    with transaction.atomic():
-        if not links.revoke(link, by=by.name, now=now):
-            return False
-        note(by, "revoke_link", before=_of_link(link))
-    return True
-
-
 def _told(board: Board) -> dict[str, Any]:
     names = dict(Board.objects.filter(pk__in=board.rotation).values_list("pk", "name"))
     told = {name: getattr(board, name) for name in FIELDS}
@@ -103,7 +85,3 @@ def _told(board: Board) -> dict[str, Any]:
         "globs": [str(glob) for glob in board.globs],
         "rotation": [names[key] for key in board.rotation if key in names],
     }
-
-
-def _of_link(link: Link) -> dict[str, Any]:
-    return {"board": link.board.slug, "link": link.pk, "label": link.label}

@@ -9,13 +9,15 @@ import hashlib
 import secrets
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from pqadmin.accounts.scope import Scope
+from pqadmin.audit import Author, note
 from pqadmin.wall import specs
 from pqadmin.wall.models import Board, Link
 
@@ -30,10 +32,12 @@ NOTED_EVERY = timedelta(minutes=1)
 _BYTES = 32
 
 
-def mint(board: Board, *, label: str, by: str, now: datetime) -> tuple[Link, str]:
-    """Make a link to the board; return it and its token, which is shown once."""
+def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str]:
+    """Make a link to the board; return it and its token, which is shown once and is in no table or audit."""
     token = secrets.token_urlsafe(_BYTES)
-    link = Link.objects.create(board=board, label=label, token_hash=_hash(token), made_by=by, made_at=now)
+    with transaction.atomic():
+        link = Link.objects.create(board=board, label=label, token_hash=_hash(token), made_by=by.name, made_at=now)
+        note(by, "mint_link", after=_told(link))
     return link, token
 
 
@@ -64,9 +68,17 @@ def note_seen(link: Link, *, address: str, now: datetime) -> None:
         Link.objects.filter(pk=link.pk).update(seen_at=now, seen_from=address[:64])
 
 
-def revoke(link: Link, *, by: str, now: datetime) -> bool:
+def revoke(link: Link, *, by: Author, now: datetime) -> bool:
     """Have the link open nothing from now on; False when it was revoked before."""
-    return bool(Link.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now, revoked_by=by))
+    with transaction.atomic():
+        if not Link.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now, revoked_by=by.name):
+            return False
+        note(by, "revoke_link", before=_told(link))
+    return True
+
+
+def _told(link: Link) -> dict[str, Any]:
+    return {"board": link.board.slug, "link": link.pk, "label": link.label}
 
 
 def scopes(keys: Collection[str]) -> dict[str, Scope]:

@@ -14,7 +14,7 @@ from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import Monitor
 from pqadmin.wall.layout import GRIDS, Layout, lay_out
 from pqadmin.wall.levels import Level, deepest_first, level_of, worst_first
-from pqadmin.wall.specs import Part, Spec, Turn
+from pqadmin.wall.specs import ALWAYS, Part, Spec, Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Picture:
     """What a screen shows; equal to another one if all but the rows is."""
 
     part: Part
-    turn: Turn = Turn(index=0, of=1, until=None)
+    turn: Turn = ALWAYS
     revision: str = ""
     counts: Counts
     #: Ids of the queues that have a tile, in their places.

@@ -28,9 +28,13 @@ class Part:
 class Turn:
     """Which part is on, of how many, and until when (seconds since the epoch); None: for ever."""
 
-    index: int
-    of: int
-    until: float | None
+    index: int = 0
+    of: int = 1
+    until: float | None = None
+
+
+#: The turn of a board that takes turns with no other.
+ALWAYS = Turn()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class Spec:
     def turn(self, now: float) -> Turn:
         """Return the turn at a time (seconds since the epoch): by the clock, so that screens side by side agree."""
         if len(self.parts) == 1:
-            return Turn(index=0, of=1, until=None)
+            return ALWAYS
         turns = int(now // self.seconds)
         return Turn(index=turns % len(self.parts), of=len(self.parts), until=float((turns + 1) * self.seconds))
 

@@ -17,7 +17,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.audit import Author
 from pqadmin.display.words import detail_words
-from pqadmin.wall import deeds, specs
+from pqadmin.wall import deeds, links, specs
 from pqadmin.wall.models import Board, Link
 from queues import Store
 from queues.errors import StoreUnreachable
@@ -167,7 +167,7 @@ def test_what_cannot_be_audited_is_not_done(
     with pytest.raises(StoreUnreachable):
         deeds.remove_board(board, by=Author(name="ada"))
     with pytest.raises(StoreUnreachable):
-        deeds.mint_link(board, "x", by=Author(name="ada"), now=board.made_at)
+        links.mint(board, "x", by=Author(name="ada"), now=board.made_at)
     assert Board.objects.count() == 1
     assert not Link.objects.exists()
 

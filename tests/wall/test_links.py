@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
+from pqadmin.audit import Author
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.monitor import Monitor
 from pqadmin.wall import links
@@ -250,7 +251,7 @@ def two_boards(transactional_db: None, store: Store, monitor: Monitor) -> tuple[
     for name in ("hall", "other"):
         store.create_queue(f"{name}:jobs").push(b"a secret value", priority=7)
         board = Board.objects.create(slug=name, name=name, globs=[f"{name}:*"], **by)
-        token = links.mint(board, label="x", by="ada", now=now)[1]
+        token = links.mint(board, "x", by=Author(name="ada"), now=now)[1]
         secrets.append(links.redeem(name, token, address="192.0.2.7", now=now) or "")
     return secrets[0], secrets[1]
 
@@ -289,7 +290,7 @@ async def test_a_link_that_is_revoked_closes_its_open_screen_at_the_next_look(
     assert accepted
     await until(socket, "wall")
     link = await Link.objects.aget(board__slug="hall")
-    await asyncio.to_thread(links.revoke, link, by="ada", now=timezone.now())
+    await asyncio.to_thread(links.revoke, link, by=Author(name="ada"), now=timezone.now())
     looks.from_now_on()
     event = await until(socket, "closed")
     assert (event["type"], event["code"]) == ("websocket.close", NOT_ALLOWED)

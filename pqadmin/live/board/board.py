@@ -16,11 +16,11 @@ from itertools import islice
 from operator import itemgetter
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.board.health import DEFAULT_RULES, Known, Outlook, Problem, Rules, State, is_growing, judge
+from pqadmin.live.board.health import DEFAULT_RULES, Outlook, Problem, Rules, State, is_growing
 from pqadmin.live.board.overviews import EVERYTHING, Overview, sight_of
 from pqadmin.live.board.rates import Meter
 from pqadmin.live.board.rollups import Roll
-from pqadmin.live.board.rows import Row, attached_row, depth_of, three_digits, unreadable_row
+from pqadmin.live.board.rows import Row, depth_of, row_of
 from pqadmin.live.visible_queues import Sight, Sights
 from queues import QueueStatus, Snapshot
 
@@ -124,24 +124,21 @@ class Board:
         """Return the known state of these queues, for `Store.snapshot` to skip unchanged ones."""
         with self._lock:
             known = [queue_id for queue_id in ids if queue_id in self._statuses]
-            return Snapshot(
-                version=self._version,
-                at=self._at,
-                directory_change=self._directory_change,
-                queues={queue_id: self._statuses[queue_id] for queue_id in known},
-                changes={queue_id: self._changes[queue_id] for queue_id in known},
-            )
+            return self._snapshot(known, {queue_id: self._statuses[queue_id] for queue_id in known})
 
     def known(self, ids: frozenset[int]) -> Snapshot:
         """Return what is known of these queues in the form that `Store.wait_for_change` waits with."""
         with self._lock:
-            return Snapshot(
-                version=self._version,
-                at=self._at,
-                directory_change=self._directory_change,
-                queues={},
-                changes={queue_id: self._changes.get(queue_id, 0) for queue_id in ids},
-            )
+            return self._snapshot(ids, {})
+
+    def _snapshot(self, ids: Iterable[int], queues: Mapping[int, QueueStatus]) -> Snapshot:
+        return Snapshot(
+            version=self._version,
+            at=self._at,
+            directory_change=self._directory_change,
+            queues=queues,
+            changes={queue_id: self._changes.get(queue_id, 0) for queue_id in ids},
+        )
 
     def apply(self, snapshot: Snapshot, now: float) -> None:
         """Take over a reading of the time `now` (seconds of the monitor's clock).
@@ -356,42 +353,15 @@ class Board:
     def _derive(self, status: QueueStatus, now: float) -> Row:
         meter = self._meters[status.id]
         checked, as_of = self._checked[status.id]
-        if status.unreadable:
-            return unreadable_row(status, as_of)
-        if status.attached:
-            return attached_row(status, as_of)
         rates = meter.rates(now)
-        rate_in, rate_out = rates or (None, None)
-        ready = status.totals.ready
         # A short observation makes every burst look like growth.
-        growing = is_growing(ready, rate_in, rate_out)
-        quiet = meter.quiet_for(now)
-        calendar, pause = as_of + timedelta(seconds=now - checked), status.pause
-        verdict = judge(
-            Known(
-                ready=ready,
-                paused=pause is not None and (pause.until is None or pause.until > calendar),
-                drift=status.drift,
-                rate_in=rate_in,
-                rate_out=rate_out,
-                quiet_for=quiet,
-                growing_for=meter.growing_for(now, growing),
-                dead=status.totals.dead,
-                oldest_for=None if status.oldest is None else (calendar - status.oldest).total_seconds(),
-            ),
+        growing = rates is not None and is_growing(status.totals.ready, *rates)
+        return row_of(
+            status,
+            as_of,
             self._rules,
-        )
-        stalled = verdict.outlook is Outlook.STALLED
-        return Row(
-            status=status,
-            rate_in=three_digits(rate_in),
-            rate_out=three_digits(rate_out),
-            state=verdict.state,
-            outlook=verdict.outlook,
-            problem=verdict.problem,
-            more=verdict.more,
-            clears_in=three_digits(verdict.clears_in),
-            grows_by=three_digits(verdict.grows_by),
-            quiet_since=calendar - timedelta(seconds=quiet) if stalled else None,
-            as_of=as_of,
+            at=as_of + timedelta(seconds=now - checked),
+            rates=rates,
+            quiet_for=meter.quiet_for(now),
+            growing_for=meter.growing_for(now, growing),
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 #: Items per second below which two rates count as equal, and the share of the larger one likewise.
 EVEN, EVEN_SHARE = 0.05, 0.05
@@ -77,30 +78,12 @@ class Rules:
 DEFAULT_RULES = Rules()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """The input of the rules. Rates in items per second, None while unknown; times in seconds."""
-
-    ready: int
-    paused: bool = False
-    drift: bool = False
-    rate_in: float | None = None
-    rate_out: float | None = None
-    #: How long items have been ready without anything leaving.
-    quiet_for: float = 0.0
-    growing_for: float = 0.0
-    dead: int = 0
-    #: How long the oldest ready item has waited; None when there is none, or it is unknown.
-    oldest_for: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The result of the rules. `clears_in` in seconds, `grows_by` in items per second, each only where it applies."""
+class Verdict(NamedTuple):
+    """The result of the rules, to three digits. `clears_in` in seconds, `grows_by` in items per second."""
 
     state: State
     outlook: Outlook
-    problem: Problem
+    problem: Problem = Problem.NONE
     #: Further reasons, the worst first.
     more: tuple[Problem, ...] = ()
     clears_in: float | None = None
@@ -114,56 +97,73 @@ def is_growing(ready: int, rate_in: float | None, rate_out: float | None) -> boo
     return rate_in - rate_out > _tolerance(rate_in, rate_out)
 
 
-def judge(known: Known, rules: Rules = DEFAULT_RULES) -> Verdict:
-    """Apply the rules: a pause first, then stalled, growing, draining, steady, empty."""
-    reasons: list[Problem] = []
-    state, outlook = _where(known, rules)
-    clears_in = grows_by = None
-    rate_in, rate_out = known.rate_in or 0.0, known.rate_out or 0.0
-    if outlook is Outlook.GROWING:
-        grows_by = rate_in - rate_out
-    elif outlook is Outlook.DRAINING:
-        clears_in = known.ready / (rate_out - rate_in)
-    if state is State.STALLED:
-        reasons.append(Problem.STALLED)
-    elif state is State.GROWING:
-        reasons.append(Problem.GROWING)
-    if known.drift:
-        reasons.append(Problem.DRIFT)
-    if rules.old_after and not known.paused and (known.oldest_for or 0.0) >= rules.old_after:
-        reasons.append(Problem.OLD)
-    if rules.dead_from and known.dead >= rules.dead_from:
-        reasons.append(Problem.DEAD)
-    if known.paused:
-        reasons.append(Problem.PAUSED)
+def judge(
+    *,
+    ready: int,
+    paused: bool = False,
+    drift: bool = False,
+    rate_in: float | None = None,
+    rate_out: float | None = None,
+    quiet_for: float = 0.0,
+    growing_for: float = 0.0,
+    dead: int = 0,
+    oldest_for: float | None = None,
+    rules: Rules = DEFAULT_RULES,
+) -> Verdict:
+    """Apply the rules: a pause first, then stalled, growing, draining, steady, empty.
+
+    Rates are items per second, None while unknown. Items have been ready for `quiet_for` seconds without anything
+    leaving; the oldest one has waited for `oldest_for`.
+    """
+    state, outlook = _trend(rules, ready, paused, rate_in, rate_out, quiet_for, growing_for)
+    excess = (rate_in or 0.0) - (rate_out or 0.0)
+    reasons = {
+        Problem.STALLED: state is State.STALLED,
+        Problem.GROWING: state is State.GROWING,
+        Problem.DRIFT: drift,
+        Problem.OLD: rules.old_after and not paused and (oldest_for or 0.0) >= rules.old_after,
+        Problem.DEAD: rules.dead_from and dead >= rules.dead_from,
+        Problem.PAUSED: paused,
+    }
+    first, *more = [problem for problem, holds in reasons.items() if holds] or [Problem.NONE]
     return Verdict(
         state=state,
         outlook=outlook,
-        problem=reasons[0] if reasons else Problem.NONE,
-        more=tuple(reasons[1:]),
-        clears_in=clears_in,
-        grows_by=grows_by,
+        problem=first,
+        more=tuple(more),
+        clears_in=three_digits(ready / -excess) if outlook is Outlook.DRAINING else None,
+        grows_by=three_digits(excess) if outlook is Outlook.GROWING else None,
     )
 
 
-def _where(known: Known, rules: Rules) -> tuple[State, Outlook]:
-    rate_in, rate_out = known.rate_in, known.rate_out
-    if known.paused:
+def _trend(
+    rules: Rules,
+    ready: int,
+    paused: bool,
+    rate_in: float | None,
+    rate_out: float | None,
+    quiet_for: float,
+    growing_for: float,
+) -> tuple[State, Outlook]:
+    if paused:
         return State.PAUSED, Outlook.PAUSED
-    if not known.ready:
+    if not ready:
         return (State.OK, Outlook.STEADY) if rate_in or rate_out else (State.EMPTY, Outlook.EMPTY)
-    if rules.stalled_after and known.quiet_for >= rules.stalled_after:
+    if rules.stalled_after and quiet_for >= rules.stalled_after:
         return State.STALLED, Outlook.STALLED
     if rate_in is None or rate_out is None:
         return State.OK, Outlook.UNKNOWN
-    if is_growing(known.ready, rate_in, rate_out):
-        lasting = rules.growing_after and known.growing_for >= rules.growing_after
+    if is_growing(ready, rate_in, rate_out):
+        lasting = rules.growing_after and growing_for >= rules.growing_after
         return State.GROWING if lasting else State.OK, Outlook.GROWING
     if rate_out - rate_in > _tolerance(rate_in, rate_out):
         return State.OK, Outlook.DRAINING
-    if not rate_in and not rate_out:
-        return State.OK, Outlook.UNKNOWN
-    return State.OK, Outlook.STEADY
+    return State.OK, Outlook.STEADY if rate_in or rate_out else Outlook.UNKNOWN
+
+
+def three_digits(value: float | None) -> float | None:
+    """Keep three digits: enough to read, few enough that a steady rate stays the same, on pages and in frames."""
+    return None if value is None else float(f"{value:.3g}")
 
 
 def _tolerance(rate_in: float, rate_out: float) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from pqadmin.live.board.health import Outlook, Problem, State
+from pqadmin.live.board.health import DEFAULT_RULES, Outlook, Problem, Rules, State, Verdict, judge, three_digits
 from queues import QueueStatus
+from queues.admin import to_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One queue, as last read, with rates and health. Rates in items per second, to three digits."""
+    """One queue, as last read, with its health (a `Verdict`) and rates: items per second, to three digits."""
 
     status: QueueStatus
     #: When the status held that the row was made of; later readings that found the same leave it as it is.
@@ -21,12 +22,12 @@ class Row:
     problem: Problem = Problem.NONE
     #: Further reasons why the queue needs attention, the worst first.
     more: tuple[Problem, ...] = ()
-    rate_in: float | None = None
-    rate_out: float | None = None
     #: Seconds until nothing is ready, at the present rates; only while draining.
     clears_in: float | None = None
     #: Items per second by which the queue grows; only while growing.
     grows_by: float | None = None
+    rate_in: float | None = None
+    rate_out: float | None = None
     #: Since when nothing has left, as far as was watched; only while stalled.
     quiet_since: datetime | None = None
 
@@ -47,22 +48,44 @@ def depth_of(status: QueueStatus) -> int | None:
     return None if unknown else status.totals.ready
 
 
-def attached_row(status: QueueStatus, as_of: datetime) -> Row:
-    """Return the row of an attached queue, whose traffic is unknown."""
-    return Row(status=status, as_of=as_of, state=State.ATTACHED, outlook=Outlook.ATTACHED)
+def row_of(
+    status: QueueStatus,
+    as_of: datetime,
+    rules: Rules = DEFAULT_RULES,
+    *,
+    at: datetime | None = None,
+    rates: tuple[float, float] | None = None,
+    quiet_for: float = 0.0,
+    growing_for: float = 0.0,
+) -> Row:
+    """Return the row of a status that was read at `as_of`, judged at `at` by what was watched since.
 
-
-def unreadable_row(status: QueueStatus, as_of: datetime) -> Row:
-    """Return the row of a queue with unreadable records, which needs attention."""
-    return Row(
-        status=status,
-        as_of=as_of,
-        state=State.UNREADABLE,
-        outlook=Outlook.UNREADABLE,
-        problem=Problem.UNREADABLE,
+    The traffic of an attached queue is unknown, and nothing is known of an unreadable one, which needs attention.
+    """
+    if status.unreadable:
+        return Row(status, as_of, *Verdict(State.UNREADABLE, Outlook.UNREADABLE, Problem.UNREADABLE))
+    if status.attached:
+        return Row(status, as_of, *Verdict(State.ATTACHED, Outlook.ATTACHED))
+    at = at or as_of
+    rate_in, rate_out = rates or (None, None)
+    verdict = judge(
+        ready=status.totals.ready,
+        paused=status.pause is not None and status.pause.holds(to_ms(at)),
+        drift=status.drift,
+        rate_in=rate_in,
+        rate_out=rate_out,
+        quiet_for=quiet_for,
+        growing_for=growing_for,
+        dead=status.totals.dead,
+        oldest_for=None if status.oldest is None else (at - status.oldest).total_seconds(),
+        rules=rules,
     )
-
-
-def three_digits(value: float | None) -> float | None:
-    """Keep three digits: enough to read, few enough that a steady rate stays the same, on pages and in frames."""
-    return None if value is None else float(f"{value:.3g}")
+    stalled = verdict.outlook is Outlook.STALLED
+    return Row(
+        status,
+        as_of,
+        *verdict,
+        rate_in=three_digits(rate_in),
+        rate_out=three_digits(rate_out),
+        quiet_since=at - timedelta(seconds=quiet_for) if stalled else None,
+    )

@@ -9,7 +9,8 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 
 from pqadmin.display.names import split
-from pqadmin.live.board.rows import Row, three_digits
+from pqadmin.live.board.health import three_digits
+from pqadmin.live.board.rows import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
