@@ -54,7 +54,6 @@ class Importer:
         strict: bool = False,
         start_line: int = 0,
         chunk_items: int = CHUNK_ITEMS,
-        chunk_bytes: int = CHUNK_BYTES,
     ) -> None:
         self.report = ImportReport(last_line=start_line)
         self._push = push
@@ -63,7 +62,6 @@ class Importer:
         self._hold = hold
         self._strict = strict
         self._chunk_items = chunk_items
-        self._chunk_bytes = chunk_bytes
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
         self._bad = 0
@@ -90,7 +88,7 @@ class Importer:
         return self.report
 
     def _take(self, entry: Entry) -> None:
-        if self._waiting and self._waiting_bytes + len(entry.value) > self._chunk_bytes:
+        if self._waiting and self._waiting_bytes + len(entry.value) > CHUNK_BYTES:
             self._commit()
         self._waiting.append(entry)
         self._waiting_bytes += len(entry.value)

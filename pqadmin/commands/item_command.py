@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag
+from pqadmin.commands.shapes import changed_shape
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.files.plain_text import items
 from queues import Actions, Changed, Queue, Store
@@ -35,12 +36,7 @@ class ItemCommand(StoreCommand):
         done = self.done_for_good if changed.count and changed.trash_id is None else self.done
         skipped = [f"{changed.skipped:,} were not there, or did not need it."] if changed.skipped else []
         self.answer(
-            {
-                "queue": queue.name,
-                "items": changed.count,
-                "skipped": changed.skipped,
-                "trash_id": changed.trash_id,
-            },
+            changed_shape(queue, changed),
             f"{queue.name}: {items(changed.count, done)}.",
             *skipped,
             *undo_line(changed.trash_id),

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
-from queues import Item, Job, Pause, Queue, QueueStatus, Totals
+from queues import Changed, Item, Job, Pause, Queue, QueueStatus, Totals
 from queues.admin import Backup, Codec, to_ms
 from queues.errors import BadValue, Undecodable
 
@@ -57,6 +57,11 @@ def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -
         "dead": totals.dead,
         "counted_at": time_shape(counted_at),
     }
+
+
+def changed_shape(queue: Queue, changed: Changed) -> Shape:
+    """Describe what an action on items changed, and how it is undone."""
+    return {"queue": queue.name, "items": changed.count, "skipped": changed.skipped, "trash_id": changed.trash_id}
 
 
 def backup_shape(url: str, folder: str, made: Backup) -> Shape:

@@ -25,7 +25,7 @@ from pqadmin.commands.shapes import Shape, error_shape
 from pqadmin.conf.log import log_json
 from pqadmin.files.formats import BadFormat
 from pqadmin.files.plain_text import json_text
-from queues import Actions, Store, open_store
+from queues import Actions, AnyQueue, Store, open_store
 from queues.admin import verify_store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
 
@@ -107,6 +107,11 @@ class StoreCommand(OwnCommand):
     def actions(self, store: Store, *, keep: timedelta | None = None) -> Actions:
         """Return the audited actions of the operating system's user."""
         return store.actions(os_user(), via="cli", keep=keep)
+
+    def create(self, store: Store, options: Options) -> AnyQueue:
+        """Create the queue that the options describe."""
+        settings = {name: options[name] for name in ("kind", "priority_type", "codec")}
+        return self.actions(store).create_queue(options["queue"], **settings)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; turn errors that a user can cause into `CommandError`, or into a line for a shell."""

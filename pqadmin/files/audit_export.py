@@ -23,7 +23,8 @@ def lines(page_after: Callable[[str | None], AuditPage], file_format: Format) ->
     while True:
         page = page_after(after)
         if page.entries:
-            yield part([_shape(entry) for entry in page.entries], _cells, file_format)
+            shapes = [_shape(entry) for entry in page.entries]
+            yield part(shapes, lambda shape: [_cell(shape[name]) for name in COLUMNS], file_format)
         after = page.cursor
         if after is None:
             return
@@ -43,10 +44,6 @@ def _shape(entry: AuditEntry) -> Shape:
         "after": None if entry.after is None else dict(entry.after),
         "id": entry.id,
     }
-
-
-def _cells(shape: Shape) -> list[str]:
-    return [_cell(shape[name]) for name in COLUMNS]
 
 
 def _cell(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -21,8 +21,8 @@ from queues import Queue
 PAGE_ITEMS = 100
 
 
-def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda count: None) -> Iterator[Entry]:
-    """Yield the queue's ready items from one end, in order; `on_page` is called for each page."""
+def entries(queue: Queue, *, end: str) -> Iterator[Entry]:
+    """Yield the queue's ready items from one end, in order."""
     cursor: str | None = None
     number = 0
     while True:
@@ -30,7 +30,6 @@ def entries(queue: Queue, *, end: str, on_page: Callable[[int], None] = lambda c
         for item in page.items:
             number += 1
             yield Entry(line=number, value=item.raw, priority=item.priority)
-        on_page(len(page.items))
         cursor = page.cursor
         if cursor is None:
             return

@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from pqadmin.display.errors import said
+from queues.errors import BadCursor
+
 #: Seconds after which an answer goes out, with a way on, though nothing was found yet; each reading is bounded itself.
 SECONDS = 0.25
 
@@ -20,12 +23,21 @@ class _Page(Protocol):
 P = TypeVar("P", bound=_Page)
 
 
-def until_something(read: Callable[[str | None], P], after: str | None, *, empty: Callable[[P], bool]) -> tuple[P, int]:
-    """Read pages, one transaction each, until one is not empty; return it and how many records were looked at."""
+def until_something(
+    read: Callable[[str | None], P], after: str | None, *, empty: Callable[[P], bool]
+) -> tuple[P, int, str]:
+    """Read pages, one transaction each, until one is not empty.
+
+    Return it, how many records were looked at, and why it is of the first ones although others were asked for.
+    """
     until = time.monotonic() + SECONDS
-    page = read(after)
+    wrong = ""
+    try:
+        page = read(after)
+    except BadCursor as error:
+        page, wrong = read(None), said(error)
     looked = page.looked
     while page.cursor is not None and empty(page) and time.monotonic() < until:
         page = read(page.cursor)
         looked += page.looked
-    return page, looked
+    return page, looked, wrong

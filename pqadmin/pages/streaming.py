@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import cast
 
 from django.contrib.auth.models import User
@@ -26,6 +27,7 @@ from django.utils.translation import gettext as _
 from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
+from pqadmin.files import export_parts
 from pqadmin.live import guard
 from queues.admin import LogLimit
 from queues.errors import QueueError, StoreError
@@ -72,10 +74,9 @@ def stream(
     parts: Iterator[bytes],
     *,
     name: str,
-    content_type: str,
-    failure: Callable[[str], bytes],
+    file_format: export_parts.Format,
 ) -> HttpResponseBase:
-    """Return an answer of parts, offered as a file; `failure` makes the last line that says it is not complete."""
+    """Return an answer of parts, offered as a file; its last line says so if it is not complete."""
     user = cast(User, request.user)  # views ask for a right, so there is a user
     badge = guard.Pass(
         scope=scope_of(user),
@@ -86,8 +87,9 @@ def stream(
     slot = _take(badge.user_id)
     if isinstance(slot, HttpResponse):
         return slot
-    told = _telling(parts, failure, slot, badge)
+    told = _telling(parts, partial(export_parts.failure, file_format=file_format), slot, badge)
     content = _in_threads(told, slot) if isinstance(request, ASGIRequest) else told
+    content_type = "text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson"
     response = StreamingHttpResponse(content, content_type=content_type)
     response._resource_closers.append(slot.release)  # type: ignore[attr-defined]  # noqa: SLF001 # Django's, for all contents
     response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -22,7 +22,6 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import ALL, Scope
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
-from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.display.words import (
     VERBS,
@@ -40,7 +39,7 @@ from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
 from queues import AuditEntry, AuditPage
 from queues.admin import canonical_name
-from queues.errors import BadCursor, BadName, KeyTooLarge, QueueNotFound
+from queues.errors import BadName, KeyTooLarge, QueueNotFound
 
 PAGE = 50
 #: Characters of one value of a before or after that are shown.
@@ -70,7 +69,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     """Show acts, newest first, of a queue, a person, an item, a verb, a time."""
     asked = _asked(request)
     after = request.GET.get("after", "")[:300] or None
-    note, may = "", visibility.scope(request)
+    note, foreign, may = "", "", visibility.scope(request)
     page, looked = AuditPage(entries=(), cursor=None), 0
 
     def read(after: str | None) -> AuditPage:
@@ -79,11 +78,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         return found
 
     if not asked.wrong:
-        try:
-            page, looked = until_something(read, after, empty=_is_empty)
-        except BadCursor as error:
-            page, looked = until_something(read, None, empty=_is_empty)
-            after, note = None, said(error)
+        page, looked, foreign = until_something(read, after, empty=lambda page: not page.entries)
     kept = dict(asked.kept)
     export = reverse("dashboard:audit-export")
     context = {
@@ -93,12 +88,12 @@ def audit(request: HttpRequest) -> HttpResponse:
         "filtered": bool(kept),
         "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
         "verbs": [(verb, words) for verb, words in VERBS.items()],
-        "wrong": asked.wrong or note,
+        "wrong": asked.wrong or foreign or note,
         "refused_zone": asked.zone,
         "files": not asked.wrong,
         "looked": looked if may == ALL else None,  # what is hidden is not counted either
         "looked_on": not page.certain,
-        "in_middle": after is not None,
+        "in_middle": after is not None and not foreign,
         "kept_days": settings.PQADMIN_AUDIT_DAYS,
         "oldest_at": get_store().audit.oldest_at() if may.everything else None,  # the time of what is hidden is hidden
         "first_url": "?" + urlencode(kept),
@@ -122,13 +117,8 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
         request,
         audit_file.lines(lambda after: _page(asked, after, audit_file.STEP, may)[0], file_format),
         name=streaming.file_name("audit", asked.kept.get("queue", ""), ending=file_format),
-        content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
-        failure=lambda words: export_parts.failure(words, file_format),
+        file_format=file_format,
     )
-
-
-def _is_empty(page: AuditPage) -> bool:
-    return not page.entries
 
 
 def _asked(request: HttpRequest) -> Asked:

@@ -320,7 +320,5 @@ class ItemsActionView(QueueActionView):
 def _missing(ids: Sequence[str], may: Scope) -> Mapping[str, Any] | None:
     if not ids:
         return None
-    told = [
-        selection.Fate(item_id=each, text=(said := selection.gone_words(each, may))[0], url=said[1]) for each in ids[:8]
-    ]
-    return {"fates": selection.Fates(gone=len(ids), changed=0, told=tuple(told))}
+    told = tuple(selection.fate_of_gone(each, may) for each in ids[: selection.TOLD])
+    return {"fates": selection.Fates(gone=len(ids), changed=0, told=told)}

@@ -69,8 +69,7 @@ def _export(request: HttpRequest, name: str) -> HttpResponseBase:
             details=request.GET.get("details") == "1",
         ),
         name=streaming.file_name(queue.name, asked.state, ending=file_format),
-        content_type="text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson",
-        failure=lambda words: export_parts.failure(words, file_format),
+        file_format=file_format,
     )
 
 

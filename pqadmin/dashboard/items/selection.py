@@ -27,7 +27,7 @@ PICKED, SHOWN_AT = "picked", "shown_at"
 #: Items of one act, the core's limit, and characters of their ids: those of attached queues are whole keys.
 MOST, _MAX_TEXT = 1_000, 2_000_000
 #: Items whose fate is looked up in the audit.
-_TOLD = 8
+TOLD = 8
 #: Clocks of two machines may differ by so much.
 _APART = timedelta(seconds=2)
 #: Stands for a mark that is not the one of now.
@@ -130,16 +130,17 @@ def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryD
     changed = [item_id for item_id in seen if item_id in there and there[item_id].etag != seen[item_id]]
     text = data.get(SHOWN_AT, "")
     since = time_of_ms(int(text)) if text.isdecimal() and len(text) < 15 else None
-    told = [_gone(item_id, may) for item_id in gone[:_TOLD]]
-    told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: _TOLD - len(told)]]
+    told = [fate_of_gone(item_id, may) for item_id in gone[:TOLD]]
+    told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: TOLD - len(told)]]
     return Fates(gone=len(gone), changed=len(changed), told=tuple(told))
 
 
-def gone_words(item_id: str, may: Scope) -> tuple[str, str]:
+def fate_of_gone(item_id: str, may: Scope) -> Fate:
     """Return what happened to an item that left its queue, and where it is, by the audit."""
     entry = latest(item_id, may)
     if entry is None or verb_of(entry) not in _REMOVING:
-        return _("No person’s act names it: a program took it, or it never was here."), ""
+        words = _("No person’s act names it: a program took it, or it never was here.")
+        return Fate(item_id=item_id, text=words, url="")
     to = (entry.after or {}).get("to")
     if entry.verb == "move" and isinstance(to, str):
         words = _("%(by)s moved it to %(queue)s at %(at)s.") % {
@@ -147,13 +148,9 @@ def gone_words(item_id: str, may: Scope) -> tuple[str, str]:
             "queue": write.shorten(display_name(to), 80),
             "at": write.clock(entry.at),
         }
-        return words, "" if item_id.startswith("key-") else item_url(to, item_id)
-    return _acted(entry), ""
-
-
-def _gone(item_id: str, may: Scope) -> Fate:
-    text, url = gone_words(item_id, may)
-    return Fate(item_id=item_id, text=text, url=url)
+        url = "" if item_id.startswith("key-") else item_url(to, item_id)
+        return Fate(item_id=item_id, text=words, url=url)
+    return Fate(item_id=item_id, text=_acted(entry), url="")
 
 
 def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) -> Fate:

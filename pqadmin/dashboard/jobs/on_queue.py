@@ -38,24 +38,16 @@ def jobs_here(request: HttpRequest, queue_id: int, *, tr: ReadTransaction) -> Jo
     """Read the running bulk jobs that take items from a queue, change them or add some."""
     may, now = visibility.scope(request), store_now()
     running = get_store().actions(request.user.get_username()).running_jobs(tr=tr)
-    here = [job for job in reversed(running) if _concerns(job, queue_id)]
+    here = [job for job in reversed(running) if queue_id in (job.queue_id, job.to_id)]
     seen = [job for job in here if visibility.sees_job(may, job)]
     return JobsHere(
         told=tuple(tell(job, now) for job in seen[:_NAMED]),
         more=max(0, len(seen) - _NAMED),
         unseen=len(seen) < len(here),
         takes=len(seen) < len(here) or any(_takes(job, queue_id) for job in seen),
-        brings=any(_brings(job, queue_id) for job in seen),
+        brings=any(job.act in (BULK_UNDO, BULK_PUSH) or job.to_id == queue_id for job in seen),
     )
-
-
-def _concerns(job: Job, queue_id: int) -> bool:
-    return queue_id in (job.queue_id, job.to_id)
 
 
 def _takes(job: Job, queue_id: int) -> bool:
     return job.act == BULK_UNDO or (job.act != BULK_PUSH and job.queue_id == queue_id)
-
-
-def _brings(job: Job, queue_id: int) -> bool:
-    return job.act in (BULK_UNDO, BULK_PUSH) or job.to_id == queue_id

@@ -23,7 +23,7 @@ from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
 from queues import Actions, Job, JobPage, Undone
 from queues.admin import minted_ms, time_of_ms
-from queues.errors import BadCursor, JobNotFound, Unreadable
+from queues.errors import JobNotFound, Unreadable
 
 PAGE = 50
 #: Characters of an id that are shown; longer ones are none.
@@ -38,20 +38,17 @@ def _acts(request: HttpRequest) -> Actions:
 @require(Right.READ)
 def jobs(request: HttpRequest) -> HttpResponse:
     """Show what is running, and what was, newest first."""
-    after, wrong = request.GET.get("after", "")[:300] or None, ""
+    after = request.GET.get("after", "")[:300] or None
     acts, now, may = _acts(request), store_now(), visibility.scope(request)
     visible = None if may.everything else partial(visibility.sees_job, may)
 
     def read(after: str | None) -> JobPage:
         return acts.job_page(limit=PAGE, after=after, visible=visible)
 
-    try:
-        page, _looked = until_something(read, after, empty=_is_empty)
-    except BadCursor as error:
-        after, wrong = None, said(error)
-        page, _looked = until_something(read, None, empty=_is_empty)
+    page, _looked, wrong = until_something(read, after, empty=_is_empty)
+    in_middle = after is not None and not wrong
     every = acts.running_jobs()
-    running = [] if after else every
+    running = [] if in_middle else every
     context = {
         "section": "jobs",
         "all_running": every,
@@ -59,7 +56,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "past": [tell(job, now) for job in page.jobs if not job.running],
         "wrong": wrong,
         "unreadable": [_unreadable(job_id) for job_id in page.unreadable],
-        "in_middle": after is not None,
+        "in_middle": in_middle,
         "looked_on": not page.certain and not may.everything,
         "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
         "now": now,

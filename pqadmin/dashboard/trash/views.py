@@ -18,7 +18,6 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
-from pqadmin.display.errors import said
 from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
 from pqadmin.pages import once, toasts, visibility
 from pqadmin.pages.action_view import ActionView, answer
@@ -26,7 +25,7 @@ from pqadmin.pages.read_until import until_something
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
 from queues import Actions, TrashEntry, TrashPage, Undone
-from queues.errors import BadCursor, ItemGoneOn, QueueError, StoreError, display_name
+from queues.errors import ItemGoneOn, QueueError, StoreError, display_name
 
 PAGE = 50
 
@@ -36,13 +35,8 @@ PAGE = 50
 def trash(request: HttpRequest) -> HttpResponse:
     """Show what can be restored, newest first; of one queue, person or act if asked."""
     asked = {name: request.GET.get(name, "")[:300].replace("\0", "").strip() for name in ("queue", "by", "act")}
-    after, wrong, may = request.GET.get("after", "")[:300] or None, "", visibility.scope(request)
-    read, nothing = partial(_page, asked, may), _is_empty
-    try:
-        page, looked = until_something(read, after, empty=nothing)
-    except BadCursor as error:
-        after, wrong = None, said(error)
-        page, looked = until_something(read, None, empty=nothing)
+    after, may = request.GET.get("after", "")[:300] or None, visibility.scope(request)
+    page, looked, wrong = until_something(partial(_page, asked, may), after, empty=lambda page: not page.entries)
     kept = {name: value for name, value in asked.items() if value}
     known = visibility.known_to(may) if page.entries else {}
     context = {
@@ -54,16 +48,12 @@ def trash(request: HttpRequest) -> HttpResponse:
         "looked": looked if may.everything else None,  # what is hidden is not counted either
         "looked_on": not page.certain and (bool(kept) or not may.everything),
         "wrong": wrong,
-        "in_middle": after is not None,
+        "in_middle": after is not None and not wrong,
         "first_url": "?" + urlencode(kept),
         "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
         "now": store_now(),
     }
     return render(request, "dashboard/trash.html", context)
-
-
-def _is_empty(page: TrashPage) -> bool:
-    return not page.entries
 
 
 def _page(asked: Mapping[str, str], may: Scope, after: str | None) -> TrashPage:

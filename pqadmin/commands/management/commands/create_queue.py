@@ -14,10 +14,5 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Create the queue."""
-        queue = self.actions(store).create_queue(
-            options["queue"],
-            kind=options["kind"],
-            priority_type=options["priority_type"],
-            codec=options["codec"],
-        )
+        queue = self.create(store, options)
         self.answer(queue_shape(queue), f"Created {queue.name}.")

@@ -1,6 +1,7 @@
 """`pqadmin edit_item`: give an item another value."""
 
 from pqadmin.commands.arguments import QUEUE, REASON, VALUE, VALUE_FILE, Argument, read_value_for
+from pqadmin.commands.shapes import changed_shape
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from queues import Store
 from queues.errors import ItemNotFound
@@ -23,12 +24,7 @@ class Command(StoreCommand):
         )
         same = changed.trash_id is None
         self.answer(
-            {
-                "queue": queue.name,
-                "items": changed.count,
-                "skipped": changed.skipped,
-                "trash_id": changed.trash_id,
-            },
+            changed_shape(queue, changed),
             "The item has this value already." if same else f"{queue.name}: the item has its new value.",
             *undo_line(changed.trash_id),
         )

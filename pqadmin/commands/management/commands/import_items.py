@@ -125,12 +125,7 @@ class Command(StoreCommand):
         except QueueNotFound:
             if not options["create"]:
                 raise
-        return self.actions(store).create_queue(
-            options["queue"],
-            kind=options["kind"],
-            priority_type=options["priority_type"],
-            codec=options["codec"],
-        )
+        return self.create(store, options)
 
     def _mark(self, store: Store, queue: Queue, source: str, options: Options) -> ImportMark | None:
         """Return the mark of an earlier import of the file, if it is resumed."""
