@@ -52,9 +52,9 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
     ("app", "v", space)                   = total        change key of a space: ADD 1 with every write
-    ("idem", "k", key)                    = record       answer of a request: queues/operations/idempotency.py
-    ("idem", "k", key, n)                 = bytes        further parts of a large answer
-    ("idem", "t", at_ms, key)             = ""           answers by the time of their requests
+    ("idem", "k", digest)                 = record       answer of a request: queues/operations/idempotency.py
+    ("idem", "k", digest, n)              = bytes        further parts of a large answer
+    ("idem", "t", at_ms, digest)          = ""           answers by the time of their requests
 
 Items of attached queues lie outside of the root, under the prefix that was attached: see `AttachedKeys`.
 `side` is "in" or "out". Totals are 8 bytes little-endian and only grow, except the "in" totals of a generation that is
@@ -80,6 +80,11 @@ def _short(actor: str) -> str:
 
 #: Bytes of an actor's name; an audit key then stays below half of a key's limit.
 _MAX_ACTOR = 200
+
+
+def _digest(key: str) -> bytes:
+    """Return the digest of an idempotency key: keys of any length and content stay apart."""
+    return sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 def _item_element(item: str) -> bytes | str:
@@ -188,11 +193,11 @@ class Keyspace:
 
     def idempotency(self, key: str, *part: int) -> bytes:
         """Return the key that holds the answer of a request with this idempotency key, or a further part of it."""
-        return self._answers + pack(_short(key), *part)
+        return self._answers + pack(_digest(key), *part)
 
     def idempotency_time(self, ms: int, key: str) -> bytes:
         """Return the key by which the sweep finds an answer."""
-        return self._answer_times + pack(ms, _short(key))
+        return self._answer_times + pack(ms, _digest(key))
 
     def idempotency_times(self, before_ms: int) -> Range:
         """Return the range of such keys from before this time, the oldest first."""
@@ -200,7 +205,7 @@ class Keyspace:
 
     def idempotency_of(self, time_key: bytes) -> Range:
         """Return the range that holds the answer that such a key tells of, with all its parts."""
-        key = self.idempotency(unpack_behind(time_key, len(self._answer_times))[1])
+        key = self._answers + pack(unpack_behind(time_key, len(self._answer_times))[1])
         return key, children(key)[1]
 
     def name(self, name: str) -> bytes:
