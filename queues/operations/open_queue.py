@@ -11,7 +11,6 @@ in every transaction together with the data, and the guess is only used when the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
@@ -22,7 +21,7 @@ from queues.items import ready
 from queues.keys.queue_keys import AttachedKeys, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
 from queues.model.config import Config, Kind
-from queues.serving.batch import Batch
+from queues.serving.batch import Batch, Execution
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -39,18 +38,6 @@ class Request(Struct, Generic[A], frozen=True, gc=False, tag=True):
 Execute = Callable[[Transaction, "OpenQueue", Sequence[Any]], Sequence[Any]]
 #: Chooses the ids and times that requests leave open.
 Prepare = Callable[["OpenQueue", Sequence[Any]], Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
-    """How requests of some kinds are executed: the first of a batch, one at least, in one transaction."""
-
-    run: Execute
-    #: Whether its transactions take from each other: see `Server.contended`.
-    contended: bool
-    #: What serves its batches.
-    batch: Callable[..., Batch]
-    prepare: Prepare | None
 
 
 _executions: dict[tuple[type[Request[Any]], bool], Execution] = {}
@@ -148,14 +135,11 @@ class OpenQueue:
         """Return what executes concurrent requests of this kind together, for all handles of the queue."""
         batch = self.batches.get(kind)
         if batch is None:
-            execution = self._execution(kind)
+            execution = _executions[kind, self.foreign is not None]
             batch = self.batches[kind] = self.context.batches.of(
                 (self.id, execution.run), lambda: execution.batch(self, execution)
             )
         return batch
-
-    def _execution(self, kind: type[Request[Any]]) -> Execution:
-        return _executions[kind, self.foreign is not None]
 
     # The config
 

@@ -6,26 +6,24 @@ A batch knows nothing of verbs: it is handed the function that executes its requ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from queues.errors import QueuePaused
 from queues.kv.port import Refused, Transact, Transaction
 
 
-class Execution(Protocol):
-    """How requests are executed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """How requests of some kinds are executed: the first of a batch, one at least, in one transaction."""
 
-    @property
-    def run(self) -> Callable[[Transaction, Any, Sequence[Any]], Sequence[Any]]:
-        """Executes the first requests, one at least, on a queue in one transaction."""
-
-    @property
-    def prepare(self) -> Callable[[Any, Sequence[Any]], Sequence[Any]] | None:
-        """Chooses, before the transaction, the ids and times that requests leave open."""
-
-    @property
-    def contended(self) -> bool:
-        """Whether its transactions take from each other: see `Server.contended`."""
+    run: Callable[[Transaction, Any, Sequence[Any]], Sequence[Any]]
+    #: Whether its transactions take from each other: see `Server.contended`.
+    contended: bool
+    #: What serves its batches.
+    batch: Callable[..., Batch]
+    #: Chooses, before the transaction, the ids and times that requests leave open.
+    prepare: Callable[[Any, Sequence[Any]], Sequence[Any]] | None
 
 
 class Batch:

@@ -23,7 +23,6 @@ from queues.kv.limits import (
 from queues.kv.port import MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, KeyValue, Ready
 from queues.kv.simulated.history import History, KeyRange
 from queues.kv.simulated.schedule import Point, Schedule, unscheduled
-from queues.kv.simulated.snapshot import SnapshotReads, first_key
 
 #: Stamps per read version: FoundationDB's versions grow by a million a second.
 STAMPS_PER_VERSION = 4_096
@@ -78,7 +77,7 @@ class SimulatedTransaction:
 
     def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Ready[bytes | None]:
         """Find the first or last key in [begin, end)."""
-        return first_key(self.find_range(begin, end, limit=1, reverse=reverse, conflicting=True))
+        return _first_key(self.find_range(begin, end, limit=1, reverse=reverse, conflicting=True))
 
     def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Ready[list[KeyValue]]:
         """Read at most `limit` pairs of [begin, end)."""
@@ -314,6 +313,40 @@ class SimulatedTransaction:
         if self._clock() > self._deadline:
             self._failure = too_old()
             raise self._failure
+
+
+class SnapshotReads:
+    """A transaction's reads without read conflicts."""
+
+    def __init__(self, transaction: SimulatedTransaction) -> None:
+        self._transaction = transaction
+
+    def get(self, key: bytes) -> Ready[bytes | None]:
+        """Read one key's value."""
+        return self._transaction.find(key, conflicting=False)
+
+    def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Ready[bytes | None]:
+        """Find the first or last key in [begin, end)."""
+        return _first_key(self._transaction.find_range(begin, end, limit=1, reverse=reverse, conflicting=False))
+
+    def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Ready[list[KeyValue]]:
+        """Read at most `limit` pairs of [begin, end)."""
+        return self._transaction.find_range(begin, end, limit=limit, reverse=reverse, conflicting=False)
+
+    def get_read_version(self) -> int:
+        """Return the version that the transaction reads."""
+        return self._transaction.get_read_version()
+
+    @property
+    def reads(self) -> int:
+        """How many reads the transaction has issued."""
+        return self._transaction.reads
+
+
+def _first_key(found: Ready[list[KeyValue]]) -> Ready[bytes | None]:
+    """Return the key of the only pair that was found."""
+    pairs = found.wait()
+    return Ready(pairs[0][0] if pairs else None)
 
 
 def _outcome(write: Write, base: bytes | None) -> bytes | None:

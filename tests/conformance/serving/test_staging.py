@@ -19,11 +19,12 @@ from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import KeyValueStore, Transaction
 from queues.operations.lease import lease_request
-from queues.operations.open_queue import Execution, OpenQueue
+from queues.operations.open_queue import OpenQueue
 from queues.operations.pop import PopRequest, TakeRequest, with_times
 from queues.operations.pop import take as take_all
 from queues.serving import staging, staging_records
 from queues.serving.background import BackgroundThreads
+from queues.serving.batch import Execution
 from queues.serving.leadership import Holding
 from queues.serving.staging import Staging
 from tests import cluster
