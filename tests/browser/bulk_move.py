@@ -15,6 +15,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from queues import Queue, Store
+from tests.all_items import all_items
 from tests.browser.conftest import PATIENCE, Site, wait_live
 
 #: Milliseconds; reached only when something hangs.
@@ -151,13 +152,7 @@ class BulkMove:
 
 def listed(queue: Queue) -> list[tuple[str, object, bytes]]:
     """Return id, priority and value of every ready item in order."""
-    found, cursor = [], None
-    while True:
-        page = queue.items(limit=1_000, after=cursor)
-        found += [(item.id, item.priority, item.value) for item in page.items]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return [(item.id, item.priority, item.value) for item in all_items(queue.items)]
 
 
 def grouped(number: int) -> str:

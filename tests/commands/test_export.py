@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pqadmin.files.items_dump import replacing
 from queues import Queue, open_store
+from tests.all_items import all_items
 from tests.commands.conftest import Run, Shop
 
 VALUES = st.binary(max_size=60) | st.text(max_size=30).map(str.encode) | st.sampled_from([b"", b'{"a": 1}', b"=1+1"])
@@ -34,14 +35,7 @@ PRIORITIES: dict[str, st.SearchStrategy[Any]] = {
 
 def sequence(queue: Queue) -> list[tuple[bytes, object]]:
     """Return the values and priorities of all ready items in order."""
-    found: list[tuple[bytes, object]] = []
-    cursor: str | None = None
-    while True:
-        page = queue.items(limit=500, after=cursor)
-        found += [(item.value, item.priority) for item in page.items]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return [(item.value, item.priority) for item in all_items(queue.items)]
 
 
 @pytest.mark.parametrize("file_format", ["ndjson", "csv"])

@@ -12,6 +12,7 @@ import pytest
 from pqadmin.commands.import_marks import MarkedPusher, last_mark
 from pqadmin.files.entries import Entry
 from queues import PriorityQueue, Queue
+from tests.all_items import all_items
 from tests.commands.conftest import Run, Shop
 
 
@@ -22,14 +23,7 @@ def lines(first: int, last: int) -> bytes:
 
 def values(queue: Queue) -> list[bytes]:
     """Return every ready value in order."""
-    found: list[bytes] = []
-    cursor: str | None = None
-    while True:
-        page = queue.items(limit=1_000, after=cursor)
-        found += [item.value for item in page.items]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return [item.value for item in all_items(queue.items)]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 
 from pqadmin.commands.interruption import Interrupted, Interruption
 from queues import Queue, Store, open_store
+from tests.all_items import all_items
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a process that should have ended is a failure; never waited for when all is well.
@@ -96,14 +97,7 @@ def line(number: int) -> bytes:
 
 def counted(queue: Queue) -> Counter[int]:
     """Return how often each value is in the queue."""
-    found: Counter[int] = Counter()
-    cursor: str | None = None
-    while True:
-        page = queue.items(limit=1_000, after=cursor)
-        found.update(int(item.value) for item in page.items)
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return Counter(int(item.value) for item in all_items(queue.items))
 
 
 def committed(process: subprocess.Popen[bytes], commits: int) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from queues import Queue, Store, open_store
 from queues.operations.search import Query
+from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.dumps import dump
 from tests.full_count import check_full_count
@@ -19,13 +20,7 @@ ROUNDS = 3
 
 
 def values(queue: Queue) -> list[bytes]:
-    found, cursor = [], None
-    while True:
-        page = queue.items(limit=1_000, after=cursor)
-        found += [item.value for item in page.items]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return [item.value for item in all_items(queue.items)]
 
 
 def check(store: Store, queues: list[Queue]) -> list[list[bytes]]:

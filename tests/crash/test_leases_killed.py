@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, open_store
+from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.full_count import check_full_count
 
@@ -19,16 +20,7 @@ ITEMS = 6_000
 
 def there(queue: Queue) -> list[int]:
     """Return the numbers of all items of the queue, in whatever state."""
-    found: list[int] = []
-    for page in (queue.items, queue.leased, queue.dead):
-        after = None
-        while True:
-            this = page(limit=1_000, after=after)
-            found += [int(item.value) for item in this.items]
-            after = this.cursor
-            if after is None:
-                break
-    return found
+    return [int(item.value) for page in (queue.items, queue.leased, queue.dead) for item in all_items(page)]
 
 
 @pytest.mark.crash

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, open_store
+from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.full_count import check_full_count
 
@@ -17,14 +18,7 @@ THREADS = 8
 
 
 def values(queue: Queue) -> Counter[str]:
-    found: Counter[str] = Counter()
-    cursor = None
-    while True:
-        page = queue.items(limit=1000, after=cursor)
-        found.update(item.value.decode() for item in page.items)
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    return Counter(item.value.decode() for item in all_items(queue.items))
 
 
 @pytest.mark.crash

@@ -14,6 +14,7 @@ import pytest
 from queues import Queue, open_store
 from queues.background.service import ROLE, Upkeep
 from queues.serving.leadership import Holding
+from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.crash.sweeping import SECONDS
 from tests.full_count import check_full_count
@@ -26,16 +27,7 @@ LONG = 120.0
 
 def values(queue: Queue) -> Counter[bytes]:
     """Count the values of all items of the queue, in whatever state."""
-    found: Counter[bytes] = Counter()
-    for page in (queue.items, queue.leased, queue.delayed):
-        after = None
-        while True:
-            this = page(limit=1_000, after=after)
-            found.update(item.value for item in this.items)
-            after = this.cursor
-            if after is None:
-                break
-    return found
+    return Counter(item.value for page in (queue.items, queue.leased, queue.delayed) for item in all_items(page))
 
 
 def fill(queue: Queue, number: int) -> None:

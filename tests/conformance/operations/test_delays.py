@@ -19,6 +19,7 @@ from queues.errors import (
     StoreFull,
     TooLarge,
 )
+from tests.all_items import all_items
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 
@@ -244,14 +245,7 @@ def test_pages_of_delayed_items_walk_each_once_in_due_order(jobs: Queue) -> None
     jobs.push_many([(b"%02d" % n, 1, timedelta(seconds=100 - n // 3)) for n in range(23)])
     in_order = [b"%02d" % n for n in sorted(range(23), key=lambda n: (100 - n // 3, n))]
     for limit in (1, 2, 7, 22, 23, 1000):
-        found, after = [], None
-        while True:
-            page = jobs.delayed(limit=limit, after=after)
-            found += values(page.items)
-            after = page.cursor
-            if after is None:
-                break
-        assert found == in_order
+        assert values(all_items(jobs.delayed, limit=limit)) == in_order
     cut = jobs.delayed(preview=1).items[0]
     assert (cut.value, cut.size, cut.truncated) == (b"2", 2, True)
 

@@ -30,6 +30,7 @@ from queues.errors import (
 from queues.items.counters import wake
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
+from tests.all_items import all_items
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 from tests.sweeps import merge_generations
@@ -449,13 +450,7 @@ def test_a_dead_item_is_deleted(jobs: Queue) -> None:
 
 
 def walk(page: Callable, limit: int) -> list[bytes]:
-    found, after = [], None
-    while True:
-        this = page(limit=limit, after=after, preview=2)
-        found += values(this.items)
-        after = this.cursor
-        if after is None:
-            return found
+    return values(all_items(page, limit=limit, preview=2))
 
 
 @pytest.mark.parametrize("limit", [1, 3, 9, 10, 1_000])

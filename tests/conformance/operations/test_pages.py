@@ -8,17 +8,11 @@ import pytest
 
 from queues import AsyncQueue, Queue, Store, Transaction
 from queues.errors import BadEnd, BadLimit, TooLarge
+from tests.all_items import all_items
 
 
 def walk(queue: Queue, **options: object) -> list[bytes]:
-    found: list[bytes] = []
-    after = None
-    while True:
-        page = queue.items(after=after, **options)
-        found += [item.value for item in page.items]
-        after = page.cursor
-        if after is None:
-            return found
+    return [item.value for item in all_items(queue.items, **options)]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,10 +19,10 @@ from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from queues.kv.port import Transaction
 from queues.kv.watching import Watcher
+from tests.queues.kv.writers import held_up
+from tests.waiting import LONG
 
 MANY = 40
-#: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 120
 
 
 @pytest.fixture(params=[math.inf, 0.0], ids=["quick disk", "slow disk"])
@@ -47,28 +46,17 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 @contextmanager
 def one_batch(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> Iterator[Callable[..., Future[object]]]:
     """Collect calls while the writer is held up, so that it runs them all in the same batch, in order."""
-    held, go = threading.Event(), threading.Event()
-
-    def hold(tr: Transaction) -> None:
-        held.set()
-        assert go.wait(LONG)
-
-    holding = pool.submit(kv.transact, hold)
-    assert held.wait(LONG)
-    waiting = kv.engine.combiner
     count = 0
+    with held_up(kv) as until:
 
-    def submit(fn: Callable[[Transaction], object]) -> Future[object]:
-        nonlocal count
-        count += 1
-        future = pool.submit(kv.transact, fn)
-        while len(waiting) < count:
-            pass
-        return future
+        def submit(fn: Callable[[Transaction], object]) -> Future[object]:
+            nonlocal count
+            count += 1
+            future = pool.submit(kv.transact, fn)
+            until(count)
+            return future
 
-    yield submit
-    go.set()
-    holding.result(LONG)
+        yield submit
 
 
 def version(kv: EmbeddedStore) -> int:
@@ -300,17 +288,11 @@ def test_system_exit_in_a_function_is_the_callers(kv: EmbeddedStore) -> None:
     assert b"a" not in content(kv)
 
 
-def test_a_commit_that_raises_and_did_not_happen_is_done_again(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
-    broken = _BrokenCommits(kv, times=1, happens=False)
-    with one_batch(kv, pool) as submit:
-        futures = [submit(write(b"%d" % n)) for n in range(3)]
-    assert [one.result(LONG) for one in futures] == [b"0", b"1", b"2"]
-    assert broken.left == 0
-    assert content(kv)[b"total"] == (3).to_bytes(8, "little")
-
-
-def test_a_commit_that_raises_but_did_happen_is_not_done_again(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
-    broken = _BrokenCommits(kv, times=1, happens=True)
+@pytest.mark.parametrize("happens", [False, True])
+def test_a_commit_that_raises_is_done_again_unless_it_happened(
+    kv: EmbeddedStore, pool: ThreadPoolExecutor, happens: bool
+) -> None:
+    broken = _BrokenCommits(kv, times=1, happens=happens)
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"%d" % n)) for n in range(3)]
     assert [one.result(LONG) for one in futures] == [b"0", b"1", b"2"]

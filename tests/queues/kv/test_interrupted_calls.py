@@ -13,6 +13,7 @@ from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore
 from queues.kv.embedded.transaction import Batch
 from queues.kv.port import Transaction
+from tests.queues.kv.writers import held_up
 
 LONG = 120
 
@@ -58,12 +59,6 @@ def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
             commit(batch)
         raise interrupt
 
-    held, go = threading.Event(), threading.Event()
-
-    def hold(tr: Transaction) -> None:
-        held.set()
-        assert go.wait(LONG)
-
     ended: list[object] = []
 
     def add() -> None:
@@ -78,16 +73,12 @@ def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
         assert ended == [interrupt]
         assert kv.transact(lambda tr: tr.get(b"n").wait()) == ((1).to_bytes(8, "little") if committed else None)
         return
-    threads = [threading.Thread(target=kv.transact, args=(hold,))]
-    threads[0].start()
-    assert held.wait(LONG)
-    for n in range(5):
-        threads.append(threading.Thread(target=add))
-        threads[-1].start()
-        while len(kv.engine.combiner) <= n:
-            pass
-    monkeypatch.setattr(environment, "commit", interrupted)
-    go.set()
+    threads = [threading.Thread(target=add) for _ in range(5)]
+    with held_up(kv) as until:
+        for n, one in enumerate(threads):
+            one.start()
+            until(n + 1)
+        monkeypatch.setattr(environment, "commit", interrupted)
     for one in threads:
         one.join(LONG)
         assert not one.is_alive(), "it is still asleep"
@@ -100,12 +91,6 @@ def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
 
 def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread(kv: EmbeddedStore) -> None:
     """The thread that leads is interrupted; the function runs once more, for its own caller."""
-    held, go = threading.Event(), threading.Event()
-
-    def hold(tr: Transaction) -> None:
-        held.set()
-        assert go.wait(LONG)
-
     ran: list[int] = []
     ended: dict[str, object] = {}
 
@@ -124,19 +109,16 @@ def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread
         except BaseException as error:
             ended[name] = type(error)
 
-    threads = [threading.Thread(target=call, args=("holds", hold))]
-    threads[0].start()
-    assert held.wait(LONG)
-    for n, (name, fn) in enumerate([("leads", lambda tr: tr.add(b"n", 1)), ("other", interrupted_once)]):
-        threads.append(threading.Thread(target=call, args=(name, fn)))
-        threads[-1].start()
-        while len(kv.engine.combiner) <= n:
-            pass
-    go.set()
+    threads: list[threading.Thread] = []
+    with held_up(kv) as until:
+        for name, fn in [("leads", lambda tr: tr.add(b"n", 1)), ("other", interrupted_once)]:
+            threads.append(threading.Thread(target=call, args=(name, fn)))
+            threads[-1].start()
+            until(len(threads))
     for one in threads:
         one.join(LONG)
         assert not one.is_alive()
-    assert ended == {"holds": None, "leads": KeyboardInterrupt, "other": "done"}
+    assert ended == {"leads": KeyboardInterrupt, "other": "done"}
     assert len(ran) == 2
     assert kv.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
 

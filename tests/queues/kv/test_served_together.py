@@ -6,7 +6,6 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.errors import StoreFull, TransactionTooLarge
 from queues.kv.port import Refused, Transaction
 from tests.queues.kv.tickets import submitted
+from tests.queues.kv.writers import held_up
+from tests.waiting import LONG
 
 MANY = 40
-#: Seconds after which a test gives up; no test depends on how soon something happens.
-LONG = 120
 
 
 class Numbering:
@@ -71,31 +70,6 @@ def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStor
     assert isinstance(opened, EmbeddedStore)
     yield opened
     opened.close()
-
-
-@contextmanager
-def held_up(kv: EmbeddedStore) -> Iterator[Callable[[int], None]]:
-    """Hold the writer up, so that all that is handed in meanwhile is one batch; give a way to wait for so many."""
-    held, go = threading.Event(), threading.Event()
-
-    def hold(tr: Transaction) -> None:
-        held.set()
-        assert go.wait(LONG)
-
-    holder = threading.Thread(target=kv.transact, args=(hold,))
-    holder.start()
-    assert held.wait(LONG)
-    waiting = kv.engine.combiner
-
-    def until(count: int) -> None:
-        while len(waiting) < count:
-            pass
-
-    try:
-        yield until
-    finally:
-        go.set()
-        holder.join(LONG)
 
 
 def keys(kv: EmbeddedStore) -> int:

@@ -218,11 +218,8 @@ def test_a_pool_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
     assert set(children(os.getpid())) <= before
 
 
-@pytest.mark.parametrize("program", ["no python", "false"])
-def test_where_no_process_can_be_started_a_thread_extends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, program: str
-) -> None:
-    monkeypatch.setattr(sys, "executable", shutil.which(program) or str(tmp_path / program))
+def work_until_extended(tmp_path: Path) -> None:
+    """Let a handler work until the lease of its item was extended twice."""
     worker = Worker()
     with open_store(f"lmdb:{tmp_path / 'store'}") as store:
         jobs = store.create_queue("jobs")
@@ -236,6 +233,14 @@ def test_where_no_process_can_be_started_a_thread_extends(
         pool.start()
         pool.wait()
         assert pool.stats().done == 1
+
+
+@pytest.mark.parametrize("program", ["no python", "false"])
+def test_where_no_process_can_be_started_a_thread_extends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, program: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which(program) or str(tmp_path / program))
+    work_until_extended(tmp_path)
     assert "extended by a thread" in caplog.text
 
 
@@ -277,19 +282,7 @@ def test_what_else_the_process_writes_ends_no_heartbeats(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(f"print({noise!r}, flush=True)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    worker = Worker()
-    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
-        jobs = store.create_queue("jobs")
-        jobs.push(b"x", priority=1)
-
-        @worker.handles("jobs", seconds=0.3)
-        def stay(job: Job) -> None:
-            await_true(lambda: jobs.totals().traffic.get("extend", 0) >= 2)
-
-        pool = Pool(store, worker, ["jobs"], threads=1, once=True)
-        pool.start()
-        pool.wait()
-        assert pool.stats().done == 1
+    work_until_extended(tmp_path)
     assert "extended by a thread" not in caplog.text
     assert f"The heartbeat process wrote: {noise}\n" in caplog.text
 
