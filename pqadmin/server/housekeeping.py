@@ -1,6 +1,6 @@
 """Upkeep beside the server: expired rows of the site's tables, and the sweeper of the store.
 
-Sessions, sent forms and failed logins are removed at start and once a day. The store is swept by one process among all
+Sessions and failed logins are removed at start and once a day. The store is swept by one process among all
 that serve it or run `sweep --watch`, as soon as something is due.
 """
 

@@ -149,8 +149,8 @@ def test_no_queue_is_made_or_named_what_one_may_not_act_on(name: str, ann, world
     ("path", "purpose"),
     [
         ("/trash/{trash}/restore/", "restore:{trash}"),
-        ("/jobs/{job}/cancel/", "job:{job}"),
-        ("/jobs/{job_to}/undo/", "job:{job_to}"),
+        ("/jobs/{job}/cancel/", "cancel-job:{job}"),
+        ("/jobs/{job_to}/undo/", "undo-job:{job_to}"),
     ],
 )
 def test_acts_on_what_is_hidden_find_nothing(path: str, purpose: str, ann, world, rf) -> None:
@@ -428,7 +428,7 @@ def test_hidden_acts_on_an_item_do_not_hide_visible_ones(granted, jobs) -> None:
 @pytest.mark.parametrize("path", ["/trash/{0}/restore/", "/jobs/{0}/cancel/"])
 def test_what_is_hidden_is_refused_in_the_words_for_what_is_not_there(path: str, ann, world, rf) -> None:
     """In every language."""
-    what, key = ("restore", "trash") if "trash" in path else ("job", "job")
+    what, key = ("restore", "trash") if "trash" in path else ("cancel-job", "job")
     said = []
     for number in (world[key], "0" * 40):
         form = {"form_number": made(ann, rf, f"{what}:{number}")}

@@ -97,7 +97,9 @@ def _about(request: HttpRequest, found: Job) -> dict[str, Any]:
         "other": None if other is None else _other(request, other, now),
         "can_act": visibility.may_steer(visibility.scope(request), found),
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'queue': found.queue})}",
-        "hidden": {once.FIELD: once.number(request, f"job:{found.id}")},
+        "numbers": {
+            verb: {once.FIELD: once.number(request, f"{verb}-job:{found.id}")} for verb in ("cancel", "resume", "undo")
+        },
         "now": now,
     }
 
@@ -113,7 +115,6 @@ class JobActionView(ActionView):
     """An action on a bulk job; a refusal is shown on the job's own page."""
 
     http_method_names = ["post"]
-    action = "job"
 
     @property
     def subject(self) -> str:
@@ -138,6 +139,8 @@ class JobActionView(ActionView):
 class CancelView(JobActionView):
     """Ends a job after its present chunk."""
 
+    action = "cancel-job"
+
     def steer(self) -> str:
         """Cancel the job."""
         if not self.actions.job(self.subject).running:
@@ -150,6 +153,8 @@ class CancelView(JobActionView):
 class ResumeView(JobActionView):
     """Lets a job go on that was canceled or has failed."""
 
+    action = "resume-job"
+
     def steer(self) -> str:
         """Resume the job."""
         self.actions.resume_bulk(self.subject)
@@ -159,6 +164,8 @@ class ResumeView(JobActionView):
 
 class UndoView(JobActionView):
     """Begins to undo all that a job did."""
+
+    action = "undo-job"
 
     def steer(self) -> str:
         """Begin the job that undoes this one."""

@@ -172,6 +172,9 @@ def test_a_job_is_canceled_and_let_go_on(operator: Desk, desk: Callable[..., Des
     assert "It goes on where it was." in going
     run(store)
     assert jobs.depth() == 0
+    operator.send(canceled, "/undo/")  # the other button of a page that was left open
+    run(store)
+    assert jobs.depth() == 60
     assert "No such job" in operator.open("/jobs/nonsense/")
 
 
