@@ -61,8 +61,7 @@ class Admission:
 
 async def _refuse(scope: Any, receive: Any, send: Any) -> None:
     headers = {"accept-language": _header(scope, b"accept-language"), "cookie": _header(scope, b"cookie")}
-    page = plain_page.too_many(plain_page.language_of(headers))
-    await plain_page.send_answer(send, page[0], plain_page.body(*page))
+    await plain_page.send_answer(send, 429, plain_page.body(429, plain_page.language_of(headers)))
 
 
 def _header(scope: Any, wanted: bytes) -> str:

@@ -167,13 +167,13 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             return False
         return True
 
-    def refuse(self, words: Callable[[str], tuple[int, str, str]]) -> None:
-        """Answer with such a page, and close the connection a little later."""
+    def refuse(self, status: int, **values: str) -> None:
+        """Answer with the page of this status, and close the connection a little later."""
         if self._refused:
             return
         self._refused = True
         self.setTimeout(None)
-        self.transport.write(plain_page.response(*words(self._language())))
+        self.transport.write(plain_page.response(status, self._language(), **values))
         self._networkProducer.unregisterProducer()
         self.transport.loseWriteConnection()
         self._within(LINGER, self.transport.abortConnection)
@@ -181,19 +181,18 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     def cannot_keep(self, error: OSError) -> None:
         """Refuse a request whose body finds no disk space or file descriptor."""
         _limited.warn("disk", "A request's body cannot be kept: %s", error)
-        self.refuse(plain_page.no_room)
+        self.refuse(503)
 
     def _too_large(self) -> None:
-        most = self._most
-        _limited.warn("413", "A body of more than %d bytes from %s was refused.", most, self._host())
-        self.refuse(lambda language: plain_page.too_large(most, language))
+        _limited.warn("413", "A body of more than %d bytes from %s was refused.", self._most, self._host())
+        self.refuse(413, n=f"{self._most:,}")
 
     def _head_too_slow(self) -> None:
         if not self._wire:  # a browser that connected ahead of time
             self.loseConnection()
             return
         _limited.warn("408", "%s has not sent the head of a request within %g s.", self._host(), HEAD_WITHIN)
-        self.refuse(plain_page.too_slow)
+        self.refuse(408)
 
     def _look_at_rate(self) -> None:
         if self._seen >= LEAST:
@@ -203,11 +202,11 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         _limited.warn(
             "slow", "%s sends the body of a request too slowly: %d bytes in %g s.", self._host(), self._seen, EVERY
         )
-        self.refuse(plain_page.too_slow)
+        self.refuse(408)
 
     def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 # Twisted's name, and the one place for all of it
         _limited.warn("400", "%s sent what is no HTTP request.", self._host())
-        self.refuse(plain_page.malformed)
+        self.refuse(400)
 
     def _host(self) -> str:
         return str(getattr(self.transport.getPeer(), "host", "?"))
@@ -280,11 +279,11 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
             _limited.warn(
                 "full", "There is no room for more than %d connections; %s was refused.", len(self._open), host
             )
-            return self._refusal(plain_page.no_room())
+            return self._refusal(503)
         if not self.limits.is_proxy(host) and not self._places.free(ip.client(host)):
             most = self.limits.connections_per_address
             _limited.warn("address", "%s has %d connections open; one more was refused.", host, most)
-            return self._refusal(plain_page.too_many())
+            return self._refusal(429)
         channel = super().buildProtocol(addr)
         channel.requestFactory = SiteRequest
         return channel
@@ -305,10 +304,10 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
             self._full = False
             log.warning("There is room for connections again: %d are open.", len(self._open))
 
-    def _refusal(self, page: tuple[int, str, str]) -> Refusal | None:
+    def _refusal(self, status: int) -> Refusal | None:
         if self.told >= TOLD_AT_ONCE:
             return None
         self.told += 1
-        refusal = Refusal(self, plain_page.response(*page))
+        refusal = Refusal(self, plain_page.response(status))
         refusal.callLater = self.reactor.callLater
         return refusal

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import translation
 from django.utils.html import escape
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from pqadmin.server.security import HEADERS
 
@@ -29,42 +29,23 @@ def language_of(headers: Mapping[str, str]) -> str:
     return translation.get_language_from_request(request)
 
 
-def malformed(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for a malformed request."""
-    with translation.override(language):
-        return 400, _("Bad request"), _("The server does not understand what was sent.")
-
-
-def too_large(most: int, language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for a body over the limit."""
-    with translation.override(language):
-        return (
-            413,
-            _("Too much was sent"),
-            _("A request to this address may have %(n)s bytes at most. Nothing was changed.") % {"n": f"{most:,}"},
-        )
-
-
-def too_slow(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for a request that did not arrive in time."""
-    with translation.override(language):
-        return 408, _("The request came too slowly"), _("Nothing was changed. Try again.")
-
-
-def too_many(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for an address or a user with too many requests."""
-    with translation.override(language):
-        return (
-            429,
-            _("Too many requests at once"),
-            _("Your address has too many requests or connections open. Try again in a few seconds."),
-        )
-
-
-def no_room(language: str = "en") -> tuple[int, str, str]:
-    """Return status, title and text for a server without room for another connection."""
-    with translation.override(language):
-        return 503, _("The site is busy"), _("There is no room for another connection now. Try again in a few seconds.")
+#: Title and text of each answer, by its status.
+_PAGES = {
+    400: (_("Bad request"), _("The server does not understand what was sent.")),
+    408: (_("The request came too slowly"), _("Nothing was changed. Try again.")),
+    413: (
+        _("Too much was sent"),
+        _("A request to this address may have %(n)s bytes at most. Nothing was changed."),
+    ),
+    429: (
+        _("Too many requests at once"),
+        _("Your address has too many requests or connections open. Try again in a few seconds."),
+    ),
+    503: (
+        _("The site is busy"),
+        _("There is no room for another connection now. Try again in a few seconds."),
+    ),
+}
 
 
 def headers(status: int, content: bytes, *, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
@@ -79,17 +60,20 @@ def headers(status: int, content: bytes, *, content_type: str = "text/html; char
     return {**HEADERS, **own, **retry}
 
 
-def body(status: int, title: str, text: str) -> bytes:
-    """Return the page."""
+def body(status: int, language: str = "en", **values: str) -> bytes:
+    """Return the page of this status in a language; `values` are those in its text."""
+    with translation.override(language):
+        title, text = (str(words) for words in _PAGES[status])
+    text = text % values if values else text
     return (
         f'<!doctype html><html><meta charset="utf-8"><title>{escape(title)} · pqadmin</title>'
         f'<h1>{escape(title)}</h1><p>{escape(text)}</p><p>{status}</p><p><a href="/">pqadmin</a></p></html>'
     ).encode()
 
 
-def response(status: int, title: str, text: str) -> bytes:
+def response(status: int, language: str = "en", **values: str) -> bytes:
     """Return the whole HTTP/1.1 answer, after which the connection is closed."""
-    content = body(status, title, text)
+    content = body(status, language, **values)
     fields = {**headers(status, content), "Connection": "close"}
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
