@@ -12,21 +12,26 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import WebsocketDenier
 from django.conf import settings
-from django.urls import re_path
+from django.urls import path, re_path
 
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits.bodies import Bodies
-from pqadmin.live.routing import websocket_urlpatterns
+from pqadmin.live.consumer import LiveConsumer
 from pqadmin.server import assets
 from pqadmin.server.admission import Admission
 from pqadmin.server.handler import SyncHandler
 from pqadmin.server.health import Health
 from pqadmin.server.origin import SameOrigin
 from pqadmin.server.pool import ThreadPool
-from pqadmin.wall.routing import websocket_urlpatterns as wall_urlpatterns
+from pqadmin.wall.consumer import WallConsumer
 
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)
-routes = [*websocket_urlpatterns, *wall_urlpatterns, re_path("", WebsocketDenier.as_asgi())]
+routes = [
+    path("live/", LiveConsumer.as_asgi(), name="live"),
+    # Below the wall's own address, where its cookie is sent.
+    path("wall/<slug:slug>/live/", WallConsumer.as_asgi(), name="wall-live"),
+    re_path("", WebsocketDenier.as_asgi()),
+]
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 admitted = Admission(
     ProtocolTypeRouter({"http": pages, "websocket": sockets}),

@@ -44,7 +44,7 @@ class Running:
 
     def _run(self) -> None:
         global _runner  # the one per process
-        from pqadmin.display.values.search_mask import what_searchers_see  # needs the settings
+        from pqadmin.display.values import what_searchers_see  # needs the settings
 
         while not self._ended.is_set():
             store = self._find()

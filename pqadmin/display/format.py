@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.utils.timezone import get_current_timezone
 
-from queues.errors import is_invisible
+from queues.errors import display_name, is_invisible
 
 #: Narrow no-break space: groups thousands without looking like two numbers, never breaks over a line.
 THIN = "\u202f"
@@ -207,6 +207,13 @@ def _visible_char(char: str) -> str:
 def hides(char: str) -> bool:
     """Return whether a character is one that `visible` replaces."""
     return _visible_char(char) != char
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """Split a queue's name, as shown, at the last colon that leaves something behind it."""
+    shown = display_name(name)
+    cut = shown.rstrip(":").rfind(":") + 1
+    return shown[:cut], shown[cut:]
 
 
 def shorten(text: str, width: int) -> str:

@@ -13,8 +13,7 @@ from typing import Any
 
 from pqadmin.display import items
 from pqadmin.display.redaction import Redaction
-from pqadmin.display.values import masked
-from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.values import masked, what_searchers_see
 from pqadmin.files.entries import REDACTED
 from pqadmin.files.export_parts import Format, Shape, csv_rows, part
 from pqadmin.files.formula import defused, is_formula

@@ -17,13 +17,13 @@ from pqadmin.limits.allowance import Allowance
 from pqadmin.limits.places import Places
 from pqadmin.live import requests, wire
 from pqadmin.live.fast_path import PIPE, Pipe
-from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT, Pass
+from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.hub import RESTARTING
-from pqadmin.live.isolation import isolate
 from pqadmin.live.monitor import Monitor, get_monitor
 from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
+from pqadmin.live.sockets import Pass, Socket, isolate
 from pqadmin.store import store_now
 from queues.admin import LogLimit
 from queues.errors import StoreError
@@ -119,7 +119,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             request = requests.parse(text_data)
             if isinstance(request, Ack) and self.slot.ack(request.seq):
                 self.wake()  # there are never more of these than frames
-            elif self._within_rate():
+            elif self._allowance.take(asyncio.get_running_loop().time()):
                 await self._obey(request)
             else:
                 await self._complain("too-fast", "Too many messages.", fatal=True)
@@ -230,7 +230,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     def _next_or_end(self) -> tuple[bytes, bytes] | None:
         found: tuple[bytes, bytes] | None = None
 
-        def take(_: LiveConsumer) -> None:
+        def take(_: Socket) -> None:
             nonlocal found
             found = None if self._ending else self._next()
 
@@ -253,9 +253,6 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             as_of=as_of,
         )
         return None if beat is None else (beat, b"")
-
-    def _within_rate(self) -> bool:
-        return self._allowance.take(asyncio.get_running_loop().time())
 
     async def _complain(self, code: str, message: str, *, fatal: bool) -> None:
         await self.send(wire.error(code, message, fatal=fatal))

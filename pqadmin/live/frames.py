@@ -20,18 +20,20 @@ NEVER = -1
 _MAX_TOLD = 256
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class View:
     """What a socket looks at: compared by identity, as equal ones are one and the same. Made by `View.of`."""
 
-    __slots__ = ("__weakref__", "ids", "labels", "overview", "sight", "topic")
+    topic: str
+    ids: frozenset[int]
+    #: The groups whose sums are shown.
+    labels: frozenset[str]
+    sight: Scope
 
-    def __init__(self, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> None:
-        self.topic = topic
-        self.overview = topic == OVERVIEW
-        self.ids = ids
-        #: The groups whose sums are shown.
-        self.labels = labels
-        self.sight = sight
+    @property
+    def overview(self) -> bool:
+        """Whether this is the overview."""
+        return self.topic == OVERVIEW
 
     @classmethod
     def of(cls, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> View:

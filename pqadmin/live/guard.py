@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
@@ -19,7 +18,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope, scopes_of
-from pqadmin.live.isolation import isolate
+from pqadmin.live.sockets import Pass, Socket, isolate
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
@@ -29,31 +28,6 @@ _limited = LogLimit(log)
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
 #: Keys in one SQL question.
 _CHUNK = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """The credentials of a socket and what it may see: a user's session, or a wall's link."""
-
-    scope: Scope
-    session_key: str = ""
-    user_id: int = 0
-    #: The stored hash: a changed password ends other sessions.
-    password: str = ""
-    #: What names a wall's link to the app that keeps it; never the link's token itself.
-    link: str = ""
-
-
-class Guarded(Protocol):
-    """A socket that can be closed, or shown less or more."""
-
-    badge: Pass
-
-    def admit(self, badge: Pass) -> None:
-        """Go on with this pass: its scope is another one."""
-
-    def end(self, code: int) -> None:
-        """Close the socket with this code."""
 
 
 #: Returns the scopes of links; a link without one is no longer valid.
@@ -67,7 +41,7 @@ def links_answered_by(links: Links) -> None:
     _links = links
 
 
-async def check(sockets: Collection[Guarded]) -> None:
+async def check(sockets: Collection[Socket]) -> None:
     """Close the sockets without rights, and update the scopes of the rest.
 
     When the database does not answer, all stay as they are.
@@ -83,7 +57,7 @@ async def check(sockets: Collection[Guarded]) -> None:
         )
         return
 
-    def settle(socket: Guarded) -> None:
+    def settle(socket: Socket) -> None:
         badge = socket.badge
         now = found.get(badge)
         if isinstance(now, int):

@@ -11,14 +11,13 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.frames import Tick
-from pqadmin.live.guard import Pass
-from pqadmin.live.isolation import isolate
 from pqadmin.live.slot import Slot
+from pqadmin.live.sockets import Socket, isolate
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
@@ -35,27 +34,7 @@ RESTARTING = 1012
 TOO_SLOW = 4408
 
 
-class Watcher(Protocol):
-    """One open socket, as the hub sees it. Used in its own event loop only."""
-
-    slot: Slot
-    badge: Pass
-
-    def wake(self) -> None:
-        """Look at the slot and send what is due."""
-
-    def admit(self, badge: Pass) -> None:
-        """Go on with this pass: its scope is another one."""
-
-    def end(self, code: int) -> None:
-        """Close the socket with this code."""
-
-
-def _wake(watcher: Watcher) -> None:
-    watcher.wake()
-
-
-Guard = Callable[[Collection[Watcher]], Awaitable[None]]
+Guard = Callable[[Collection[Socket]], Awaitable[None]]
 
 
 class Desk:
@@ -63,7 +42,7 @@ class Desk:
 
     def __init__(self, hub: Hub, loop: asyncio.AbstractEventLoop, guard: Guard | None) -> None:
         self.loop = loop
-        self.watchers: set[Watcher] = set()
+        self.watchers: set[Socket] = set()
         self._hub = hub
         self._guard = guard
         self._guarding: asyncio.Task[None] | None = None
@@ -72,7 +51,7 @@ class Desk:
         self._new: dict[int, str] = {}
         self._posted = False
         #: Sockets that are still to be woken, the seconds spent so far, and those of the last tick.
-        self._turn: list[Watcher] = []
+        self._turn: list[Socket] = []
         self._spent = 0.0
         self.cost = 0.0
 
@@ -112,7 +91,7 @@ class Desk:
         seen: dict[Scope, frozenset[int]] = {}
         grown = False
 
-        def tell(watcher: Watcher) -> None:
+        def tell(watcher: Socket) -> None:
             nonlocal grown
             slot = watcher.slot
             if trouble is None:
@@ -139,7 +118,7 @@ class Desk:
         began = self.loop.time()
         some, self._turn = self._turn[-AT_ONCE:], self._turn[:-AT_ONCE]
         for watcher in some:
-            isolate(watcher, _wake)
+            isolate(watcher, lambda one: one.wake())
         self._spent += self.loop.time() - began
         if self._turn:
             self.loop.call_soon(self._wake_some)
@@ -153,7 +132,7 @@ class Desk:
             self._guarding = self.loop.create_task(self._check(self._guard))
         now = self.loop.time()
 
-        def look_at(watcher: Watcher) -> None:
+        def look_at(watcher: Socket) -> None:
             if watcher.slot.too_slow(now):
                 watcher.end(TOO_SLOW)
             else:
@@ -202,13 +181,13 @@ class Hub:
         self._guard = guard
         self._lock = threading.Lock()
         self._desks: dict[asyncio.AbstractEventLoop, Desk] = {}
-        self._screens: dict[Watcher, Shown] = {}
+        self._screens: dict[Socket, Shown] = {}
 
     def __len__(self) -> int:
         """Return the number of sockets."""
         return len(self._screens)
 
-    def join(self, watcher: Watcher) -> None:
+    def join(self, watcher: Socket) -> None:
         """Take in a socket. In its event loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -221,7 +200,7 @@ class Hub:
             watcher.slot.fail(*self.trouble)
         desk.begin()
 
-    def leave(self, watcher: Watcher) -> None:
+    def leave(self, watcher: Socket) -> None:
         """Let go of a socket. In its event loop; a second call does nothing."""
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -235,7 +214,7 @@ class Hub:
                 desk.end()
         self._on_screens()
 
-    def screens_changed(self, watcher: Watcher | None = None) -> None:
+    def screens_changed(self, watcher: Socket | None = None) -> None:
         """Note what is on the screens now; the monitor reads it soon. In the socket's event loop."""
         loop = asyncio.get_running_loop()
         with self._lock:

@@ -163,7 +163,8 @@ class Screens:
             self._board.apply(reading.snapshot, self._clock())
         self._groups, self._readings, self._dirty = groups, readings, False
         self._known = merged = _merged([reading.snapshot for reading in readings])
-        if self.watched is None or not _equal(self.watched, merged):
+        watched = self.watched
+        if watched is None or (watched.directory_change, watched.changes) != (merged.directory_change, merged.changes):
             self.watched = merged
 
     def _describe(self, now: float, *, derive: bool) -> Update | None:
@@ -190,7 +191,8 @@ class Screens:
             self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
             self._changed = {queue_id: since for queue_id, since in self._changed.items() if queue_id in shown}
         fresh_sums = self._totals.work_out(now, self._number + 1, derive=derive)
-        if not (changed or fresh_sums or self._new or self._tick is None) and self._same(made):
+        same = self._tick is not None and [cut.covers for cut in made] == [cut.covers for cut in old]
+        if same and not (changed or fresh_sums or self._new):
             return None
         self._number += 1
         self._changed = {**self._changed, **dict.fromkeys(changed, self._number)}
@@ -222,14 +224,6 @@ class Screens:
         if known is None or known[0] is not ends:
             known = self._ends_texts[queue_id] = (ends, wire.ends(ends))
         return known[1]
-
-    def _same(self, made: Sequence[Cut]) -> bool:
-        assert self._tick is not None
-        return [cut.covers for cut in made] == [cut.covers for cut in self._tick.cuts]
-
-
-def _equal(one: Snapshot, other: Snapshot) -> bool:
-    return one.directory_change == other.directory_change and one.changes == other.changes
 
 
 def _merged(snapshots: Sequence[Snapshot]) -> Snapshot:

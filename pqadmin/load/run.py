@@ -6,9 +6,9 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from multiprocessing.sharedctypes import SynchronizedArray
+from typing import NamedTuple
 
 from pqadmin.load.pace import Pace
 from pqadmin.load.plan import QueuePlan
@@ -19,9 +19,8 @@ from queues import Store
 _GRACE = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadStats:
-    """The work of all processes so far."""
+class LoadStats(NamedTuple):
+    """The work of all processes so far: seconds, and the counters in the order of `Count`."""
 
     seconds: float
     pushed: int
@@ -91,14 +90,7 @@ class LoadRun:
             raise ProcessFailed("A process of the load ended by itself.")
         totals = [sum(counts[what] for counts in self._counts) for what in Count]
         end, began = time.monotonic() if self._ended is None else self._ended, self._began.value
-        return LoadStats(
-            seconds=max(0.0, end - began) if began else 0.0,
-            pushed=totals[Count.PUSHED],
-            taken=totals[Count.TAKEN],
-            empty=totals[Count.EMPTY],
-            refused=totals[Count.REFUSED],
-            dropped=totals[Count.DROPPED],
-        )
+        return LoadStats(max(0.0, end - began) if began else 0.0, *totals)
 
     def stop(self) -> LoadStats:
         """Let every process finish its transaction, end them, and return the final stats."""

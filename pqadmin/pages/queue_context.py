@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from pqadmin.accounts.roles import Right, can
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
-from pqadmin.display.names import split
 from pqadmin.display.redaction import rules_of
 from pqadmin.live.board import rows
 from pqadmin.live.board.rows import Row
@@ -53,7 +52,7 @@ def mix(bands: Sequence[Band]) -> list[dict[str, Any]]:
 
 def about(request: HttpRequest, status: QueueStatus, **more: Any) -> dict[str, Any]:
     """Return what every page of one queue shows of it."""
-    group, rest = split(status.name)
+    group, rest = write.split_name(status.name)
     return {
         "section": "queues",
         "status": status,

@@ -29,6 +29,7 @@ from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import export_parts
 from pqadmin.live import guard
+from pqadmin.live.sockets import Pass
 from queues.admin import LogLimit
 from queues.errors import QueueError, StoreError
 
@@ -78,7 +79,7 @@ def stream(
 ) -> HttpResponseBase:
     """Return an answer of parts, offered as a file; its last line says so if it is not complete."""
     user = cast(User, request.user)  # views ask for a right, so there is a user
-    badge = guard.Pass(
+    badge = Pass(
         scope=scope_of(user),
         session_key=request.session.session_key or "",
         user_id=user.pk,
@@ -116,9 +117,7 @@ def _take(person: int) -> _Slot | HttpResponse:
     return response
 
 
-def _telling(
-    parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slot, badge: guard.Pass
-) -> Iterator[bytes]:
+def _telling(parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slot, badge: Pass) -> Iterator[bytes]:
     looked = time.monotonic()
     try:
         for part in parts:
@@ -138,7 +137,7 @@ def _telling(
         slot.release()
 
 
-def _refused(badge: guard.Pass) -> bool:
+def _refused(badge: Pass) -> bool:
     """Return whether the reader lost the right; not while the database does not answer."""
     try:
         now = guard.stored({badge})[badge]

@@ -10,10 +10,11 @@ from django.db import DatabaseError
 
 from pqadmin.live import requests
 from pqadmin.live.consumer import STALE_AFTER, LiveConsumer
-from pqadmin.live.guard import NOT_ALLOWED, Pass
+from pqadmin.live.guard import NOT_ALLOWED
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.requests import BadRequest, Watch
 from pqadmin.live.slot import BEAT
+from pqadmin.live.sockets import Pass
 from pqadmin.live.wire import hello
 from pqadmin.store import store_now
 from pqadmin.wall import links, wire

@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from pqadmin.display import format as write
 from pqadmin.display import items
-from pqadmin.display.names import split
 from pqadmin.live.board.health import Outlook, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.words import outlook_words, state_word, state_words
@@ -111,7 +110,7 @@ def _without_actor(row: Row) -> Row:
 def tile(row: Row, now: datetime, place: Place | None = None) -> Tile:
     """Describe one queue."""
     status = row.status
-    group, rest = split(status.name)
+    group, rest = write.split_name(status.name)
     return Tile(
         queue_id=status.id,
         level=level_of(row),

@@ -17,8 +17,8 @@ from pqadmin.accounts.roles import Role, grant
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import guard
 from pqadmin.live import monitor as monitors
-from pqadmin.live.guard import Pass
 from pqadmin.live.monitor import Monitor
+from pqadmin.live.sockets import Pass
 from queues import Store, open_store
 from tests.conftest import store_url
 from tests.schemas import CLIENT, Message, validate

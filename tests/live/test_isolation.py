@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 import pqadmin.asgi  # noqa: F401 # sets logging up, which `caplog` must come after
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.overviews import EVERYTHING
-from pqadmin.live.guard import SIGNED_OUT, Pass
-from pqadmin.live.isolation import BROKEN
+from pqadmin.live.guard import SIGNED_OUT
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.slot import Slot
+from pqadmin.live.sockets import BROKEN, Pass
 from queues import Store
 from tests.live.conftest import PATIENCE, Join
 

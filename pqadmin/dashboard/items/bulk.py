@@ -19,7 +19,7 @@ from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
 from pqadmin.dashboard.jobs.words import job_url, scope_words
 from pqadmin.dashboard.queue.actions import tolerated
 from pqadmin.display import format as write
-from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.values import what_searchers_see
 from pqadmin.display.words import item_state_word
 from pqadmin.pages import visibility
 from pqadmin.pages.action_view import QueueActionView

@@ -9,7 +9,7 @@ from datetime import datetime
 from pqadmin.dashboard.items.query import Asked
 from pqadmin.dashboard.items.query import asked as asked_for
 from pqadmin.dashboard.items.search import Listed, list_items
-from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.values import what_searchers_see
 from pqadmin.live.board.rows import Row
 from pqadmin.live.wire import END_ITEMS
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of

@@ -5,7 +5,7 @@ decompressed bytes; and every character that could hide or reorder text is made 
 value; `decode` finds the kind.
 """
 
-from pqadmin.display.values.decode import hidden, masked, plain
+from pqadmin.display.values.decode import hidden, masked, plain, what_searchers_see
 from pqadmin.display.values.json_text import NotJSON, parse_json
 from pqadmin.display.values.preview import one_line
 from pqadmin.display.values.text import as_html
@@ -25,4 +25,5 @@ __all__ = [
     "parse_json",
     "plain",
     "show",
+    "what_searchers_see",
 ]

@@ -5,17 +5,19 @@ Values are untrusted. Nothing here runs or follows their contents, and work is b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from pqadmin.display import format as write
-from pqadmin.display.redaction import MARK, NOTHING, Redaction, Span, covered
+from pqadmin.display.redaction import MARK, NOTHING, Redaction, Span, covered, rules_of
 from pqadmin.display.values import compressed, hex_dump, msgpack
 from pqadmin.display.values.compressed import Unpacked
 from pqadmin.display.values.json_text import NotJSON, parse_json
 from pqadmin.display.values.nested import Inside, joined, parts
 from pqadmin.display.values.tree import written
-from queues.admin import TupleElement, decoded_value, describe_element
+from queues.admin import Config, TupleElement, decoded_value, describe_element
 
 #: Characters of a tuple or of msgpack written as text.
 MAX_WRITTEN = 400_000
@@ -124,6 +126,12 @@ def masked(value: bytes, rules: Redaction) -> bytes:
         return covered(value, spans, _JSON_MARK.encode()) if spans else value
     seen = look(value, rules)
     return _plain(seen, rules) if seen.hides else value
+
+
+def what_searchers_see(config: Config) -> Callable[[bytes], bytes] | None:
+    """Return what hides parts of a queue's values from searches, as on pages; None where nothing is hidden."""
+    rules = rules_of(config.redact)
+    return partial(masked, rules=rules) if rules else None
 
 
 def plain(value: bytes, rules: Redaction = NOTHING) -> bytes:

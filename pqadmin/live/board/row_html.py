@@ -24,7 +24,6 @@ from django.utils.translation import gettext as _
 from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import queue_url
-from pqadmin.display.names import split
 from pqadmin.display.redaction import NOTHING, Redaction, rules_of
 from pqadmin.live.board.health import Problem, State
 from pqadmin.live.board.rows import Row
@@ -228,7 +227,7 @@ def _area(path: str) -> str:
 
 def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, line: str) -> str:
     status, totals, rules = row.status, row.status.totals, rules_of(row.status.redact)
-    group, rest = split(status.name)
+    group, rest = write.split_name(status.name)
     url, shown = _safe(queue_url(status.name)), _safe(group + rest)
     verb = labels.enqueue if status.kind == "fifo" else labels.push
     push = f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'

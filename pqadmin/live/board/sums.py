@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 
-from pqadmin.display.names import split
+from pqadmin.display import format as write
 from pqadmin.live.board.health import three_digits
 from pqadmin.live.board.rows import Row
 
@@ -184,7 +184,7 @@ def groups_of(rows: Sequence[Row], *, now: datetime) -> dict[str, Summary]:
 @lru_cache(maxsize=32_768)
 def label_of(name: str) -> str:
     """Return the group that a queue belongs to: its name, as shown, up to the last colon that leaves something."""
-    return split(name)[0]
+    return write.split_name(name)[0]
 
 
 def attached_of(rows: Iterable[Row]) -> Attached:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.values import what_searchers_see
 from queues import Item, Queue, Store
 from queues.items.stored_item import digest
 from tests.dashboard.conftest import Desk

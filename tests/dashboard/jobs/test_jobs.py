@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.values import what_searchers_see
 from queues import Job, Queue, Store
 from queues.operations.search import Query
 from tests.dashboard.conftest import Desk

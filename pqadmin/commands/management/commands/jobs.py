@@ -10,7 +10,7 @@ from pqadmin.commands.shapes import job_shape
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand
 from pqadmin.commands.tables import console, print_jobs
 from pqadmin.display.format import age, number, visible
-from pqadmin.display.values.search_mask import what_searchers_see
+from pqadmin.display.values import what_searchers_see
 from queues import Actions, Job, Store
 
 _ON_ONE = ("show", "cancel", "resume", "undo")

@@ -4,7 +4,6 @@ import threading
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 
 from django.core.management.base import CommandError
 from rich.live import Live
@@ -83,7 +82,7 @@ class Command(StoreCommand):
             finally:
                 interruption.finish(load.stop)
         stats = load.stats()
-        self.answer({**asdict(stats), "seconds": round(stats.seconds, 3)}, _result(stats))
+        self.answer({**stats._asdict(), "seconds": round(stats.seconds, 3)}, _result(stats))
         if failed is not None:
             raise CommandError(str(failed))
 

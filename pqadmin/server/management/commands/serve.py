@@ -15,11 +15,13 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
 from django.urls import get_resolver
+from rich.console import Console
+from rich.text import Text
 
 from pqadmin import __version__, crash_watch, jobs, store
 from pqadmin.commands.base import OwnCommand
 from pqadmin.conf import environment, proxy
-from pqadmin.server import banner, descriptors, first_start, housekeeping, listening, memory
+from pqadmin.server import descriptors, first_start, housekeeping, listening, memory
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -53,10 +55,9 @@ class Command(OwnCommand):
 
     def _serve(self, listener: socket.socket, host: str) -> None:
         admin = first_start.prepare()
-        out = sys.stdout
         if admin is not None:
             first = ("First start", "an admin was created; the password is shown only now")
-            banner.show(out, [first, ("Name", admin.name), ("Password", admin.password)])
+            _show([first, ("Name", admin.name), ("Password", admin.password)])
         crash_watch.watch(settings.PQADMIN_STORE)
         try:
             store.get_store()
@@ -88,16 +89,14 @@ class Command(OwnCommand):
         )
         server = DaphneServer(application, listener, limits, on_drain=monitor.shutdown)
         badge = [("Environment", settings.PQADMIN_ENVIRONMENT)] if settings.PQADMIN_ENVIRONMENT else []
-        banner.show(
-            out,
+        _show(
             [
                 ("pqadmin", f"{__version__}, stop with Ctrl-C"),
                 ("Address", listening.url(listener)),
                 *badge,
                 ("Store", settings.PQADMIN_STORE),
-            ],
+            ]
         )
-        out.flush()
         kept = housekeeping.Housekeeping()
         run = jobs.Running()
         monitor.get_monitor().warm_up(then=_freeze)
@@ -115,6 +114,15 @@ class Command(OwnCommand):
         watchdog = threading.Timer(THREADS_END_WITHIN, os._exit, (0,))
         watchdog.daemon = True
         watchdog.start()
+
+
+def _show(lines: list[tuple[str, str]]) -> None:
+    """Print names and values in two columns, never wrapped."""
+    console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
+    width = max(len(name) for name, _ in lines)
+    for name, value in lines:
+        console.print(Text.assemble((f"  {name:<{width}}  ", "dim"), (value, "bold")), soft_wrap=True)
+    sys.stdout.flush()
 
 
 def _freeze() -> None:
