@@ -108,11 +108,8 @@ def refused(request: HttpRequest) -> dict[str, Any]:
         for value in values
         if name != "csrfmiddlewaretoken" and "password" not in name  # no page holds a password, not even hidden
     ]
-    return about(request, to=request.get_full_path(), kept=kept) | {"files": [file.name for file in _files(request)]}
-
-
-def _files(request: HttpRequest) -> list[Any]:
-    return [file for files in request.FILES.lists() for file in files[1]]
+    files = [file.name for _name, files in request.FILES.lists() for file in files]
+    return about(request, to=request.get_full_path(), kept=kept) | {"files": files}
 
 
 def _local(request: HttpRequest, address: str) -> str:

@@ -100,13 +100,15 @@ def _move(
     if warning := uncovering.warning(get_store().queue(status.name), target):
         lines.append(warning)
     if len(items) == 1 and arrival.priorities[0] is not None:
-        lines.append(_("The item has priority %(priority)s there.") % {"priority": _priority(arrival.priorities[0])})
+        lines.append(
+            _("The item has priority %(priority)s there.") % {"priority": write.priority_short(arrival.priorities[0])}
+        )
     elif arrival.priorities and None not in arrival.priorities:
         kept = arrival.priorities == tuple(item.priority for item in items)
         lines.append(
             _("Each keeps its priority.")
             if kept and priority is None
-            else _("All have priority %(priority)s there.") % {"priority": _priority(arrival.priorities[0])}
+            else _("All have priority %(priority)s there.") % {"priority": write.priority_short(arrival.priorities[0])}
         )
     if any(item.state == "delayed" for item in items):
         lines.append(_("What is delayed stays delayed."))
@@ -124,7 +126,7 @@ def _reprioritize(foreseen: ReprioritizePreview, items: list[Item], *, fifo: boo
     if n == 1 and not fifo:
         now, then = foreseen.changes[0]
         if now.priority != then.priority:
-            values = {"now": _priority(now.priority), "then": _priority(then.priority)}
+            values = {"now": write.priority_short(now.priority), "then": write.priority_short(then.priority)}
             lines.append(_("Priority %(now)s → %(then)s.") % values)
     if foreseen.first is not None:
         if n == 1:
@@ -166,7 +168,7 @@ def _named(item: Item | None, *, fifo: bool) -> str:
     pushed = write.clock(item.pushed_at)
     if fifo:
         return _("the one pushed %(at)s") % {"at": pushed}
-    return _("priority %(priority)s (pushed %(at)s)") % {"priority": _priority(item.priority), "at": pushed}
+    return _("priority %(priority)s (pushed %(at)s)") % {"priority": write.priority_short(item.priority), "at": pushed}
 
 
 def _place(was: Position | None, will: Position, moving: int) -> str:
@@ -189,7 +191,3 @@ def _reschedule(arguments: dict[str, Any], now: datetime, *, ready: bool) -> tup
         return (_("That moment has passed: it becomes ready at once."),)
     left = write.countdown((due - now).total_seconds())
     return (_("Due %(at)s, in %(left)s.") % {"at": write.moment_with_utc(due), "left": left},)
-
-
-def _priority(priority: int | float | str | None) -> str:
-    return write.priority_short(priority)

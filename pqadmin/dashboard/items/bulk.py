@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from pqadmin.accounts.roles import Right
 from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.items.bulk_form import BulkForm
-from pqadmin.dashboard.items.query import fields_of, read
+from pqadmin.dashboard.items.query import asked, fields_of
 from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
 from pqadmin.dashboard.jobs.words import job_url, scope_words
 from pqadmin.dashboard.queue.actions import tolerated
@@ -53,7 +53,8 @@ class BulkView(QueueActionView):
     def read(self, tr: ReadTransaction) -> Queue:
         """Read what is asked for; count it for a page."""
         queue = super().read(tr)
-        self.query, self.wrong = read(self.request.GET, self.status)
+        found = asked(self.request.GET, self.status)
+        self.query, self.wrong = found.query, found.wrong
         acts, act = BULK_ACTIONS[self.query.state], self.request.GET.get("act", "")
         self.act = act if act in acts else acts[0]
         self.here = jobs_here(self.request, self.status.id, tr=tr)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -16,23 +14,15 @@ from pqadmin.display.errors import said
 from pqadmin.display.redaction import rules_of
 from pqadmin.files import export_parts, items_export
 from pqadmin.pages import streaming
-from pqadmin.pages.missing_queue import queue_missing
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.store import get_store
-from queues.errors import QueueError, QueueNotFound
+from queues.errors import QueueError
 
 
 @require_safe
 @require(Right.READ)
 def export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Offer the formats, or hand out the items that the page's query shows, in its order."""
-    try:
-        return _export(request, name)
-    except QueueNotFound as missing:
-        return queue_missing(request, missing)
-
-
-def _export(request: HttpRequest, name: str) -> HttpResponseBase:
     with get_store().suggesting():
         queue = get_store().queue(name)
     asked = query.asked(request.GET, queue)
@@ -49,8 +39,8 @@ def _export(request: HttpRequest, name: str) -> HttpResponseBase:
             query=asked.query,
             searching=asked.searching,
             hiding=bool(rules),
-            plain={each: _address(asked, format=each) for each in ("ndjson", "csv")},
-            detailed={each: _address(asked, format=each, details="1") for each in ("ndjson", "csv")},
+            plain={each: asked.address(format=each) for each in ("ndjson", "csv")},
+            detailed={each: asked.address(format=each, details="1") for each in ("ndjson", "csv")},
         )
         return render(request, "dashboard/export.html", context, status=400 if wrong else 200)
     try:
@@ -71,7 +61,3 @@ def _export(request: HttpRequest, name: str) -> HttpResponseBase:
         name=streaming.file_name(queue.name, asked.state, ending=file_format),
         file_format=file_format,
     )
-
-
-def _address(asked: query.Asked, **more: str) -> str:
-    return "?" + urlencode({**asked.pinned, "end": asked.end, **more})

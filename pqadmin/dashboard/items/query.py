@@ -91,12 +91,6 @@ def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetim
     )
 
 
-def read(fields: Mapping[str, str], queue: Queue | QueueStatus) -> tuple[Query, Mapping[str, str]]:
-    """Return the query that an address's fields ask for, and what is wrong in them, by field."""
-    found = asked(fields, queue)
-    return found.query, found.wrong
-
-
 def fields_of(query: Query) -> dict[str, str]:
     """Return the fields of an address that asks for a query."""
     named = {

@@ -41,7 +41,8 @@ def find_item(
         held, unread = _held(store, chunk, item_id)
         for name, item in held:
             acts = _acts_of(request, may, statuses[name], item, _("this item in %(queue)s"))
-            found += _ranked(_fitting(acts, words), _entry(name, item_id), words)
+            acts, one = _fitting(acts, words), _entry(name, item_id)
+            found += [*acts, one] if words else [one, *acts]
         looked += len(chunk) - unread
         if time.monotonic() > until:
             break
@@ -112,10 +113,6 @@ def _fitting(acts: Sequence[Entry], words: Sequence[str]) -> list[Entry]:
 def _searched(act: Entry) -> str:
     """Return what typed words are looked for in: “re-prioritize” is typed without its hyphen too."""
     return f"{act.label} {act.label.replace('-', '')} {act.detail}".casefold()
-
-
-def _ranked(acts: Sequence[Entry], item: Entry, words: Sequence[str]) -> list[Entry]:
-    return [*acts, item] if words else [item, *acts]
 
 
 def _held(store: Store, names: Sequence[str], item_id: str) -> tuple[list[tuple[str, Item]], int]:

@@ -49,11 +49,7 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: str) -> 
         return _("A template's name has at most %(n)s characters, all of which can be seen.") % {
             "n": write.number(MAX_NAME)
         }
-    if any(
-        "too_long" in {error.code for error in errors.as_data()}
-        or "max_length" in {error.code for error in errors.as_data()}
-        for errors in form.errors.values()
-    ):
+    if {"too_long", "max_length"} & {error.code for errors in form.errors.as_data().values() for error in errors}:
         return _("This is more than a form can hold.")
     fields = {field: str(form[field].value() or "") for field in _FIELDS if field in form.fields}
     known = PushTemplate.objects.filter(queue_id=queue_id)

@@ -18,7 +18,7 @@ from pqadmin.pages import toasts
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
-from queues import AuditEntry, Queue, QueueStatus, ReadTransaction
+from queues import Queue, QueueStatus, ReadTransaction
 from queues.admin import SETTING_NAMES
 from queues.errors import QueueError, SettingsChanged, StoreError
 
@@ -138,7 +138,7 @@ def _meanwhile(
     entries = get_store().audit.entries(queue=queue.name, limit=_LOOK_BACK).entries
     found = []
     for name, (seen, now) in changed.items():
-        entry = _last(entries, name)
+        entry = next((e for e in entries if e.verb == "configure" and name in (e.after or {})), None)
         found.append(
             Meanwhile(
                 name=name,
@@ -151,10 +151,6 @@ def _meanwhile(
             )
         )
     return found
-
-
-def _last(entries: tuple[AuditEntry, ...], name: str) -> AuditEntry | None:
-    return next((e for e in entries if e.verb == "configure" and e.after is not None and name in e.after), None)
 
 
 def _shown(value: object) -> str:

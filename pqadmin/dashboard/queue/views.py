@@ -17,7 +17,6 @@ from pqadmin.display.values import show
 from pqadmin.live.words import outlook_words, state_words
 from pqadmin.pages import once
 from pqadmin.pages.action_view import hidden_fields
-from pqadmin.pages.missing_queue import queue_missing
 from pqadmin.pages.queue_context import about, mix
 from pqadmin.store import get_store
 from queues import QueueStatus, TrashEntry
@@ -30,10 +29,10 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     """Show a queue; a fragment's request gets the list of items alone."""
     try:
         return _queue(request, name)
-    except QueueNotFound as missing:
+    except QueueNotFound:
         if name == "new":
             return redirect("dashboard:new-queue")
-        return queue_missing(request, missing)
+        raise
 
 
 def _queue(request: HttpRequest, name: str) -> HttpResponse:
