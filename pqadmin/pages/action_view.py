@@ -25,7 +25,7 @@ from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store
 from queues import Actions, Queue, QueueStatus, ReadTransaction, RequestKey
-from queues.errors import AlreadyDone, KeyReused, OutcomeUnknown, QueueError, QueueNotFound, StoreError
+from queues.errors import AlreadyDone, KeyReused, NotForAttached, OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
 _RETRY_SECONDS = "5"
 
@@ -227,6 +227,8 @@ class QueueActionView(ActionView):
     """An action on the queue that the address names."""
 
     status: QueueStatus
+    #: Why attached queues do not have the action; empty: they have it.
+    why_not_attached: str | Promise = ""
 
     @property
     def name(self) -> str:
@@ -268,6 +270,11 @@ class QueueActionView(ActionView):
         """Read all that the page shows at one version of the store; raise `QueueNotFound`."""
         with get_store().suggesting():
             get_store().read(self.read)
+
+    def unavailable(self) -> Exception | Refusal | None:
+        """Return why an attached queue does not have the action."""
+        why = self.why_not_attached
+        return NotForAttached(self.name, str(why)) if why and self.status.attached else None
 
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the queue, and in subclasses what else the page shows."""

@@ -27,7 +27,7 @@ from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
 from queues import Job, Query, Queue, ReadTransaction
 from queues.admin import BULK_ACTIONS, SURVEY_SCAN, Survey, survey_matches
-from queues.errors import DepthChanged, NotForAttached, display_name
+from queues.errors import DepthChanged, display_name
 
 #: Queues that are suggested as targets.
 _TARGETS = 300
@@ -39,6 +39,7 @@ class BulkView(QueueActionView):
     action, title = "bulk", gettext_lazy("All that match")
     fragment_name = "dashboard/_bulk.html"
     form_class = BulkForm
+    why_not_attached = gettext_lazy("its items are moved and deleted by pages, or purged.")
     act: str
     query: Query
     wrong: Mapping[str, str]
@@ -72,10 +73,8 @@ class BulkView(QueueActionView):
 
     def unavailable(self) -> Exception | Refusal | None:
         """Attached queues have no bulk jobs; a search with mistakes is not begun on other items than were meant."""
-        if self.status.attached:
-            return NotForAttached(self.name, _("its items are moved and deleted by pages, or purged."))
-        if not self.wrong:
-            return None
+        if self.status.attached or not self.wrong:
+            return super().unavailable()
         self.unavailable_name = "dashboard/_to_queue.html"
         text = " ".join(dict.fromkeys(self.wrong.values()))
         return Refusal(title=_("This cannot be looked for"), text=text, advice="", status=422)

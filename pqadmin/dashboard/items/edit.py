@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from pqadmin.accounts import arming
 from pqadmin.dashboard.items.act_forms import EditForm, typed_value
@@ -18,11 +19,11 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import hidden, show
 from pqadmin.pages import toasts
 from pqadmin.pages.action_view import blame, refuse
-from pqadmin.pages.refusals import explain
+from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.store import get_store
 from queues import Queue, ReadTransaction
 from queues.admin import item_digest
-from queues.errors import ItemLeased, NotForAttached, QueueError, QueueNotFound, StoreError
+from queues.errors import ItemLeased, QueueError, QueueNotFound, StoreError
 
 
 class EditView(ItemActionView):
@@ -31,6 +32,7 @@ class EditView(ItemActionView):
     action = "edit"
     fragment_name = "dashboard/_edit.html"
     form_class = EditForm
+    why_not_attached = gettext_lazy("its items are not edited.")
 
     @classmethod
     def previews(cls, request: HttpRequest) -> bool:
@@ -43,12 +45,10 @@ class EditView(ItemActionView):
         self.title = _("Edit") + f" …{self.item.id[-10:]}"
         return queue
 
-    def unavailable(self) -> Exception | None:
+    def unavailable(self) -> Exception | Refusal | None:
         """Attached queues have no editor; a leased item is its worker's."""
-        if self.status.attached:
-            return NotForAttached(self.name, _("its items are not edited."))
-        if self.item.state != "leased":
-            return None
+        if self.status.attached or self.item.state != "leased":
+            return super().unavailable()
         self.unavailable_name = "dashboard/_edit_leased.html"
         return ItemLeased(_("The item is in a worker’s hands: release the lease first."))
 

@@ -185,14 +185,10 @@ def _groups(
         if wanted
         else seen.groups
     )
-    return [Group(label=label, rows=rows, sum=sums[label]) for label, rows in _by_label(window).items()]
-
-
-def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
     members: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in window:
         members.setdefault(label_of(row.status.name), []).append(row)
-    return members
+    return [Group(label=label, rows=rows, sum=sums[label]) for label, rows in members.items()]
 
 
 def _encode(key: Key) -> str:

@@ -18,7 +18,7 @@ from pqadmin.pages import toasts, visibility
 from pqadmin.pages.action_view import ActionView, QueueActionView, hidden_fields
 from pqadmin.store import store_now
 from queues import Queue, ReadTransaction
-from queues.errors import BadPriority, NotForAttached, QueueError, StoreError, display_name
+from queues.errors import BadPriority, QueueError, StoreError, display_name
 
 #: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
 _TOLERATED_SHARE, _TOLERATED = 10, 10
@@ -76,11 +76,7 @@ class PauseView(QueueActionView):
     action, title = "pause", gettext_lazy("Pause")
     fragment_name = "dashboard/_pause.html"
     form_class = PauseForm
-
-    def unavailable(self) -> Exception | None:
-        """Attached queues cannot be paused."""
-        why = _("it cannot be paused, as other programs would go on taking.")
-        return NotForAttached(self.name, why) if self.status.attached else None
+    why_not_attached = gettext_lazy("it cannot be paused, as other programs would go on taking.")
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Judge moments by the store's clock."""
@@ -105,10 +101,7 @@ class ResumeView(QueueActionView):
 
     http_method_names = ["post"]
     action = "resume"
-
-    def unavailable(self) -> Exception | None:
-        """Attached queues are never paused."""
-        return NotForAttached(self.name, _("it is never paused.")) if self.status.attached else None
+    why_not_attached = gettext_lazy("it is never paused.")
 
     def perform(self, form: Any) -> str:
         """Resume the queue."""
@@ -192,11 +185,7 @@ class DeleteView(EmptyingView):
 
     action, title = "delete", gettext_lazy("Delete")
     fragment_name = "dashboard/_delete.html"
-
-    def unavailable(self) -> Exception | None:
-        """Attached queues are detached instead."""
-        why = _("detach it instead, its items stay where they are.")
-        return NotForAttached(self.name, why) if self.status.attached else None
+    why_not_attached = gettext_lazy("detach it instead, its items stay where they are.")
 
     def perform(self, form: DeleteForm) -> str:
         """Delete the queue."""
