@@ -34,6 +34,7 @@ from queues.items.ready import MAX_BYTES as MAX_TRANSACTION_BYTES
 from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS
 from queues.items.stored_item import digest as item_digest
 from queues.keys.queue_keys import STATES
+from queues.kv import verify_store
 from queues.model.bands import default_edges
 from queues.model.codec import CODECS, Codec, codec_of
 from queues.model.config import Config
@@ -69,7 +70,6 @@ from queues.store import MAX_SNAPSHOT
 from queues.tools.backup import Backup, back_up, restore_backup
 from queues.tools.copy import Copied, Progress, copy_store
 from queues.tools.doctor import Examination
-from queues.tools.verify import verify_store
 
 __all__ = [
     "BULK_ACTIONS",

@@ -11,6 +11,7 @@ from struct import Struct
 
 from queues.history.points import (
     BEFORE,
+    STATES,
     Point,
     Resolution,
     State,
@@ -66,20 +67,8 @@ class OpenBlock:
     def add_as_before(self, at: int) -> None:
         """Repeat the newest point at a later time, until which nothing changed."""
         _, *counts, oldest, known = _TAIL.unpack(self._tail)
-        ready, delayed, leased, dead, arrived, left = counts
-        self.add(
-            Point(
-                at=at,
-                ready=ready,
-                delayed=delayed,
-                leased=leased,
-                dead=dead,
-                arrived=arrived,
-                left=left,
-                oldest_at=oldest if known else None,
-                mix=tuple(self._mix),
-            )
-        )
+        states = dict(zip(STATES, counts, strict=True))
+        self.add(Point(at=at, **states, oldest_at=oldest if known else None, mix=tuple(self._mix)))
 
     def next_block(self) -> OpenBlock:
         """Return the next block: empty, with the newest point to continue from."""

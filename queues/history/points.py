@@ -19,7 +19,8 @@ from queues.items.counters import wait_bucket
 _FORMAT = 1
 #: Shares of a band are kept in this many parts of the whole.
 SHARES = 15
-_STATES = ("ready", "delayed", "leased", "dead", "arrived", "left")
+#: The counts of a point, in the order in which they are packed.
+STATES = ("ready", "delayed", "leased", "dead", "arrived", "left")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Point:
     @property
     def counts(self) -> tuple[int, ...]:
         """The numbers that are packed as differences."""
-        return tuple(getattr(self, name) for name in _STATES)
+        return tuple(getattr(self, name) for name in STATES)
 
 
 class State(NamedTuple):
@@ -59,7 +60,7 @@ class State(NamedTuple):
 
 
 #: Before the first point of a stream.
-BEFORE = State(0, (0,) * len(_STATES), 0)
+BEFORE = State(0, (0,) * len(STATES), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,13 +173,13 @@ def write_point(stream: bytearray, before: State, point: Point) -> State:
 def read_points(packed: bytes | bytearray) -> Iterator[Point]:
     """Read a stream of points."""
     at = moment = oldest = 0
-    counts = [0] * len(_STATES)
+    counts = [0] * len(STATES)
     while at < len(packed):
         passed, at = read_number(packed, at)
         moment += passed
         flags = packed[at]
         at += 1
-        for n in range(len(_STATES)):
+        for n in range(len(STATES)):
             if flags & 1 << n:
                 folded, at = read_number(packed, at)
                 counts[n] += _unfold(folded)
@@ -196,7 +197,7 @@ def read_points(packed: bytes | bytearray) -> Iterator[Point]:
             mix, at = tuple(shares[:bands]), at + 1 + size
         yield Point(
             at=moment,
-            **dict(zip(_STATES, counts, strict=True)),
+            **dict(zip(STATES, counts, strict=True)),
             oldest_at=oldest if folded else None,
             waits_ms=waits,  # type: ignore[arg-type] # three of them
             mix=mix,

@@ -10,7 +10,7 @@ from typing import TypeVar
 from queues.kv.errors import BadStoreURL, EmbeddedOnly
 from queues.kv.port import KeyValueStore
 
-__all__ = ["back_up_kv", "open_kv", "restore_kv", "verify_kv"]
+__all__ = ["back_up_kv", "open_kv", "restore_kv", "verify_store"]
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
     return restore(backup, path, check)
 
 
-def verify_kv(url: str) -> None:
+def verify_store(url: str) -> None:
     """Read all pages of an embedded store, which may be in use; other engines look after their own.
 
     Raises `StoreDamaged`, and `StoreUnavailable` when the pages could not be read. Damage that still reads as a key

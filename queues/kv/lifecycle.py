@@ -20,11 +20,6 @@ class _Mark(threading.local):
 mark = _Mark()
 
 
-def in_transaction() -> bool:
-    """Tell whether the calling thread runs a function that was given to `transact` or `read`."""
-    return mark.running
-
-
 def refuse_nesting() -> None:
     """Raise `NestedTransaction` when the calling thread is inside a transaction."""
     if mark.running:

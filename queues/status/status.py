@@ -60,23 +60,23 @@ class QueueStatus:
     totals: Totals
     #: How often an item became ready, and ceased to be ready: rates are their differences over time. Each lease counts
     #: again; `totals` count items.
-    arrived: int
-    left: int
+    arrived: int = 0
+    left: int = 0
     #: The priority mix, lowest band first; empty in a FIFO queue.
-    bands: tuple[Band, ...]
+    bands: tuple[Band, ...] = ()
     #: When the oldest ready item was pushed; None when nothing is ready.
-    oldest: datetime | None
+    oldest: datetime | None = None
     #: First to leave at the minimum end (FIFO: the head); its value cut, its attempts not asked for.
-    min: Item | None
+    min: Item | None = None
     #: First to leave at the maximum end (FIFO: the tail); its value cut, its attempts not asked for.
-    max: Item | None
-    pause: Pause | None
+    max: Item | None = None
+    pause: Pause | None = None
     #: Pushing is refused.
-    closed: bool
-    next_due: datetime | None
-    next_expiry: datetime | None
+    closed: bool = False
+    next_due: datetime | None = None
+    next_expiry: datetime | None = None
     #: Counters and items were seen to disagree.
-    drift: bool
+    drift: bool = False
     #: Processes keep conflicting, so one of them executes the pops of all: see queues/serving/staging.py.
     staging: bool = False
     #: Other programs write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does;
@@ -125,17 +125,6 @@ def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> Que
         priority_type="int",
         change=change,
         totals=Totals(ready=0, delayed=0, leased=0, dead=0, traffic={}),
-        arrived=0,
-        left=0,
-        bands=(),
-        oldest=None,
-        min=None,
-        max=None,
-        pause=None,
-        closed=False,
-        next_due=None,
-        next_expiry=None,
-        drift=False,
         unreadable=reason,
     )
 

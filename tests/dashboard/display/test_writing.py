@@ -93,17 +93,7 @@ def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem 
         priority_type="int",
         change=1,
         totals=Totals(ready=ready, delayed=0, leased=0, dead=0, traffic={}),
-        arrived=0,
-        left=0,
-        bands=(),
         oldest=more.get("oldest"),
-        min=None,
-        max=None,
-        pause=None,
-        closed=False,
-        next_due=None,
-        next_expiry=None,
-        drift=False,
     )
     return Row(
         status=status,

@@ -10,10 +10,9 @@ import pytest
 
 from queues import open_store
 from queues.errors import StoreDamaged, StoreUnavailable
-from queues.kv import open_kv
+from queues.kv import open_kv, verify_store
 from queues.kv.embedded import damage
 from queues.tools.backup import back_up, restore_backup
-from queues.tools.verify import verify_store
 from tests.damaged import PAGE, copy_damaged, make_store
 
 
