@@ -28,7 +28,7 @@ def until_something(
 ) -> tuple[P, int, str]:
     """Read pages, one transaction each, until one is not empty.
 
-    Return it, how many records were looked at, and why it is of the first ones although others were asked for.
+    Return it, how many records were looked at, and why it shows the first ones in place of those after `after`.
     """
     until = time.monotonic() + SECONDS
     wrong = ""
