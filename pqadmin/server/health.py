@@ -36,7 +36,10 @@ class Health:
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        self._threads = {name: _Thread(name, check) for name, check in _checks().items()}
+        self._threads = {
+            name: _Thread(name, check)
+            for name, check in {"store": _store, "database": _database, "disk": _disk}.items()
+        }
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or pass it on."""
@@ -76,10 +79,6 @@ class _Thread:
             return self._check()
         finally:
             connections.close_all()  # this thread's own: the next check opens a new one
-
-
-def _checks() -> dict[str, Callable[[], bool]]:
-    return {"store": _store, "database": _database, "disk": _disk}
 
 
 def _report(found: dict[str, bool]) -> tuple[int, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -33,33 +34,6 @@ class Place:
     high: int
     top_wide: bool
     top_high: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tile:
-    """One queue, for eyes across a room."""
-
-    queue_id: int = 0
-    level: Level = Level.EMPTY
-    group: str = ""
-    rest: str = ""
-    depth: str = ""
-    why: str = ""
-    rate_in: str = ""
-    rate_out: str = ""
-    oldest: str = ""
-    delayed: int = 0
-    leased: int = 0
-    dead: int = 0
-    low: str = ""
-    high: str = ""
-    place: Place | None = None
-
-    @property
-    def name_size(self) -> str:
-        """Say how large the name is written."""
-        length = sum(1 if ord(character) < _FIRST_WIDE else 2 for character in self.group + self.rest)
-        return next((str(most) for most in _NAMES if length <= most), "long")
 
 
 def compact(n: int) -> str:
@@ -107,31 +81,38 @@ def _without_actor(row: Row) -> Row:
     return row if pause is None else replace(row, status=replace(row.status, pause=replace(pause, by="")))
 
 
-def tile(row: Row, now: datetime, place: Place | None = None) -> Tile:
-    """Describe one queue."""
-    status = row.status
+def tile(row: Row, now: datetime, place: Place) -> dict[str, Any]:
+    """Describe one queue, for eyes across a room."""
+    status, totals = row.status, row.status.totals
     group, rest = write.split_name(status.name)
-    return Tile(
-        queue_id=status.id,
-        level=level_of(row),
-        group=group,
-        rest=rest,
-        depth=depth(row),
-        why=why(row, now),
-        rate_in=flow(row.rate_in),
-        rate_out=flow(row.rate_out),
-        oldest=write.age_since(status.oldest, now),
-        delayed=status.totals.delayed,
-        leased=status.totals.leased,
-        dead=status.totals.dead,
-        low="" if status.min is None else items.priority_short(status.min),
-        high="" if status.max is None else items.priority_short(status.max),
-        place=place,
-    )
+    return {
+        "queue_id": status.id,
+        "level": level_of(row),
+        "group": group,
+        "rest": rest,
+        "name_size": name_size(group + rest),
+        "depth": depth(row),
+        "why": why(row, now),
+        "rate_in": flow(row.rate_in),
+        "rate_out": flow(row.rate_out),
+        "oldest": write.age_since(status.oldest, now),
+        "delayed": totals.delayed,
+        "leased": totals.leased,
+        "dead": totals.dead,
+        "low": "" if status.min is None else items.priority_short(status.min),
+        "high": "" if status.max is None else items.priority_short(status.max),
+        "place": place,
+    }
+
+
+def name_size(name: str) -> str:
+    """Say how large a name is written."""
+    length = sum(1 if ord(character) < _FIRST_WIDE else 2 for character in name)
+    return next((str(most) for most in _NAMES if length <= most), "long")
 
 
 #: The tile that the page's script copies.
-BLANK = Tile()
+BLANK = {"level": Level.EMPTY, "name_size": name_size(""), "delayed": 0, "leased": 0, "dead": 0}
 
 
 def places(layout: Layout) -> Iterator[Place]:

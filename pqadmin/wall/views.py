@@ -176,7 +176,7 @@ def context_of(spec: Spec, picture: Picture, now: float) -> dict[str, Any]:
         "now_ms": int(now * 1000),
         "tiles": tiles,
         "blank": BLANK,
-        "worst": tiles[0].level if tiles and counts.trouble else "",
+        "worst": tiles[0]["level"] if tiles and counts.trouble else "",
         "layout": picture.layout,
         "rows_wide": len(picture.layout.wide),
         "rows_high": len(picture.layout.high),

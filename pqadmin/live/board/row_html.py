@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from html import escape
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language, gettext_lazy
 
 from pqadmin.display import format as write
 from pqadmin.display import items
@@ -38,41 +37,27 @@ COLUMNS = 7
 _END_WIDTH = 64
 
 
-class Labels(NamedTuple):
-    """Words that every row repeats, translated once."""
+#: Words that every row repeats.
+_LABELS = {
+    "ready": gettext_lazy("ready"),
+    "rate_in": gettext_lazy("in/s"),
+    "rate_out": gettext_lazy("out/s"),
+    "oldest": gettext_lazy("oldest"),
+    "delayed": gettext_lazy("delayed"),
+    "leased": gettext_lazy("leased"),
+    "dead": gettext_lazy("dead"),
+    "note": gettext_lazy("nothing ready"),
+    "push": gettext_lazy("Push"),
+    "enqueue": gettext_lazy("Enqueue"),
+    "favorite": gettext_lazy("Favorite"),
+    "no_rate": gettext_lazy("Unknown: what other programs push and take is not seen."),
+    "no_age": gettext_lazy("Unknown: the keys of other programs do not say when an item was pushed."),
+}
 
-    ready: str
-    rate_in: str
-    rate_out: str
-    oldest: str
-    delayed: str
-    leased: str
-    dead: str
-    note: str
-    push: str
-    enqueue: str
-    no_rate: str
-    no_age: str
-    favorite: str
 
-    @classmethod
-    def translated(cls) -> Labels:
-        """Return the words in the reader's language."""
-        return cls(
-            ready=escape(_("ready")),
-            rate_in=escape(_("in/s")),
-            rate_out=escape(_("out/s")),
-            oldest=escape(_("oldest")),
-            delayed=escape(_("delayed")),
-            leased=escape(_("leased")),
-            dead=escape(_("dead")),
-            note=escape(_("nothing ready")),
-            push=escape(_("Push")),
-            enqueue=escape(_("Enqueue")),
-            no_rate=escape(_("Unknown: what other programs push and take is not seen.")),
-            favorite=escape(_("Favorite")),
-            no_age=escape(_("Unknown: the keys of other programs do not say when an item was pushed.")),
-        )
+def _labels() -> SimpleNamespace:
+    """Return the words in the reader's language, escaped."""
+    return SimpleNamespace(**{name: escape(str(words)) for name, words in _LABELS.items()})
 
 
 def render_rows(
@@ -90,7 +75,7 @@ def render_rows(
     `lines` are the paths of their sparklines.
     """
     language = get_language() or ""
-    labels: Labels | None = None
+    labels: SimpleNamespace | None = None
     html: list[str] = []
     for row in rows:
         status = row.status
@@ -99,7 +84,7 @@ def render_rows(
         line = lines.get(status.id, "")
         drawn = _drawn.get(key)
         if drawn is None or drawn.row is not row or drawn.line != line:
-            labels = labels or Labels.translated()
+            labels = labels or _labels()
             drawn = _draw(row, labels, acts, key[3], line)
             if len(_drawn) >= _MAX_DRAWN:
                 for oldest in tuple(_drawn)[: _MAX_DRAWN // 4]:
@@ -154,7 +139,7 @@ def _safe_between_tags(text: str) -> str:
     return escape(text, quote=False).replace(_MARK, "\ufffd")
 
 
-def _draw(row: Row, labels: Labels, acts: bool | None, starred: bool, line: str) -> _Drawn:
+def _draw(row: Row, labels: SimpleNamespace, acts: bool | None, starred: bool, line: str) -> _Drawn:
     pen = _Pen()
     html = _row(row, pen, labels, acts, starred, line)
     return _Drawn(row, line, tuple(html.split(_MARK)), tuple(pen.moments))
@@ -162,7 +147,8 @@ def _draw(row: Row, labels: Labels, acts: bool | None, starred: bool, line: str)
 
 def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
     """Render the row that the live view copies for a queue that comes new."""
-    labels = Labels.translated()
+    labels = _labels()
+    push = f'<a class="button small" href="" data-part="push">{labels.push}</a>'
     cells = _cells(
         labels,
         state="",
@@ -178,13 +164,9 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
         mix=_mix(()),
         outlook=("unknown", ""),
         name=_named('<a href="" data-part="link"><bdi data-part="name"></bdi></a>', _star(labels, "", starred=False)),
-        action=_blank_action(labels, acts_on_all) if can_act else None,
+        action=(push if acts_on_all else "") if can_act else None,
     )
     return mark_safe(f'<tr data-queue="" data-state="unknown">{cells}</tr>')  # noqa: S308 # as a drawn row
-
-
-def _blank_action(labels: Labels, acts_on_all: bool) -> str:
-    return f'<a class="button small" href="" data-part="push">{labels.push}</a>' if acts_on_all else ""
 
 
 def _alike(name: str) -> str:
@@ -196,7 +178,7 @@ def _alike(name: str) -> str:
     return f'<small class="tag" data-part="alike" role="img" title="{words}" aria-label="{words}">≈</small>'
 
 
-def _star(labels: Labels, queue_id: object, starred: bool) -> str:
+def _star(labels: SimpleNamespace, queue_id: object, starred: bool) -> str:
     verb, sign = ("off", "★") if starred else ("on", "☆")
     pressed = "true" if starred else "false"
     return (
@@ -225,7 +207,7 @@ def _area(path: str) -> str:
     return "".join(f"M{start} {HEIGHT}V{line}V{HEIGHT}z" for start, line in parts)
 
 
-def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, line: str) -> str:
+def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starred: bool, line: str) -> str:
     status, totals, rules = row.status, row.status.totals, rules_of(row.status.redact)
     group, rest = write.split_name(status.name)
     url, shown = _safe(queue_url(status.name)), _safe(group + rest)
@@ -260,7 +242,7 @@ def _row(row: Row, pen: _Pen, labels: Labels, acts: bool | None, starred: bool, 
 
 
 def _cells(
-    labels: Labels,
+    labels: SimpleNamespace,
     *,
     state: str,
     words: str,
