@@ -12,7 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from django.conf import settings
 
@@ -70,12 +69,10 @@ class Monitor:
         *,
         frame_rate: float = FRAME_RATE,
         clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = lambda: store_now().timestamp(),
     ) -> None:
         self._open = open_store
         self._pause = 1.0 / frame_rate
         self._clock = clock
-        self._wall = wall
         self._state = threading.Lock()
         self._reading = threading.RLock()
         self._page = threading.Lock()
@@ -107,14 +104,14 @@ class Monitor:
         """
         last, due = self.board.last(self._clock(), scope)
         if last is None or len(last.rows) <= PAGE_QUEUES:
-            return self.board.overview(self._clock(), self._now(), scope)
+            return self.board.overview(self._clock(), store_now(), scope)
         if due and self._working.acquire(blocking=False):
             threading.Thread(target=self._work_out, args=(scope,), name="pqadmin-overview", daemon=True).start()
         return last
 
     def _work_out(self, scope: Scope) -> None:
         try:
-            self.board.overview(self._clock(), self._now(), scope)
+            self.board.overview(self._clock(), store_now(), scope)
         finally:
             self._working.release()
 
@@ -199,7 +196,7 @@ class Monitor:
     # The thread
 
     def _run(self) -> None:
-        began = self._wall()
+        began = store_now().timestamp()
         failing_since: float | None = None
         while self._go_on():
             try:
@@ -243,7 +240,7 @@ class Monitor:
                 self._sweep.changed()
             self._screens.poll(store)
             update = self._screens.read(store, self.hub.screens())
-            self._checked = self._wall()
+            self._checked = store_now().timestamp()
             if update is not None:
                 self.hub.publish(update.tick, update.new)
             else:
@@ -305,7 +302,7 @@ class Monitor:
     def _refresh_behind(self) -> None:
         try:
             self._refresh(rest=BEHIND_REST)
-            self.board.overview(self._clock(), self._now())
+            self.board.overview(self._clock(), store_now())
             then, self._then = self._then, None
             if then is not None:
                 then()
@@ -314,9 +311,6 @@ class Monitor:
                 logger.warning("the store cannot be read: %s", error)
         finally:
             self._page.release()
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._wall(), UTC)
 
 
 _monitor: Monitor | None = None
