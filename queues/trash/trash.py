@@ -18,7 +18,7 @@ from queues.errors import (
     TrashNotFound,
 )
 from queues.items import undo_log
-from queues.items.equal_ids import minted_before, refuse_minted
+from queues.items.equal_ids import minted_before
 from queues.items.stored_item import ATTACHED, StoredItem
 from queues.items.transition import Change
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
@@ -83,8 +83,9 @@ class Trash:
     ) -> None:
         """Record popped items that `tr` removes, each by itself, unless nothing is kept."""
         used = trash_ids[: len(items)]
-        if self.keeps:
-            refuse_minted(tr, map(self._context.keyspace.trash, used))
+        reads = [tr.get(self._context.keyspace.trash(trash_id)) for trash_id in used if self.keeps]
+        if any(read.wait() is not None for read in reads):
+            raise minted_before()
         for trash_id, item in zip(used, items, strict=True):
             self.put_item(tr, trash_id, config, item, by=by, checked=True)
 
