@@ -34,8 +34,6 @@ logger = logging.getLogger(__name__)
 FRAME_RATE = 10.0
 #: Seconds between frames at most, and how many times what serving every socket with one took.
 SLOWEST, SERVING_SHARE = 0.2, 2.0
-#: Bytes of a value that are read for a row.
-PREVIEW_BYTES = 256
 #: Seconds the thread sleeps at most: rates fall and ages are checked even when nothing changes.
 NAP = 1.0
 #: Seconds between two looks at attached queues on a screen: no watch reports writes of other programs.
@@ -90,8 +88,8 @@ class Monitor:
         self._then: Callable[[], object] | None = None
         self.board = Board(problem_rules())
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
-        self._screens = Screens(self.board, clock, preview=PREVIEW_BYTES)
-        self._sweep = Sweep(self.board, clock, PREVIEW_BYTES)
+        self._screens = Screens(self.board, clock)
+        self._sweep = Sweep(self.board, clock)
         self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
         self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
 

@@ -31,10 +31,9 @@ class Update:
 class Screens:
     """The queues on all screens. Used under the monitor's reading lock."""
 
-    def __init__(self, board: Board, clock: Callable[[], float], *, preview: int) -> None:
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
         self._board = board
         self._clock = clock
-        self._preview = preview
         self._groups: list[frozenset[int]] | None = None
         self._readings: Sequence[Reading] = ()
         self._tick: Tick | None = None
@@ -92,8 +91,6 @@ class Screens:
                 previous=self._known,
                 ends_of=[queue_id for queue_id in chunk if queue_id in before],
                 known_ends=(),
-                preview=self._preview,
-                items=wire.END_ITEMS,
             )
             known = {} if self._known is None else self._known.queues
             inside = [queue_id for queue_id, ends in seen.ends.items() if ends != before[queue_id]]
@@ -155,8 +152,6 @@ class Screens:
                 previous=self._known,
                 ends_of=[queue_id for queue_id in single if queue_id in group],
                 known_ends=known_ends,
-                preview=self._preview,
-                items=wire.END_ITEMS,
             )
             readings.append(reading)
             self.read_directory(store, reading.snapshot.directory_change)

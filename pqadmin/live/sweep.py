@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from pqadmin.live.board.board import Board
+from pqadmin.live.board.cuts import PREVIEW_BYTES
 from queues import Snapshot, Store
 from queues.admin import MAX_SNAPSHOT
 
@@ -17,10 +18,9 @@ WATCH_LIMIT = 2_000
 class Sweep:
     """Goes round all queues, chunk by chunk. Used under the monitor's reading lock."""
 
-    def __init__(self, board: Board, clock: Callable[[], float], preview: int) -> None:
+    def __init__(self, board: Board, clock: Callable[[], float]) -> None:
         self._board = board
         self._clock = clock
-        self._preview = preview
         self._todo: list[tuple[int, ...]] = []
         self._covered: frozenset[int] = frozenset()
         self._dirty = False
@@ -81,7 +81,7 @@ class Sweep:
         self.watched = None if len(self._covered) > WATCH_LIMIT else self._board.known(self._covered)
 
     def _chunk(self, store: Store, chunk: tuple[int, ...]) -> None:
-        snapshot = store.snapshot(chunk, previous=self._board.previous(chunk), preview=self._preview, tolerant=True)
+        snapshot = store.snapshot(chunk, previous=self._board.previous(chunk), preview=PREVIEW_BYTES, tolerant=True)
         self._board.apply(snapshot, self._clock())
 
 

@@ -111,7 +111,7 @@ def test_what_a_screen_has_read_the_recorder_of_histories_does_not_read_again(st
     jobs, recorder = store.create_queue("jobs"), store.recorder()
     for _ in range(2):
         jobs.push(b"x", priority=1)
-        screen = cuts.read(store, [jobs.id], previous=None, ends_of=[], known_ends=[], preview=256, items=0)
+        screen = cuts.read(store, [jobs.id], previous=None, ends_of=[], known_ends=[])
         before = reads(store)
         recorder.look()
     assert reads(store) - before <= 4, "whether there are other queues, the change of this one, waits of a new minute"

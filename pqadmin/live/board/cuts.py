@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pqadmin.live.wire import Ends
+from pqadmin.live.wire import END_ITEMS, Ends
 from queues import QueueStatus, ReadTransaction, Snapshot, Store
 from queues.admin import MAX_SNAPSHOT
+
+#: Bytes of a value that are read for a row.
+PREVIEW_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +57,6 @@ def read(
     previous: Snapshot | None,
     ends_of: Collection[int],
     known_ends: Collection[tuple[QueueStatus, Ends]],
-    preview: int,
-    items: int,
 ) -> Reading:
     """Read queues, and the first items of both ends of some (`ends_of`), in one transaction.
 
@@ -63,7 +64,7 @@ def read(
     """
 
     def look(tr: ReadTransaction) -> Reading:
-        snapshot = store.snapshot(ids, previous=previous, preview=preview, tolerant=True, tr=tr)
+        snapshot = store.snapshot(ids, previous=previous, preview=PREVIEW_BYTES, tolerant=True, tr=tr)
         ends: dict[int, Ends] = {}
         for queue_id in ends_of:
             status = snapshot.queues.get(queue_id)
@@ -75,8 +76,8 @@ def read(
                 continue
             queue = store.queue(status.name, tr=tr)
             ends[queue_id] = Ends(
-                min=queue.items(end="min", limit=items, preview=preview, tr=tr).items,
-                max=queue.items(end="max", limit=items, preview=preview, tr=tr).items,
+                min=queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items,
+                max=queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items,
                 redact=status.redact,
             )
         return Reading(snapshot=snapshot, ends=ends)
