@@ -110,7 +110,7 @@ def test_an_overview_that_follows_another_is_as_one_worked_out_anew(seed: int) -
             assert {label: replace(one, as_of=at) for label, one in overview.groups.items()} == {
                 label: replace(one, as_of=at) for label, one in groups_of(rows, now=at).items()
             }
-            alone = Overview(at=overview.at, rows=rows, summary=expected)
+            alone = Overview(snapshot_version=0, at=overview.at, rows=rows, summary=expected)
             assert look(overview) == look(alone)
         now += 6.0
 

@@ -237,6 +237,7 @@ class Board:
                 overview = roll.overview(
                     changed,
                     self._rows,
+                    version=self._version,
                     at=at if self.empty else self._at,
                     as_of=self._oldest_reading(what) or at,
                 )

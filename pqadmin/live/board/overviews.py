@@ -49,6 +49,7 @@ class _Kept:
 class Overview:
     """Every queue in sight as last known, sorted by name; never changes once made."""
 
+    snapshot_version: int
     at: datetime
     rows: Sequence[Row]
     summary: Summary

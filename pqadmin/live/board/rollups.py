@@ -23,7 +23,9 @@ class Roll:
         self._group_sums: Mapping[str, Summary] | None = None
         self._last: Overview | None = None
 
-    def overview(self, changed: Iterable[int], rows: Mapping[int, Row], *, at: datetime, as_of: datetime) -> Overview:
+    def overview(
+        self, changed: Iterable[int], rows: Mapping[int, Row], *, version: int, at: datetime, as_of: datetime
+    ) -> Overview:
         """Return the overview after the rows of these queues may have changed."""
         pairs = self._take_in(changed, rows)
         last, unread = self._last, len(self._sum) < len(self._seen)
@@ -33,6 +35,7 @@ class Roll:
             shown = tuple([row for row in self._rows if row is not None]) if unread else tuple(self._rows)  # type: ignore[arg-type] # none is None
         self._sum_groups(pairs, at)
         made = Overview(
+            snapshot_version=version,
             at=at,
             rows=shown,
             summary=self._sum.summary(queues=len(self._seen), as_of=as_of),

@@ -112,7 +112,7 @@ def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem 
 def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> list[str]:
     """Arrange rows and return their names."""
     total = total_of(rows, queues=len(rows), as_of=NOW)
-    seen = Overview(at=NOW, rows=rows, summary=total)
+    seen = Overview(snapshot_version=1, at=NOW, rows=rows, summary=total)
     stars = frozenset({hash("deep")})
     listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favorites=stars)
     return [row.status.name for group in listing.groups for row in group.rows]
