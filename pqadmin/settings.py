@@ -69,7 +69,6 @@ MIDDLEWARE = [
     "pqadmin.accounts.access.AccessMiddleware",
     "pqadmin.live.middleware.read_after_acts",
     "pqadmin.pages.outage.StoreErrorMiddleware",
-    "pqadmin.pages.missing_queue.MissingQueueMiddleware",
 ]
 
 ROOT_URLCONF = "pqadmin.urls"

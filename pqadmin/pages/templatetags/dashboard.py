@@ -14,7 +14,11 @@ from django.template import Context
 from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from pqadmin import jobs
+from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display import items, prefixes
 from pqadmin.display.moments import ZONES
@@ -27,10 +31,14 @@ from pqadmin.pages.theme import chosen
 from pqadmin.pages.time_zone import chosen as time_zone_chosen
 from pqadmin.pages.toasts import Toast, read
 from pqadmin.store import store_now, store_skew
+from queues import Item
 from queues.admin import SKEWED_CLOCK
 from queues.errors import display_name
 
 register = template.Library()
+
+#: Characters of a worker's name, or of the reason of a death, beside an item's state.
+_STATE_WIDTH = 40
 
 register.filter("done", done_words)
 register.filter("actor", actor_words)
@@ -210,4 +218,39 @@ def counted_ago(moment: datetime | None, now: datetime | None = None) -> SafeStr
     text = counted_words(moment, now or store_now())
     return format_html(
         '<span class="counted" data-field="counted" data-counted="{}">{}</span>', write.iso(moment), text
+    )
+
+
+@register.filter
+def state_of(item: Item) -> str:
+    """Say in which state an item is, and what matters about that."""
+    if item.state == "delayed" and item.due_at is not None:
+        return _("due %(at)s") % {"at": write.clock(item.due_at)}
+    if item.state == "leased":
+        worker = write.shorten(write.visible(item.worker), _STATE_WIDTH) or _("somebody")
+        return _("leased by %(worker)s") % {"worker": worker}
+    if item.state == "dead" and item.reason:
+        return _("dead: %(reason)s") % {"reason": write.shorten(write.visible(item.reason), _STATE_WIDTH)}
+    return item_state_word(item.state)
+
+
+@register.simple_tag(takes_context=True)
+def running_jobs(context: Context) -> SafeString | str:
+    """Write how many jobs are running that the person sees; nothing where none is.
+
+    As this process last saw, or as the page has read: it shows the same jobs.
+    """
+    read, user = context.get("all_running"), context.get("user")
+    running = jobs.running() if read is None else read
+    if not running or user is None:
+        return ""
+    may = scope_of(user)
+    n = sum(visibility.sees_job(may, job) for job in running)
+    if not n:
+        return ""
+    words = ngettext("%(n)s running", "%(n)s running", n) % {"n": write.number(n)}
+    return format_html(
+        ' <span class="count" aria-hidden="true">{}</span><span class="visually-hidden"> {}</span>',
+        write.number(n),
+        words,
     )
