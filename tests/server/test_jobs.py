@@ -46,7 +46,7 @@ def test_a_runner_that_ends_leaves_the_rest_to_the_next_one(store: Store, monkey
     begun = ann.begin_bulk("delete", "jobs", rate=20)
     one = jobs.Running()
     await_true(lambda: ann.job(begun.id).done)
-    badge = Template("{% load jobs %}{% running_jobs %}").render(Context({"user": User(is_superuser=True)}))
+    badge = Template("{% load dashboard %}{% running_jobs %}").render(Context({"user": User(is_superuser=True)}))
     assert "1 running" in badge
     one.end()
     stopped = ann.job(begun.id)
