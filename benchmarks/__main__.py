@@ -4,8 +4,6 @@
 `NAME ARGUMENT …` one with arguments of its own; `NAME --help` tells them. What is not installed is left out and named.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 import traceback

@@ -6,8 +6,6 @@
 Each call is one commit's worth: all of its hundred items, or none.
 """
 
-from __future__ import annotations
-
 from benchmarks.harness import report, rounds
 from benchmarks.harness.callers import MANY
 

@@ -8,8 +8,6 @@ acknowledged). The page notes the time of the first animation frame after the ro
 machine's clock; the offset between them is measured and printed, and corrected.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

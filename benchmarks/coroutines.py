@@ -7,8 +7,6 @@ The same work as `pairs`; each peer is called through its own asyncio client. Th
 Redis's two: by coroutines here, or by 64 threads, which are measured in the same rounds.
 """
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ imports each with `import_items`, and shows the counts, the smallest and the lar
     python -m benchmarks debian_index [--packages FILE] [--store URL]
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

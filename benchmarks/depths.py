@@ -9,8 +9,6 @@ uncounted, so that the depths stay. Then a fresh process takes so many items off
 anonymous memory (what the process itself holds; the store's file is the system's cache) may grow by 200 MB at most.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import re

@@ -6,8 +6,6 @@ Each process pushes from so many threads into a queue of its own. A commit's num
 that it pushed (2²⁰ counts a commit), so commits are counted exactly, however many pushes each carries.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import tempfile

@@ -6,8 +6,6 @@ Every queue changes each second for a minute, and each minute for two hours, by 
 blocks being filled are full. Memory is counted by tracemalloc, in the modules of `queues.history` alone.
 """
 
-from __future__ import annotations
-
 import gc
 import random
 import sys

@@ -7,8 +7,6 @@ some of them fall due one after the other; another process looks on by the same 
 is ready, after the moment that it was due at. No process has the site's pages open.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

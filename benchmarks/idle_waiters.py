@@ -6,8 +6,6 @@ Once all on one queue, once each on a queue of its own, and once on the embedded
 a queue that no process here waits for: the store then has to be looked at.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import tempfile

@@ -5,8 +5,6 @@
 The same threads put and get the same ints in both, in alternating rounds of one process; the medians are compared.
 """
 
-from __future__ import annotations
-
 import argparse
 import queue
 import random

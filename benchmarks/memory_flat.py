@@ -7,8 +7,6 @@ apart from it, the anonymous part (what the process itself holds; the rest is th
 system drops when it needs the room). Measured at `--first` minutes and at the end.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -8,8 +8,6 @@ button": the modules on the stack between the view that the address names and th
 counted, as every page passes it. `--list` names the modules, with the number of calls of their functions.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

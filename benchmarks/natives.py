@@ -5,8 +5,6 @@
 They are written in C and pipeline nothing here; so they show what a server gives, not what its Python client does.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import re

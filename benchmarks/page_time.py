@@ -14,8 +14,6 @@ asked for or used. With `--keep` the filled store stays in that folder, and the 
 it has no queues. A store that holds other queues or items than asked for is refused.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

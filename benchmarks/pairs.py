@@ -7,8 +7,6 @@ Every call returns after its flush; callers are threads. Peers and numbers of ca
 medians are told, and ratios of the rates of the same round.
 """
 
-from __future__ import annotations
-
 import statistics
 
 from benchmarks.harness import report, rounds

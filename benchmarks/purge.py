@@ -7,8 +7,6 @@ transactions. Measured is the time of each call, once with nothing pushed meanwh
 between the two, so that the undo lists two generations; what is then merged in the background is not part of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

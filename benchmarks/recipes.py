@@ -6,8 +6,6 @@ By 4, 16 and 64 consumers of one process, by 4 processes of 16, and pushes by 64
 every round. What is written lies under prefixes of its own, and is removed.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

@@ -3,8 +3,6 @@
 python -m benchmarks slow_disk [the arguments of pairs]
 """
 
-from __future__ import annotations
-
 from benchmarks import pairs
 from benchmarks.harness import report
 

@@ -12,8 +12,6 @@ holds above what it held with as many that did not stall: it keeps most of what 
 less.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -8,8 +8,6 @@ gzip. Nothing changes meanwhile. Requests come from a process of their own over 
 that of requests a second, round by round; "server CPU" is each server's processor time for a request.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import http.client

@@ -8,8 +8,6 @@ push was answered, durable, to the moment when the waiting ended, of a pop with 
 monotonic clock that all processes of a machine share. Between two rounds lie 20 ms without a change.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import tempfile

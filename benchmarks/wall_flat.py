@@ -6,8 +6,6 @@ The board is made and the link minted through the pages, the screen has no login
 garbage collection at `--first` minutes, half-way and at the end; the frames are counted as the browser receives them.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

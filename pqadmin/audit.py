@@ -1,7 +1,5 @@
 """What people do on the site to anything but queues and items: each act told to the queue store's audit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ writes the line, and a mark by which the store is read whole, by a child process
 stack it writes as it is: a handler's extension module, say, has crashed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import os

@@ -1,7 +1,5 @@
 """What all queues of one open store share: the key-value store, the keys, the ids and the clock."""
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections.abc import Callable, Hashable

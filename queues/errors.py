@@ -5,10 +5,10 @@ at most {most} characters.", most=…)`), so that the site can translate it; `ma
 Errors of the store itself come from `queues.kv.errors` and are re-exported here.
 """
 
-from __future__ import annotations
-
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
 
 from queues.kv.errors import (  # isort: skip # one import of names that are exported again
     BadStoreURL as BadStoreURL,
@@ -60,11 +60,6 @@ def some_have(n: int, of: int) -> Words:
     if n == 1:
         return Words("1 of the {of:,} items has", of=of)
     return Words("{n:,} of the {of:,} items have", n=n, of=of)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
 
 
 class QueueError(Worded):

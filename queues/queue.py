@@ -4,8 +4,6 @@ Each verb builds a request and has it executed in one transaction; given `tr=` i
 takes effect when that one commits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack

@@ -1,7 +1,5 @@
 """Queue catalog: creates, opens, attaches, renames, deletes and restores the queues of one store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, overload

@@ -1,7 +1,5 @@
 """The store: where named queues live, and how to reach them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -56,7 +54,7 @@ def open_store(
     wall: Callable[[], float] = time.time,
     count: Callable[[], Count] | None = None,
     elapsed: Callable[[], float] = boottime,
-) -> Store:
+) -> "Store":
     """Open the store at a URL, creating it when it is not there.
 
     `lmdb:PATH` is a folder on this machine; `memory:` lives and ends with this object. `root` is the tuple under

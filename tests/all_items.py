@@ -1,7 +1,5 @@
 """Reads lists of items page by page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

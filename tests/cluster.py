@@ -5,8 +5,6 @@ FDB_CLUSTER_FILE's cluster, or that of the machine's default file, only while it
 PQ_REQUIRE_FDB=1 makes the absence of a cluster an error instead of fewer tests.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from dataclasses import dataclass

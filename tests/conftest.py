@@ -1,7 +1,5 @@
 """What every suite shares: a store on each engine, and a clock that tests set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

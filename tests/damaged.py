@@ -1,7 +1,5 @@
 """Damage done to the file of an embedded store, by seed."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dumps what a store says of queues, to show that an undo leaves no trace: all keys, totals by what they come to."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from queues import Queue, Store

@@ -1,7 +1,5 @@
 """Counts a queue the slow way, key by key, to show that counters and indexes tell the truth."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from queues import Queue, Store

@@ -1,7 +1,5 @@
 """Asks the site's health checks without a server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Other programs, which write items by FoundationDB's recipes without asking us."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The published schemas of what the sockets say: every message that any test sees is held to them."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.resources import files

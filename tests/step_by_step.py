@@ -1,7 +1,5 @@
 """Transactions driven step by step, on every engine with conflicts, to assert which transactions conflict."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from queues import Store

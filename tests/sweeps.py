@@ -1,7 +1,5 @@
 """Parts of a sweep by themselves: what the background does when it is due."""
 
-from __future__ import annotations
-
 from queues import Store
 from queues.background import commit_slots, empty_trash, staging_leftovers
 from queues.background.merge_generations import merge

@@ -1,7 +1,5 @@
 """Calls in threads of their own, and waits for what they bring about."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A real Chromium with a logged-in page of a running site, for measurements that end on a screen."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Callers of a peer's queue: threads or coroutines of one or more processes that push and pop for a while."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

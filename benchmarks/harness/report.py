@@ -1,7 +1,5 @@
 """How every measurement tells its result: the machine, the versions, the disk's flush time, and a table."""
 
-from __future__ import annotations
-
 import os
 import platform
 import statistics

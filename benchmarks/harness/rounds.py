@@ -1,7 +1,5 @@
 """Rounds of the same work on every peer, by the same numbers of callers, alternating; and the table that tells them."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import statistics

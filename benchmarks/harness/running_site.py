@@ -1,7 +1,5 @@
 """The real server as a user starts it, with data of its own, and a logged-in session for a measurement."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import re
@@ -62,7 +60,7 @@ class RunningSite:
         self._environment.pop("DATABASE_URL", None)
         self._process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> RunningSite:
+    def __enter__(self) -> "RunningSite":
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", self._module, "serve", "--port", "0"],

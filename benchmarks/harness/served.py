@@ -5,8 +5,6 @@ machine's monotonic clock and the key-value reads so far. With BENCHMARK_PROFILE
 cProfile, whose statistics go to the file that it names.
 """
 
-from __future__ import annotations
-
 import cProfile
 import os
 import sys

@@ -5,8 +5,6 @@ commit is such a write): after the real call the calling thread sleeps. So it sl
 store where a slow disk would, once for each flush that they ask for.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

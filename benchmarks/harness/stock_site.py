@@ -9,8 +9,6 @@ else is done here.
     daphne benchmarks.harness.stock_site:application              with STOCK_FOLDER set
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

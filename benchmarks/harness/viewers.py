@@ -6,8 +6,6 @@
 frame; then a line of JSON: frames, bytes, and the frames of the slowest and the median socket, in so many seconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Ours on FoundationDB: a queue under a root of its own on PQ_TEST_CLUSTER's cluster, removed afterwards."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

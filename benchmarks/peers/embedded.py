@@ -1,21 +1,15 @@
 """Ours: a queue of the embedded store, every call answered after its commit is flushed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lmdb
 
 from benchmarks.peers.peer import Door
-from queues import Queue, Store, open_store
-
-if TYPE_CHECKING:
-    from queues import AsyncQueue
+from queues import AsyncQueue, Queue, Store, open_store
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """What every peer offers: a queue of 100-byte values for many callers, durable at every answer."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """PostgreSQL: a table, popped with FOR UPDATE SKIP LOCKED, every call a commit, through psycopg."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

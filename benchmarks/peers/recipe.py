@@ -4,8 +4,6 @@ An item is (priority, count, random) = value; a new count is the last one of the
 read from the end; a pop reads the first pair and clears it. The binding's retry loop does the rest.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Redis: a sorted set, every write flushed before it is answered (appendfsync always), through redis-py."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

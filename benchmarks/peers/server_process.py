@@ -1,7 +1,5 @@
 """A server in a folder of its own: found, started, waited for, and stopped by its process id."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -3,8 +3,6 @@
 It is kept in the session: it belongs to one browser, ends with a sign-out, and is checked at every write.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 

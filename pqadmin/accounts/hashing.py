@@ -1,7 +1,5 @@
 """Password hashing with bounded memory: Argon2 takes its memory for each hash that is worked out at once."""
 
-from __future__ import annotations
-
 import threading
 
 from django.contrib.auth.hashers import Argon2PasswordHasher

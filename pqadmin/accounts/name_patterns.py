@@ -1,7 +1,5 @@
 """Globs over names of queues: checked, with errors in the reader's language."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Names of people: what cannot be seen is refused, in every form and by every command."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _

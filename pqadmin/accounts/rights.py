@@ -1,7 +1,5 @@
 """Roles and rights: what a person may be, and what a view asks for."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from django.core.exceptions import PermissionDenied
@@ -27,7 +25,7 @@ class Role(StrEnum):
         """Return a number that is greater for the role that may do more."""
         return _RANK[self]
 
-    def has(self, right: Right) -> bool:
+    def has(self, right: "Right") -> bool:
         """Return whether the role has the right."""
         return _RANK[self] >= _RANK[_LEAST[right]]
 

@@ -1,7 +1,5 @@
 """The rights of a user: a role on all queues, and grants by glob."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -38,7 +36,7 @@ class Scope:
         return self._hash
 
     @classmethod
-    def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> Scope:
+    def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> "Scope":
         """Return the scope in its normal form, without grants that add nothing."""
         known = [(glob, given) for glob, given in grants if given in GRANTABLE]
         base = max([role, *(given for glob, given in known if glob == "*")], key=lambda one: one.rank)
@@ -49,7 +47,7 @@ class Scope:
         return cls(role=base, grants=tuple(sorted(best.items())))
 
     @classmethod
-    def of_globs(cls, patterns: Iterable[str]) -> Scope:
+    def of_globs(cls, patterns: Iterable[str]) -> "Scope":
         """Return the read-only scope of the queues that match any of the globs."""
         return cls.of(Role.NONE, [(glob, Role.VIEWER) for glob in patterns])
 

@@ -1,7 +1,5 @@
 """Arguments that several commands take, and how their texts are read."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

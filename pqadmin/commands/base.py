@@ -1,7 +1,5 @@
 """The base of all commands of pqadmin."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

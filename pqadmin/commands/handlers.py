@@ -4,8 +4,6 @@ Django is set up with the program's settings, by `--settings` or DJANGO_SETTINGS
 Nothing here reads the site's settings.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import logging

@@ -1,7 +1,5 @@
 """The list of commands that `pqadmin` prints: its own, a line each; with `--all` also Django's."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

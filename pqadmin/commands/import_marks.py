@@ -7,8 +7,6 @@ The last mark is the one with the highest push order of its items, not the newes
 continue in a process whose clock is behind. Attached queues have no push order; there the newest mark counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

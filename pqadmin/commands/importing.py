@@ -4,8 +4,6 @@ At most one chunk is in memory. After every commit the last handled line is know
 pushes nothing twice and leaves nothing out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace

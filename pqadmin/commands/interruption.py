@@ -1,7 +1,5 @@
 """SIGINT and SIGTERM for commands that write in chunks: a chunk is finished or never begun."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -22,7 +20,7 @@ class Interruption:
         self._held = False
         self._previous: dict[int, Any] = {}
 
-    def __enter__(self) -> Interruption:
+    def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._previous[number] = signal.signal(number, self._stop)

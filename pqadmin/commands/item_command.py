@@ -1,7 +1,5 @@
 """The base of commands that act on items, named by their ids."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The progress of an import on standard error: a bar on a terminal, else lines or JSON lines."""
 
-from __future__ import annotations
-
 from io import TextIOBase
 from types import TracebackType
 from typing import IO
@@ -45,7 +43,7 @@ class ImportProgress:
             )
             self._task = self._bar.add_task("", total=total)
 
-    def __enter__(self) -> ImportProgress:
+    def __enter__(self) -> "ImportProgress":
         if self._bar is not None:
             self._bar.start()
         return self

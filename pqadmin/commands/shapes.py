@@ -4,8 +4,6 @@ Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` wh
 `value_base64`; what a codec decodes is `value_json` too. A field that does not apply is null, never left out.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import suppress

@@ -3,8 +3,6 @@
 No command shows a traceback for what a user can cause: a refused action, a missing file, a full disk, a closed pipe.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

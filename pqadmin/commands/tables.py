@@ -3,8 +3,6 @@
 Names, priorities and values are untrusted text: they are written as visible characters, never as markup.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from io import TextIOBase

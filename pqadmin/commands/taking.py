@@ -1,7 +1,5 @@
 """What `pop` and `lease` share: the end they take from, waiting, and an empty queue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """IP addresses of clients: written in one way, and the network that counts as one client."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 

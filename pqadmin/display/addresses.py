@@ -1,7 +1,5 @@
 """Addresses of queues and items, remembered because an overview needs hundreds of them; and the way on from a form."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect

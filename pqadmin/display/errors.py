@@ -1,7 +1,5 @@
 """What an error of the queue core says, in the reader's language."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.utils import translation
 

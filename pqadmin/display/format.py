@@ -7,8 +7,6 @@ between the first HTML and the first frame. Rounding is by floor after adding a 
 because Python rounds halves to even and JavaScript does not.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

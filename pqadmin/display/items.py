@@ -3,8 +3,6 @@
 The contents of an attached queue are untrusted: text is bounded, and every hidden character is made visible.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from pqadmin.display import format as write

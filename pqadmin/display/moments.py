@@ -5,8 +5,6 @@ refused and never guessed. The address of a page holds a time in UTC, or with it
 to every reader.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache

@@ -4,8 +4,6 @@ r"""Prefixes of attached queues as people write and read them: a tuple, hexadeci
 prints them; `b'\x15'` is Python's notation of the same. Strict: what can be read in two ways is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import Any

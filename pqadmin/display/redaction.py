@@ -8,8 +8,6 @@ Nothing here reads the store: rules come with a queue's status. JSON is searched
 beginning of a value hides at least what the whole value hides there.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

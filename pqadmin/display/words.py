@@ -1,7 +1,5 @@
 """Codes in words: states, outlooks, problems, verbs. Codes are the monitor's and the audit's; words are translated."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 

@@ -1,7 +1,5 @@
 """The audit as a file: one record a line, as CSV that no spreadsheet runs, or as NDJSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -6,8 +6,6 @@ cells without are read too. Text that a spreadsheet would run as a formula is wr
 priority; numbers are none.
 """
 
-from __future__ import annotations
-
 import base64
 import csv
 import io
@@ -42,7 +40,7 @@ class _Lines:
         self._lines = numbered(stream)
         self.number = 0
 
-    def __iter__(self) -> _Lines:
+    def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:

@@ -5,8 +5,6 @@ text in the file) and `priority`, or `priority_base64` for a text priority. An e
 values, and at most one of the two priorities.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Parts of an export: rows of CSV, lines of NDJSON, and the last line of an incomplete file."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Sequence

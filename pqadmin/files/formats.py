@@ -1,7 +1,5 @@
 """The file formats of imports and exports, and how one is recognized."""
 
-from __future__ import annotations
-
 import codecs
 import io
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ width of CJK text. Exports of items write such text as base64, so that it comes 
 back, as in an audit, it gets an apostrophe in front, which spreadsheets take as the mark of text.
 """
 
-from __future__ import annotations
-
 _STARTS = tuple("=+-@\t\r\n|%＝＋－＠")
 _BLANKS = " \u00a0\u3000\u200b\ufeff"
 

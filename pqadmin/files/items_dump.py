@@ -4,8 +4,6 @@ No read transaction lasts longer than one page, so an export of a queue that is 
 pushed or taken behind the cursor is missed or kept, none is written twice.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import uuid

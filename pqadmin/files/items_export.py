@@ -3,8 +3,6 @@
 A value that pages redact is redacted here: it is named `value_redacted`, and an import refuses its line.
 """
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Callable, Iterator

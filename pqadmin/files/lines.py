@@ -4,8 +4,6 @@ A line ends with LF; a CR before it is kept for the format to judge. A line long
 memory: it is read past and handed out as `LongLine`.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """NDJSON: one JSON object a line, `{"value": "…", "priority": 5}`."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from typing import IO

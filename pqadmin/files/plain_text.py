@@ -4,8 +4,6 @@ A value is plain text when it is valid UTF-8 and nothing in it surprises: no con
 feed, no invisible direction marks, no byte order mark. Everything else is bytes and travels as base64.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

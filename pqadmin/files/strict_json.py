@@ -5,8 +5,6 @@ lone surrogates, nesting deeper than Python follows. The source text of each mem
 so that a value can be stored as it was written.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

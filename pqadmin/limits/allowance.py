@@ -1,7 +1,5 @@
 """Token bucket: a rate that may be exceeded in bursts."""
 
-from __future__ import annotations
-
 
 class Allowance:
     """Permits `rate` events a second, and `burst` at once. The caller passes the time."""

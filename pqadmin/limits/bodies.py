@@ -1,7 +1,5 @@
 """How large a request's body may be, by its path; and bodies handed to the application part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import IO, Any, TypeVar
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """Counters with a limit: how many connections, requests or sockets one address or person has at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable
 

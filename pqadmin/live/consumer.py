@@ -1,7 +1,5 @@
 """The live socket: admission, requests and frames."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Any, cast

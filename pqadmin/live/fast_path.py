@@ -1,7 +1,5 @@
 """A fast path to a client that a server may offer beside ASGI: see `pqadmin.server.site_socket`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Ticks of the monitor, and their frames: made once for all sockets with equal views."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +34,7 @@ class View:
         return self.topic == OVERVIEW
 
     @classmethod
-    def of(cls, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> View:
+    def of(cls, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> "View":
         """Return the one view of these."""
         key = (topic, ids, labels, sight)
         found = _views.get(key)

@@ -4,8 +4,6 @@ A session may end, a user be deactivated, a role or grant change, a wall's link 
 look at the database serves all sockets of a loop, twice a second.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

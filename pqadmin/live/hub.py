@@ -4,8 +4,6 @@ The monitor's thread hands a tick to each event loop at most once at a time; wha
 loop never has a queue of ticks before it. Frames never pass through a channel layer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
@@ -40,7 +38,7 @@ Guard = Callable[[Collection[Socket]], Awaitable[None]]
 class Desk:
     """The sockets of one event loop. Everything but `post` runs in that loop."""
 
-    def __init__(self, hub: Hub, loop: asyncio.AbstractEventLoop, guard: Guard | None) -> None:
+    def __init__(self, hub: "Hub", loop: asyncio.AbstractEventLoop, guard: Guard | None) -> None:
         self.loop = loop
         self.watchers: set[Socket] = set()
         self._hub = hub

@@ -3,8 +3,6 @@
 With more queues than `monitor.PAGE_QUEUES`, pages show what was read in the background, which is read again soon.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from http import HTTPStatus
 

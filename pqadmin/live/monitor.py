@@ -6,8 +6,6 @@ nothing while nothing changes. Only attached queues on a screen are polled, beca
 programs. Pages ask the monitor for what was last known.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

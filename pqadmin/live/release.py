@@ -1,7 +1,5 @@
 """Which release of its pages this server hands out: scripts of another one must not read what it says."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The wire format from client to server, with all its checks."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Annotated

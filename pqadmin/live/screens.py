@@ -1,7 +1,5 @@
 """The queues on screens: read as consistent cuts, serialized once, compared with the last frame."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 

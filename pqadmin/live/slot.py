@@ -4,8 +4,6 @@ Pure bookkeeping in a single event loop; time is passed in. Whatever a client do
 of one screen and two sequence numbers.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet

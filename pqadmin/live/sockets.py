@@ -1,7 +1,5 @@
 """Open sockets as the hub and the guard of rights see them; an error in one closes that one only."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The sweep: changed queues that are on no screen are read in chunks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 from pqadmin.live.board.board import Board

@@ -3,8 +3,6 @@
 Read without a lock: sockets ask in their event loop.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

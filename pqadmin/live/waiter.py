@@ -4,8 +4,6 @@ Arming a watch reads every watched key once. So a watch stays armed for as long 
 makes it begin anew.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable

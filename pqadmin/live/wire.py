@@ -3,8 +3,6 @@
 A row is serialized once per change for all sockets; a frame joins finished texts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Words for the codes of queues: states, outlooks, problems. Pages and scripts share them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy

@@ -1,7 +1,5 @@
 """The words for scripts as a file: a browser keeps it for a year, as its address names what is in it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from functools import lru_cache

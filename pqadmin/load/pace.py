@@ -4,8 +4,6 @@ A late operation does not move the ones after it, so the mean rate is the one th
 rate is multiplied for the last part of every period.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
@@ -22,7 +20,7 @@ class Burst:
             raise ValueError("a burst is shorter than its period, and its factor above 0")
 
     @classmethod
-    def parse(cls, text: str) -> Burst:
+    def parse(cls, text: str) -> "Burst":
         """Read PERIOD:LENGTH:FACTOR, as in 30:3:10; raise ValueError."""
         period, length, factor = (float(part) for part in text.split(":"))
         return cls(period=period, length=length, factor=factor)
@@ -53,7 +51,7 @@ class Pace:
         within = rest if rest <= calm else calm + (rest - calm) / self.burst.factor
         return periods * self.burst.period + within
 
-    def shared_by(self, processes: int) -> Pace:
+    def shared_by(self, processes: int) -> "Pace":
         """Return the pace of one of so many processes."""
         return Pace(rate=self.rate / processes, burst=self.burst)
 

@@ -4,8 +4,6 @@ Everything follows from the seed. Busy queues are few and quiet ones many (Zipf'
 slowly, a few not at all, so that every state of a queue can be seen.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One run of a load: its processes are started, watched and stopped, and their work is counted."""
 
-from __future__ import annotations
-
 import multiprocessing
 import signal
 import time

@@ -1,7 +1,5 @@
 """The sample load that the site offers for an empty store: one at a time, ended by a timer."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

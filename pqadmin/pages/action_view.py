@@ -1,7 +1,5 @@
 """`ActionView`: shows a form or a confirmation, performs its action once and answers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime

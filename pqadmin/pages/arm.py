@@ -1,7 +1,5 @@
 """Arming: opening the window for writes, with what was typed into a refused form kept, and shutting it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

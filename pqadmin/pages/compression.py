@@ -4,8 +4,6 @@ What may hold long values that people wrote is packed as Django does: of data of
 as long as the usual 6.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import secrets

@@ -1,7 +1,5 @@
 """Fields that several forms share: their labels, widgets and limits."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The reader's language: Django's own cookie and view, open without a login."""
 
-from __future__ import annotations
-
 from django.contrib.auth.decorators import login_not_required
 from django.views.decorators.http import require_POST
 from django.views.i18n import set_language

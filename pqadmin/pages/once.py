@@ -4,8 +4,6 @@ Each form carries a signed number for its user and purpose, which is the idempot
 the first answer in the transaction of the action.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Pages for what views let through: no store, no database, no such queue, and an empty refusal of a method."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse

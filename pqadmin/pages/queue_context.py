@@ -1,7 +1,5 @@
 """Reading one queue for its pages: one read transaction, so that everything on the page fits together."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Lists of which one reading may show nothing though older records fit: more is read while an answer may take."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar

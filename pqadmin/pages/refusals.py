@@ -1,7 +1,5 @@
 """Refused acts in words: what happened, whether anything changed, what to do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.utils.functional import Promise

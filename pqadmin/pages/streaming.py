@@ -5,8 +5,6 @@ run at once in a process, and fewer of one person; a reader that lost the right 
 told in the last line, as the status was sent long before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,7 +1,5 @@
 """The chosen theme: a cookie, set by a form that needs no script."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 

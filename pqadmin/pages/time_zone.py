@@ -1,7 +1,5 @@
 """The reader's time zone: a cookie, set by a form that needs no script. Without one, times are in UTC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
 

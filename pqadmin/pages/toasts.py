@@ -3,8 +3,6 @@
 They travel with Django's messages; what to do rides in the message's extra tags as JSON.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Uploads: small files in memory; a larger one is read past, and the view is told that it was."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
@@ -30,7 +28,7 @@ class BoundedUpload(MemoryFileUploadHandler):
             raise SkipFile
         super().receive_data_chunk(raw_data, start)
 
-    def file_complete(self, file_size: int) -> UploadedFile[bytes] | None:
+    def file_complete(self, file_size: int) -> "UploadedFile[bytes] | None":
         """Hand the file out."""
         return None if getattr(self.request, _TOO_LARGE, False) else super().file_complete(file_size)
 

@@ -1,7 +1,5 @@
 """What a person's scope leaves of lists and acts: other people's queues are not there, by name, count or suggestion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What Django's admin shows: people, and the groups that are their roles; what it changes is told to the audit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -72,7 +70,7 @@ class RoleGroupAdmin(GroupAdmin):
         return super().log_deletions(request, queryset)
 
 
-def _tell_saved(request: HttpRequest, form: ModelForm[Any], *, change: bool) -> None:
+def _tell_saved(request: HttpRequest, form: "ModelForm[Any]", *, change: bool) -> None:
     """Note what a form has made or changed, by the names of its fields; never a password."""
     called = _CALLED[type(form.instance)]
     fields = [name for name in form.changed_data if "password" not in name]

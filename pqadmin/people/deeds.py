@@ -4,8 +4,6 @@ The audit is in the queue store, people are not: when the audit cannot be writte
 between leaves an audited change that was not made, never one that was made and not audited.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms about people: a name, a role for all queues, and roles for some queues by glob."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

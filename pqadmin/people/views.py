@@ -1,7 +1,5 @@
 """People: their roles and grants, changed by admins, and the page of one's own rights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Requests and sockets under way at once, counted by address and by session."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from typing import Any

@@ -1,7 +1,5 @@
 """What `check` says of settings that are each good, and wrong together."""
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 from typing import Any
 

@@ -1,7 +1,5 @@
 """File descriptors of this process: raised to what is allowed, and how many connections that leaves room for."""
 
-from __future__ import annotations
-
 import contextlib
 import resource
 

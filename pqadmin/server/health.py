@@ -4,8 +4,6 @@
 table, and under any host name.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -4,8 +4,6 @@ Sessions and failed logins are removed at start and once a day. The store is swe
 that serve it or run `sweep --watch`, as soon as something is due.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Twisted's own timeout is one of silence, which a byte now and then renews; these are of a whole request.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +61,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
     #: Bytes of the body so far.
     brought = 0
 
-    def __init__(self, channel: SiteChannel, queued: object = False) -> None:
+    def __init__(self, channel: "SiteChannel", queued: object = False) -> None:
         # Twisted would parse forms here, in the event loop, before any check of address or login.
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
 
@@ -92,7 +90,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
 class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     """One HTTP connection."""
 
-    factory: SiteFactory
+    factory: "SiteFactory"
     _refused = False
     #: Bytes that were read past, and bytes on the wire for the request under way.
     _past = 0
@@ -232,7 +230,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
 class Refusal(_TimeoutMixin, _Protocol):  # type: ignore[misc]
     """A connection over a limit: its request is answered with why, unread."""
 
-    def __init__(self, factory: SiteFactory, answer: bytes) -> None:
+    def __init__(self, factory: "SiteFactory", answer: bytes) -> None:
         self._factory, self._answer = factory, answer
 
     def connectionMade(self) -> None:  # noqa: N802 # Twisted's name

@@ -3,8 +3,6 @@
 The sources stay small files in `static/pqadmin`. A browser fetches one file of each kind in place of dozens.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Memory allocator of the site: few arenas, so that what a request took is used again by the next."""
 
-from __future__ import annotations
-
 import ctypes
 
 #: glibc's parameter for the number of arenas, and how many the site has. By default each thread gets one of its own,

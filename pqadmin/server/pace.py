@@ -1,7 +1,5 @@
 """The rate at which a client receives an answer, and its unsent bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 #: Bytes that a client receives at least in so many seconds of waiting for it.

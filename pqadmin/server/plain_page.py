@@ -1,7 +1,5 @@
 """Answers of the server itself, for requests that reach no view."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any

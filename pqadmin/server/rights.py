@@ -1,7 +1,5 @@
 """Rights of what the site keeps: its data folder 0700 and the files in it 0600, whatever was there and the umask is."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

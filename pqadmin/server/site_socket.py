@@ -9,8 +9,6 @@ once for all of them: the compressor begins anew with every message, and the par
 uncompressed, in a deflate block of its own.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 import time

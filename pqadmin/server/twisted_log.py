@@ -1,7 +1,5 @@
 """What Twisted logs, as far as operators need it: errors, and that descriptors have run out."""
 
-from __future__ import annotations
-
 import logging
 
 from twisted.logger import LogEvent, LogLevel, formatEvent

@@ -1,14 +1,12 @@
 """Forms with extreme and hostile input, for the styleguide."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django import forms
 
-from pqadmin.dashboard.items.act_forms import ActForm, PopForm, ReprioritizeForm, RescheduleForm
+from pqadmin.dashboard.items.act_forms import PopForm, ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.push.forms import PushForm
-from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, PauseForm, RenameForm
+from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, DetachForm, PauseForm, RenameForm
 from queues import QueueStatus
 
 
@@ -28,7 +26,7 @@ def sample_forms(status: QueueStatus, now: datetime, hostile: str) -> dict[str, 
         "delete": DeleteForm(confirming, name=status.name, auto_id="delete-%s"),
         "purge": DeleteForm(confirming, name=hostile, auto_id="purge-%s"),
         "pop": PopForm({"reason": "n" * 501}, auto_id="pop-%s"),
-        "detach": ActForm(auto_id="detach-%s"),
+        "detach": DetachForm(auto_id="detach-%s"),
         "reprioritize": ReprioritizeForm(
             {"how": "shift", "shift": "1e400"}, fifo=False, priority_type="int", auto_id="reprioritize-%s"
         ),

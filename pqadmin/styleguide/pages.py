@@ -1,7 +1,5 @@
 """Sample contents of pages and of a wall, with extreme and hostile data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

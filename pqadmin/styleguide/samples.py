@@ -1,7 +1,5 @@
 """Sample items, lists, actions and bulk jobs with extreme and hostile data."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every component in each state, with hostile and extreme data. For admins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Pages of boards and their links: admins change them, readers see them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A wall's socket: opened by a link's cookie or by a signed-in person; read-only, told which queues are the worst."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -4,8 +4,6 @@ The audit is in the queue store, the boards are not: when the audit cannot be wr
 between the two can leave an audit record without its change, never a change without a record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms of boards and links."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

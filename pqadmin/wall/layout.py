@@ -5,8 +5,6 @@ many tiles as a 720p one. So the density alone says how many, and the server can
 screen. Rows are filled to their ends; the upper rows, for the worst queues, have fewer and larger tiles.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The urgency of a queue on a wall. Codes, not texts; the words are the dashboard's."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Both are 256 random bits, so a plain hash is enough: there is nothing to guess, and nothing to look up in the tables.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """What the site keeps of walls: boards, and the links by which screens open them. Tokens are kept as hashes only."""
 
-from __future__ import annotations
-
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """The picture on a screen at one moment: its queues, their order and places, and the rest."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

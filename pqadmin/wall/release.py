@@ -1,7 +1,5 @@
 """Which release of the page this server hands out: a screen that shows another one loads itself anew."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from pqadmin.live.release import mark

@@ -1,7 +1,5 @@
 """One wall's place in the stream: the newest picture wins, and at most two frames are under way."""
 
-from __future__ import annotations
-
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.cuts import Cut
 from pqadmin.live.frames import Tick, View

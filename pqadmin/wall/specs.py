@@ -1,7 +1,5 @@
 """A board as a value, read from the site's tables: what every screen that shows it needs to know."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

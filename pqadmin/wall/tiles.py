@@ -1,7 +1,5 @@
 """A tile's words and numbers, for the first HTML; the browser writes the same with static/pqadmin/js/wall_tile.js."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The wall itself: a page for a screen that hangs somewhere, opened by a link without a login, or by the signed-in."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ The numbers come out of the same consistent cuts as the overview's frames; value
 The format is described in docs/how-to/wall.md.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict

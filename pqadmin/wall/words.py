@@ -1,7 +1,5 @@
 """The words that a wall's scripts need besides the live view's own, by code."""
 
-from __future__ import annotations
-
 from django.utils.translation import gettext as _
 
 

@@ -1,7 +1,5 @@
 """Actions: what a person does to queues and items, each with its trash and audit records in one transaction."""
 
-from __future__ import annotations
-
 from queues.actions import bulk, items, preview, queue, take
 from queues.actions import purge as purges
 from queues.actions import push as pushes

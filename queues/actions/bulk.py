@@ -1,7 +1,5 @@
 """Bulk jobs of a person: begin, run, cancel and resume an action on all items that match a query."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

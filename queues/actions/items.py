@@ -1,7 +1,5 @@
 """Actions on particular items, found by their ids: each is one transaction, with etags checked, undone as one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

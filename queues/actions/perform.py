@@ -1,7 +1,5 @@
 """The frame of actions: operation, trash record, audit record and answer in one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -76,7 +74,7 @@ class Frame:
         """Run `look` on one version of the store."""
         return self.context.read(look, tr or self._tr)
 
-    def run(self, act: Callable[[Action], T]) -> T:
+    def run(self, act: "Callable[[Action], T]") -> T:
         """Run an action as one transaction, the first one of a request with a key once."""
 
         def run(tr: Transaction) -> T:
@@ -96,7 +94,7 @@ class Frame:
         if first is not None:
             raise AlreadyDone(first.value, first.at)
 
-    def _once(self, tr: Transaction, act: Callable[[Action], T]) -> T:
+    def _once(self, tr: Transaction, act: "Callable[[Action], T]") -> T:
         """Run the action and store its answer under the request's key; raise `AlreadyDone` with the first answer."""
         request, results = self._key, list[T]()
         assert request is not None

@@ -4,8 +4,6 @@ Neighbors are read at any depth. The items that leave before it are counted from
 as far as a page may count; beyond that the number is an estimate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Previews: items with their etags, and what an action on them would do, computed without changing anything."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

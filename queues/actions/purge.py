@@ -1,7 +1,5 @@
 """Purges: all items of a queue into the trash, in one transaction, or chunk by chunk from an attached queue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Actions that push: some items in one transaction, or very many as a bulk job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Actions on a queue as a whole: create, attach, pause, rename, configure, delete."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack

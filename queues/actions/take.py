@@ -1,7 +1,5 @@
 """Actions at the ends of a queue: pop into the trash, or lease the item that was confirmed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from queues.actions.perform import Action, action, shown

@@ -1,7 +1,5 @@
 """Undo: one entry point for every action, by its trash id or by the id of its bulk job."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from queues.actions.perform import Action, action

@@ -1,21 +1,26 @@
 """What a lease does in `async with`: extend while its block runs, then acknowledge or release."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from queues.errors import QueueError, StaleLease, StoreError
 from queues.operations.lease_block import PART, AsyncEnd, Binding, is_attempt, reason_of, unreleased
 
-if TYPE_CHECKING:
-    from queues.aio.queue import AsyncQueue
+
+class AsyncSettler(Protocol):
+    """The verbs of an async queue that settle leases."""
+
+    async def ack(self, lease: Any, /) -> None: ...
+
+    async def release(self, lease: Any, /, *, reason: str, count_attempt: bool) -> object: ...
+
+    async def extend(self, lease: Any, /, *, seconds: float) -> object: ...
 
 
 class AsyncBinding(Binding):
     """Settles leases by the verbs of an async queue; `keep` extends them by `seconds` while their blocks run."""
 
-    def __init__(self, queue: AsyncQueue, *, seconds: float, keep: bool) -> None:
+    def __init__(self, queue: AsyncSettler, *, seconds: float, keep: bool) -> None:
         self._queue = queue
         self._seconds = seconds
         self._keep = keep

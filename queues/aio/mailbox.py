@@ -1,7 +1,5 @@
 """Where the answers to an event loop's requests arrive: one wake-up of the loop for a batch."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import weakref
@@ -28,7 +26,7 @@ class Arrival(Ticket):
 
     __slots__ = ("_asyncio_future_blocking", "_canceled", "_kv", "_loop", "_takes", "context", "resume")
 
-    resume: Callable[[Arrival], object] | None
+    resume: "Callable[[Arrival], object] | None"
     context: Context
 
     def __init__(
@@ -37,7 +35,7 @@ class Arrival(Ticket):
         kv: KeyValueStore,
         server: Server[Any, Any],
         request: Any,
-        landing: Mailbox,
+        landing: "Mailbox",
         takes: bool,
     ) -> None:
         self._loop = loop
@@ -60,7 +58,7 @@ class Arrival(Ticket):
 
     # What a task asks of what it waits for
 
-    def add_done_callback(self, resume: Callable[[Arrival], object], *, context: Context) -> None:
+    def add_done_callback(self, resume: "Callable[[Arrival], object]", *, context: Context) -> None:
         """Keep what lets the task go on."""
         self.resume = resume
         self.context = context

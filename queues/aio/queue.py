@@ -1,7 +1,5 @@
 """The verbs of one queue for coroutines, with the same arguments, answers and promises as those of `Queue`."""
 
-from __future__ import annotations
-
 from asyncio import get_running_loop
 from collections.abc import Iterable
 from datetime import datetime

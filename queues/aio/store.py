@@ -1,7 +1,5 @@
 """The store for coroutines: each call runs in a thread, and queues are `AsyncQueue`s."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from types import TracebackType

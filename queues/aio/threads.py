@@ -1,7 +1,5 @@
 """Verbs of a queue or a store that coroutines await while a thread runs them."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine

@@ -4,8 +4,6 @@ A coroutine that leads has one thread watch for it. That thread takes nothing, s
 goes away. There is one such thread for a queue, while coroutines wait for it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

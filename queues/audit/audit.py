@@ -3,8 +3,6 @@
 A record is written in the transaction of its action, so that neither is there without the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Index entries go first and records last, so a sweep that is killed begins anew a
 beginning of a UTC day: a sweep that has run finds nothing more to do on that day.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -4,8 +4,6 @@ A client reads its own slot for an hour at the longest, so a slot that is a day 
 idle; an idle process does not miss it. Only clusters have slots: see queues/kv/slots.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from queues.keys.keyspace import Keyspace

@@ -6,8 +6,6 @@ then, and moves the mark to the second in which something falls due next. Many i
 trash, mark second 0: look now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An entry that is deleting cannot be undone, and undoing reads that mark: so noth
 Every step is one transaction, and what is left is found by the same deadline: a sweep that is killed anywhere goes on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

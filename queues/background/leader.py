@@ -1,7 +1,5 @@
 """Elections: one process at a time has a role, such as sweeping; see `queues.serving.leadership`."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

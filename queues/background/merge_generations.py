@@ -5,8 +5,6 @@ transaction, so a merge that is killed anywhere goes on where it was; a key says
 Merging neither brings nor takes items: the older generation's total in falls by what the newest one's rises.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from queues.items import generations, transition

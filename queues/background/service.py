@@ -4,8 +4,6 @@ Each process that offers it is a candidate. The elected one sweeps and records; 
 role, so that another process takes over at once; when the elected process dies, another one does within seconds.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

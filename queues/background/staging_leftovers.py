@@ -4,8 +4,6 @@ Popped items of such results go to the trash, where an operator finds them: no o
 delivered. Leased items come back when their leases expire.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 

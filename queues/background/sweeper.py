@@ -5,8 +5,6 @@ undone purges are merged, and periodic tasks go on. The due index says what fall
 exactly until then, however many queues there are. Every step is idempotent: of two sweepers, one finds it done.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import threading
@@ -85,7 +83,7 @@ class Swept:
     #: Answers of requests with idempotency keys that were older than 24 hours.
     answers: int = 0
 
-    def __add__(self, other: Swept) -> Swept:
+    def __add__(self, other: "Swept") -> "Swept":
         return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
 
     def __bool__(self) -> bool:

@@ -5,8 +5,6 @@ action that could meet an item twice goes through the items by their ids, which 
 some seconds, so that other runners leave it; only wasted work depends on that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

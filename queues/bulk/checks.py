@@ -1,7 +1,5 @@
 """The checks before a bulk job begins: which actions are for which items, and where it begins."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple

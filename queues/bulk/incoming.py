@@ -6,8 +6,6 @@ there: of the two one conflicts, however late a commit lands. Each part is pushe
 moves the job's mark.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 

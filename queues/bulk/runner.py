@@ -4,8 +4,6 @@ Of several runners on one store one runs a job at a time: it holds the job, and 
 runner takes over a job whose holder died (`queues.serving.leadership`). Every chunk checks the holder.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -4,8 +4,6 @@ A look is a read of its own, so that it never conflicts; the chunk that follows 
 nothing when the job's mark has moved since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

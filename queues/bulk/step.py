@@ -1,7 +1,5 @@
 """Steps of a bulk job: one chunk as one transaction, with its trash and audit records and the job's mark."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -3,8 +3,6 @@
 A survey is honest about how far it looked: what it did not look at it does not count, and says so.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Prefixes of attached queues: which may be attached, and which queue has one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from queues.catalog.store_record import StoreRecord

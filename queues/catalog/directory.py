@@ -4,8 +4,6 @@ Every change of it adds 1 to the directory change key and to the change keys of 
 queue came, went or has another name.
 """
 
-from __future__ import annotations
-
 import difflib
 import secrets
 from collections.abc import Sequence

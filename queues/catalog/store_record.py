@@ -6,8 +6,6 @@ Release 0.1 began its store record with the byte of any other record, and counte
 another byte, so that processes of 0.1 refuse the store as one of a newer release, and formats begin at 1 again.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +44,7 @@ class StoreRecord:
         return _FIRST + records.encode(self.unknown | {"format": self.format, "id": self.id})
 
     @classmethod
-    def decode(cls, record: bytes) -> StoreRecord:
+    def decode(cls, record: bytes) -> "StoreRecord":
         """Read a record from the store; one of release 0.1 has format 0."""
         if record[:1] == _FIRST_OF_0_1:
             return cls(format=_OF_0_1, id=records.decode(record)[0]["id"])

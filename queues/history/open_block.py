@@ -4,8 +4,6 @@ A point is stored as the difference to the one before, in about ten bytes; an ob
 fit into a block are thinned out as soon as the packed points are several times as large as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from struct import Struct
 
@@ -70,13 +68,13 @@ class OpenBlock:
         states = dict(zip(STATES, counts, strict=True))
         self.add(Point(at=at, **states, oldest_at=oldest if known else None, mix=tuple(self._mix)))
 
-    def next_block(self) -> OpenBlock:
+    def next_block(self) -> "OpenBlock":
         """Return the next block: empty, with the newest point to continue from."""
         following = OpenBlock(self._resolution)
         following._tail, following._mix, following._waits = self._tail, self._mix, self._waits
         return following
 
-    def without_points(self) -> OpenBlock:
+    def without_points(self) -> "OpenBlock":
         """Return an empty block with the same wait histogram."""
         empty = OpenBlock(self._resolution)
         empty._waits = self._waits

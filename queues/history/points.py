@@ -5,8 +5,6 @@ point. A block that grows too large loses its priority mix first, then its waits
 history of a queue stays within 64 KiB.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence

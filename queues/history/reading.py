@@ -1,7 +1,5 @@
 """Reading a queue's history."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

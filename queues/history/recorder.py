@@ -6,8 +6,6 @@ has read are not read again. An idle queue writes nothing. When the process is k
 next recorder continues from what was written.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Sampling of a point of history from a queue's status, waits and priority mix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from queues.history.points import SHARES, Point, bucket_ms

@@ -4,8 +4,6 @@ A limit of items is checked against the counters without reading them serializab
 with nothing: what is pushed at the very same moment may pass it by as much.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from queues.errors import BadValue, QueueClosed, QueueFull, ValueTooLarge, Words, display_name

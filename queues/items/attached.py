@@ -4,8 +4,6 @@ Conflicts as in other queues: a push reads by snapshot alone and conflicts with 
 the keys it takes. Items are cleared one by one, never as a range: other programs may be pushing among them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from queues.errors import NotTheRecipe, TooLarge

@@ -6,8 +6,6 @@ more than 30 seconds without a look. (To compare with the earliest due time woul
 commit, and a thread that began to wait meanwhile would miss both.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -7,8 +7,6 @@ Conflicts: due items are read by snapshot, and promoting conflicts on exactly th
 that promote the same item one does it and the other finds it done.
 """
 
-from __future__ import annotations
-
 import random
 
 from queues.items import transition

@@ -3,8 +3,6 @@
 A leased item is held by a worker: it can be deleted, and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal

@@ -4,8 +4,6 @@ Ids have 111.9 bits of entropy, so this tells of damage, or of an undo whose pla
 item of the same id has are read for that: these reads conflict with no other item.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from queues.errors import IdTaken

@@ -12,8 +12,6 @@ a purge of both gives two trash entries, and bringing back a third raises `Still
 Every verb reads the config, which a purge and its undo write: a pop or push that runs meanwhile begins anew.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from queues.errors import StillMerging, display_name

@@ -5,8 +5,6 @@ change of the item writes its index without a nonce, or clears it. So a nonce in
 happened since, or that it was undone, and the lease can still be acknowledged.
 """
 
-from __future__ import annotations
-
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import PlaceRead, at_place, from_lease

@@ -10,8 +10,6 @@ Conflicts: leasing conflicts as taking does. Whatever ends or extends a lease re
 that would end it one does, and the other finds it ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ An etag is a digest of all that a page shows of an item: its place, state, lease
 passes the etags back, so that it leaves out or refuses items that have changed meanwhile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ Conflicts: inserting conflicts with no other transaction. Taking reads the end b
 keys it takes, so pushes never abort it; with `serializable` the read itself conflicts, for callers that decide by it.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat

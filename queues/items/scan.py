@@ -4,8 +4,6 @@ By place, in the order in which the state keeps its items; or by age, through th
 place for life. A walk remembers nothing but the last place: what comes and goes meanwhile neither stops nor turns it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

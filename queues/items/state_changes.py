@@ -4,8 +4,6 @@ Each returns its changes, for the trash: undoing brings back due times, places o
 was taken back is the same worker's again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from queues.errors import STATE_WORDS, Words, WrongState, some_are

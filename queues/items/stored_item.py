@@ -3,8 +3,6 @@
 Reads are serializable: of two transactions that change the same item one commits, and the other begins anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -73,7 +71,7 @@ class StoredItem:
         """Return a short name of the stored bytes: it changes when they change."""
         return digest(self.stored)
 
-    def same_place(self, other: StoredItem) -> bool:
+    def same_place(self, other: "StoredItem") -> bool:
         """Say whether both have one place; generations aside, as they are merged."""
         return (self.state, self.suffix, self.attempts) == (other.state, other.suffix, other.attempts)
 

@@ -20,8 +20,6 @@ A caller of `change` has read the item in the same transaction, or conflicts on 
 change one item, one commits and the other begins anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

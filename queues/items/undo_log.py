@@ -5,8 +5,6 @@ item from its place after to its place before. An item that has changed again si
 not touched: its undo is refused, or left out when the caller asks for that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Ends of keys that order items, and index values that hold an item's place."""
 
-from __future__ import annotations
-
 from struct import Struct
 from typing import Any
 

@@ -61,8 +61,6 @@ Items of attached queues lie outside of the root, under the prefix that was atta
 merged into the next.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any

@@ -3,8 +3,6 @@
 The table of keys is in queues/keys/keyspace.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -77,7 +75,7 @@ class QueueKeys:
         self._requests = prefix + pack("r", "q")
         self._results = prefix + pack("r", "a")
 
-    def generation(self, generation: int) -> GenerationKeys:
+    def generation(self, generation: int) -> "GenerationKeys":
         """Return the keys of one generation."""
         keys = self._generations.get(generation)
         if keys is None:

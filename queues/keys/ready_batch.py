@@ -4,8 +4,6 @@ Loops in C cost a fifth of Python loops. So the keys of a batch are decoded toge
 rest one by one.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import Counter
 from collections.abc import Sequence

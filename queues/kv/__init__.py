@@ -1,7 +1,5 @@
 """Ordered keys and serializable transactions: the port, and the one place that opens a store from a URL."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

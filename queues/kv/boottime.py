@@ -1,7 +1,5 @@
 """Elapsed time of this machine: counts from its start, through suspension, whatever its wall clock is set to."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from pathlib import Path

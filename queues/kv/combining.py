@@ -7,8 +7,6 @@ commit costs as much as many requests. A batch is closed before its transaction 
 was committed before it was made. The main thread, where signals are handled, executes no request but its own.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import threading

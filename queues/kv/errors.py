@@ -4,13 +4,9 @@ Every error says what happened and whether anything was written. `queues.errors`
 users; nothing outside the engines raises them.
 """
 
-from __future__ import annotations
-
 import copyreg
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 Value: TypeAlias = str | int | float
 
@@ -27,7 +23,7 @@ class Words(str):
     #: False without the full stop that the template ends with: see `within`.
     stops: bool = True
 
-    def __new__(cls, template: str, /, **values: Value) -> Words:
+    def __new__(cls, template: str, /, **values: Value) -> "Words":
         """Fill in the values."""
         if not values and isinstance(template, Words):
             return template
@@ -35,13 +31,13 @@ class Words(str):
         self.template, self.values = str(template), values
         return self
 
-    def cut_to(self, text: str) -> Words:
+    def cut_to(self, text: str) -> "Words":
         """Return the same where its English is only the beginning of what the template says."""
         words = Words(text)
         words.template, words.values = self.template, self.values
         return words
 
-    def within(self) -> Words:
+    def within(self) -> "Words":
         """Return the same without its full stop, in any language, as it is said within a line about another thing."""
         words = self.cut_to(self.rstrip("."))
         words.stops = False

@@ -7,8 +7,6 @@ whatever was written to the slot since, so at most one attempt is ever applied. 
 "nothing was written" after a fence, a transaction that marks the slot and does nothing else, was committed.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

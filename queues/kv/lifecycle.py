@@ -1,7 +1,5 @@
 """Whether a store may be used: open, closed, or carried into a forked child."""
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref

@@ -1,7 +1,5 @@
 """Sizes that every engine refuses alike, and the arithmetic of its counters."""
 
-from __future__ import annotations
-
 from queues.kv.errors import KeyTooLarge, TransactionTooLarge, TransactionTooOld, ValueTooLarge
 from queues.kv.port import MAX_KEY_SIZE, MAX_TRANSACTION_SECONDS, MAX_TRANSACTION_SIZE, MAX_VALUE_SIZE
 

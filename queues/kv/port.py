@@ -13,8 +13,6 @@ Invariants that every engine keeps:
   `NestedTransaction`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -185,7 +183,7 @@ class Ticket:
 
     __slots__ = ("answer", "error", "landing", "request", "server", "state")
 
-    def __init__(self, server: Server[Any, Any] | None, request: Any, landing: Landing | None) -> None:
+    def __init__(self, server: Server[Any, Any] | None, request: Any, landing: "Landing | None") -> None:
         self.server = server
         self.request = request
         #: Where it lands; None: a thread waits for it.

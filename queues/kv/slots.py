@@ -5,8 +5,6 @@ number). One is checked out for each running `transact`, which writes a mark int
 work. A mark of its own sequence tells the process that this attempt was applied.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import threading

@@ -1,7 +1,5 @@
 """The threads of this process that wait for changes of keys, and what wakes them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum

@@ -1,7 +1,5 @@
 """Delayed items, and due ones that do not compare with the ready items."""
 
-from __future__ import annotations
-
 from collections import deque
 from heapq import heappop, heappush
 from itertools import count

@@ -10,8 +10,6 @@ Advantages over heaps:
   order untouched, and no get ever raises for it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort_right
 from typing import Any, Generic, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """`PriorityQueue`: that of the standard library, with both ends, peeks and delayed items."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

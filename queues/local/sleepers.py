@@ -3,8 +3,6 @@
 The standard library's cannot say whether a notification woke a thread, which decides whether to wake another one.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 

@@ -4,8 +4,6 @@ A queue has at most 16 bands, cut at edges that its config fixes when it is crea
 edge; band i begins at edge i − 1, which belongs to it.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass

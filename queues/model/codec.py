@@ -1,7 +1,5 @@
 """Codecs: how the values of a queue become bytes, and bytes become values again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args

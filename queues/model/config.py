@@ -1,7 +1,5 @@
 """Config of a queue: read in every transaction, written by operators only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
@@ -170,12 +168,12 @@ class Config:
         return header | {name: value for name, value in optional.items() if value}
 
     @classmethod
-    def decode(cls, record: bytes) -> Config:
+    def decode(cls, record: bytes) -> "Config":
         """Read a config from the store."""
         return cls.from_header(records.decode(record)[0])
 
     @classmethod
-    def of(cls, name: str, record: bytes | None) -> Config:
+    def of(cls, name: str, record: bytes | None) -> "Config":
         """Read the config of the queue of this name; raise `QueueNotFound`, `QueueUnreadable`."""
         if record is None:
             raise QueueNotFound(name)
@@ -183,7 +181,7 @@ class Config:
             return cls.decode(record)
 
     @classmethod
-    def from_header(cls, header: dict[str, Any]) -> Config:
+    def from_header(cls, header: dict[str, Any]) -> "Config":
         """Read a config from plain JSON values."""
         pause = header["pause"]
         return cls(

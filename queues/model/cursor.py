@@ -3,8 +3,6 @@
 A cursor is a position, not an item: it stays valid when the item that it was made from is taken.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import zlib

@@ -1,7 +1,5 @@
 """Durations: a number of seconds or a `timedelta`."""
 
-from __future__ import annotations
-
 import math
 from datetime import timedelta
 from typing import TypeAlias

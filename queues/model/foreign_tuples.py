@@ -4,8 +4,6 @@ Follows FoundationDB's tuple specification. Bytes that no tuple layer would writ
 hexadecimal digits, and raise nothing.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ doubles that byte, and ids that are all packed alike can be packed and unpacked 
 uniformly from 1 to 255 for every fresh millisecond, which is 111.9 bits of entropy.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Rate limit of log lines about lasting errors: one of each kind a minute."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -8,8 +8,6 @@ A name looks like another one where a word of it mixes letters of Latin, Cyrilli
 is Cyrillic or Greek as a whole is a word of a language, and is not reported.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

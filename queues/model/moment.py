@@ -1,7 +1,5 @@
 """When an item becomes ready: after a delay, or at a due time."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from math import ceil
 

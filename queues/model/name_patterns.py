@@ -1,7 +1,5 @@
 """Globs over names of queues: `*` matches any characters, `?` one, the rest itself."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ A name has 1 to 200 characters and at most 300 bytes in NFC: visible letters, ma
 `. _ : -`. Foreign names may be anything, so display escapes whatever cannot be seen.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 from queues.errors import BadName, Words, is_invisible

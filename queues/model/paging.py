@@ -1,7 +1,5 @@
 """Pages of records that are filtered while they are read: newest first, in bounded steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -4,8 +4,6 @@ The tuple encoding orders by type before value (every int before every float, a 
 −0.0 before 0.0), so one queue holds one type and each value has one spelling.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from typing import Literal, cast, get_args

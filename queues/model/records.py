@@ -3,8 +3,6 @@
 Everything in the store but raw values of items is a record: configs, trash, audit.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import struct

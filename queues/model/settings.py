@@ -4,8 +4,6 @@ They are part of the config, which every transaction reads, so each is bounded. 
 the counters of bands cannot be rebuilt while items are pushed and popped. They are chosen when a queue is created.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast

@@ -1,7 +1,5 @@
 """Steps: a range of any length is read in short transactions and little memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Address of a store, by which another process opens it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

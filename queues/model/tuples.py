@@ -4,8 +4,6 @@ Whole numbers of up to seven bytes, byte strings, text and floats are packed her
 tuple layer. Both give the same bytes: tests compare them.
 """
 
-from __future__ import annotations
-
 import struct
 from functools import lru_cache
 from typing import Any

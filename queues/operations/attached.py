@@ -3,8 +3,6 @@
 Ages are unknown, depths are counted, and other programs would not keep to a pause, a delay or a lease: there are none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What operators decide about a queue: pause, resume, settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime

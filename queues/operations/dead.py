@@ -1,7 +1,5 @@
 """Dead items, those that no worker could finish: retry or delete one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from queues.items import transition

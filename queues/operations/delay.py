@@ -1,7 +1,5 @@
 """Delayed items: promote what is due, promote or reschedule one item."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from queues.items import delayed, transition

@@ -5,8 +5,6 @@ a crash, or after a commit whose result is unknown, the same request is sent aga
 concurrent transactions with one key the second one conflicts, and then reads the answer of the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime

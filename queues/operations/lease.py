@@ -5,8 +5,6 @@ loses nothing: the item comes back to its place, and another worker gets it. It 
 only one of the workers that held it can acknowledge it, the rest get `StaleLease`.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterable, Sequence

@@ -3,17 +3,13 @@
 A lease is a value; what settles it is no part of that. It is not compared, not printed, and left out of pickles.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 from queues.errors import LeaseNotBound, QueueError, StaleLease, StoreError
 from queues.model.config import MAX_REASON
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 #: Of its seconds, after which a lease is extended.
 PART = 1 / 3

@@ -1,7 +1,5 @@
 """Measuring a queue, changing nothing: depths, traffic, ages, and the status that a screen shows."""
 
-from __future__ import annotations
-
 from queues.errors import BadState
 from queues.items import ready
 from queues.items.counters import counted_in, total

@@ -8,8 +8,6 @@ An open queue holds the queue's id, so it survives a rename. It also remembers t
 in every transaction together with the data, and the guess is only used when the bytes are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 

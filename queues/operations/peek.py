@@ -1,7 +1,5 @@
 """Looking at items, changing nothing: the ends of a queue, and pages of its items."""
 
-from __future__ import annotations
-
 from queues.errors import BadEnd, TooLarge
 from queues.items import ready, scan
 from queues.keys.queue_keys import GenerationKeys

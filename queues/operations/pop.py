@@ -3,8 +3,6 @@
 The requests of a batch are executed in their order, as if one came after the other; each end is read once for all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice

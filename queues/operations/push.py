@@ -1,7 +1,5 @@
 """Pushes: items that arrive, at once or delayed. What is ready at once goes in together, in the order of the calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice, repeat

@@ -1,7 +1,5 @@
 """Removing one particular item anywhere among the ready ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from queues.items import ready

@@ -5,8 +5,6 @@ its cursor says where the next one goes on, and how much was looked through. Pos
 meanwhile neither stop a search nor are met twice, unless an act gave them another place ahead of it.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Callable, Sequence
@@ -106,7 +104,7 @@ class Query:
         return found
 
     @classmethod
-    def decode(cls, found: dict[str, Any]) -> Query:
+    def decode(cls, found: dict[str, Any]) -> "Query":
         """Read what `encode` returned."""
         named: dict[str, Any] = {
             name: at(value) if name in ("since", "until") else value for name, value in found.items()

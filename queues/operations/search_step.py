@@ -1,7 +1,5 @@
 """One step of a search: how much it reads, when it ends, and what it has found."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

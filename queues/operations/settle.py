@@ -4,8 +4,6 @@ A batch first issues the reads of all its requests, so that they travel together
 of one batch are about the same item.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Application keys: a space is a fenced range of keys beside the queues, in the same transactions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, TypeAlias
 

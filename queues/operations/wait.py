@@ -4,8 +4,6 @@ Each waiter takes for itself, in a transaction of its own; nothing is taken ahea
 gives up or is killed, and a take under way is finished and its item returned.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """Threads and time for background work; simulations replace them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

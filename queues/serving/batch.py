@@ -3,8 +3,6 @@
 A batch knows nothing of verbs: it is handed the function that executes its requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +19,7 @@ class Execution:
     #: Whether its transactions take from each other: see `Server.contended`.
     contended: bool
     #: What serves its batches.
-    batch: Callable[..., Batch]
+    batch: "Callable[..., Batch]"
     #: Chooses, before the transaction, the ids and times that requests leave open.
     prepare: Callable[[Any, Sequence[Any]], Sequence[Any]] | None
 

@@ -6,8 +6,6 @@ opens the store and then, while it uses the store, every `CALIBRATE` seconds; in
 has elapsed on its machine. Wall clocks only begin a time line, and pull it slowly. docs/decisions/0010 says why.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import secrets
@@ -69,7 +67,7 @@ class Anchor:
         return records.encode(asdict(self))
 
     @classmethod
-    def decode(cls, record: bytes | None) -> Anchor | None:
+    def decode(cls, record: bytes | None) -> "Anchor | None":
         """Read an anchor; None when there is none that can be read."""
         if record is None:
             return None

@@ -11,8 +11,6 @@ The user keeps the record and writes it in its own transactions: elections (`que
 (`queues.serving.staging`), and bulk jobs, whose holding is a part of the job (`queues.bulk.runner`).
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
@@ -47,7 +45,7 @@ class Holding:
         return records.encode(header | {"expires": self.expires_ms, "renewed": self.renewed})
 
     @classmethod
-    def decode(cls, record: bytes | None) -> Holding | None:
+    def decode(cls, record: bytes | None) -> "Holding | None":
         """Read a record from the store; one that cannot be read is of a holder that is unknown here."""
         if record is None:
             return None

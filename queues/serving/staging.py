@@ -17,8 +17,6 @@ trash: they may have been delivered, so they never become ready again by themsel
 any other. A waiting process gives up after a quarter of a second and executes its batch itself.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Sequence

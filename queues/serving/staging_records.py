@@ -4,8 +4,6 @@ A staged request holds requests of one process; its result lies in parts beside 
 returned to no caller of a live process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -49,7 +47,7 @@ class StagedRequest:
     ms: int
     takes: tuple[Take, ...]
 
-    def by_clock(self, now_ms: int) -> StagedRequest:
+    def by_clock(self, now_ms: int) -> "StagedRequest":
         """Return the request as if it were made now: the clock of the process that serves it decides."""
         takes: Any = self.takes
         return replace(self, takes=tuple(msgspec.structs.replace(take, now_ms=now_ms) for take in takes))

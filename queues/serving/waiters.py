@@ -4,8 +4,6 @@ When there are items, the leader calls one waiter for each; the rest sleep on. A
 the next waiter. So a change wakes one thread of a process, and an item one waiter, however many there are.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref

@@ -4,8 +4,6 @@ A count takes many short reads: it is exact when nothing changes meanwhile, and 
 thread counts for all viewers; it takes a small share of the time, and ends when there are no viewers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

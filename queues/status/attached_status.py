@@ -1,7 +1,5 @@
 """Status of an attached queue: both ends, read each time, and the last counted depth."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Snapshots: the status of many queues at one read version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache

@@ -4,8 +4,6 @@ The cost of a status is the same at one thousand and at ten million items. A `Sn
 read version, so sums over it add up even while items move between queues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Cache of the statuses that this process has read lately. Thread-safe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from threading import Lock
 from weakref import WeakValueDictionary

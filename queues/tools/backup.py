@@ -3,8 +3,6 @@
 A cluster has tools of its own for this: fdbbackup and fdbrestore.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

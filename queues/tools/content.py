@@ -4,8 +4,6 @@ A store of any size is read in short read transactions and about a megabyte of m
 so that two stores can be compared. Reading a store in use gives no snapshot: two equal seals prove that it was one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 import time

@@ -14,8 +14,6 @@ The copy keeps the store's id: it is the same store in another place. Commit slo
 commits of the source's clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -97,14 +95,14 @@ class _Mark:
         return records.encode(header)
 
     @classmethod
-    def from_header(cls, header: dict[str, Any]) -> _Mark:
+    def from_header(cls, header: dict[str, Any]) -> "_Mark":
         header = header | {"at": bytes.fromhex(header["at"]), "from_url": header["from"]}
         del header["from"]
         for name in ("verified", "outside"):
             header[name] = header[name] and Digest(**header[name])
         return cls(**header)
 
-    def next_round(self, store_format: int) -> _Mark:
+    def next_round(self, store_format: int) -> "_Mark":
         """Return the mark with which the next round begins."""
         return _Mark(
             from_url=self.from_url,

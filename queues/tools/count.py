@@ -4,8 +4,6 @@ A small queue is counted in one read transaction. A larger one is counted in man
 queue's change key has not moved meanwhile. Memory does not grow with the queue.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ An examination changes nothing. Queues are counted whole, in read transactions o
 priority. A queue that keeps changing while it is counted is reported as such, never as damaged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

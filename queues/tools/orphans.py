@@ -1,7 +1,5 @@
 """Orphans: names without queues, queues without names, and keys of unknown queues."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from queues.catalog import directory

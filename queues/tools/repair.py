@@ -4,8 +4,6 @@ Every transaction reads again what it repairs. Counters are set to a count only 
 that of the count. Totals only grow, so the smaller side of a depth is raised.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

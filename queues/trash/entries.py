@@ -1,7 +1,5 @@
 """Entries of the trash as screens read them, each as far as its record can be read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -47,7 +45,7 @@ class Looking:
             raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
         return header, self._value(trash_id, header, value).wait() or b""
 
-    def entry(self, trash_id: bytes) -> TrashEntry:
+    def entry(self, trash_id: bytes) -> "TrashEntry":
         """Return one entry; raise `TrashNotFound`, `Unreadable`."""
         with telling():
             header, value = self.record(trash_id)
@@ -64,7 +62,7 @@ class Looking:
         visible: Callable[[str], bool] | None,
         before: bytes | None,
         limit: int,
-    ) -> TrashPage:
+    ) -> "TrashPage":
         """Return the next entries that fit, newest first, at most `limit`: see `Trash.entries`."""
         everything = (queue, by, act, but, visible) == (None,) * 5
         queue_id = None if queue is None else self._id_of(queue)

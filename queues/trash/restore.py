@@ -3,8 +3,6 @@
 The caller's transaction also marks the record as restored.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -5,8 +5,6 @@ cost the same at any depth; so does a purged generation. The record of one item 
 of several items lie beside their record (see `queues.items.undo_log`), and so does a value too large for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Backoff: the delay before the next attempt."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 One thread for all queues of a process. It sleeps until the next due time; an earlier one wakes it.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ is lost, what is to be logged. It ends at the end of its input, or when its pare
 pool that was killed are not extended.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

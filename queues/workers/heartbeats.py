@@ -1,7 +1,5 @@
 """Heartbeats: the extension of a pool's leases while handlers run."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Job: the argument of a handler, which may complete it itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Extension of leases by a thread, of the pool's process or of the heartbeat process."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

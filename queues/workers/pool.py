@@ -4,8 +4,6 @@ One of the idle threads is the feeder: it alone watches the store and leases, at
 no item is leased before a thread can begin with it. Threads that run a handler wait for nothing.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

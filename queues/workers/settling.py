@@ -1,7 +1,5 @@
 """Settlement of a leased item when its handler has ended: acknowledgement or release."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

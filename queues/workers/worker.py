@@ -1,7 +1,5 @@
 """Handlers: functions that process items, found by the name of the queue."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -60,7 +58,7 @@ class Worker:
 
         return register
 
-    def around(self, wrap: Callable[[Function], Function]) -> Worker:
+    def around(self, wrap: Callable[[Function], Function]) -> "Worker":
         """Return a worker with the same handlers, each function wrapped by `wrap`."""
         wrapped = Worker()
         for pattern, handler in self._handlers.items():

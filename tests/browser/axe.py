@@ -1,7 +1,5 @@
 """axe-core on a page: what it finds by WCAG 2.2 AA and what it counts as good practice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ A second page has the overview open all the while and notes the sum of both queu
 never changes, as every frame is a consistent snapshot in which each item is in exactly one of the two.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

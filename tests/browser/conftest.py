@@ -4,8 +4,6 @@ A page fixture fails its test when the console showed an error, the content secu
 threw. Run it by itself: `pytest tests/browser`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -145,7 +143,7 @@ def store(site: Site) -> Iterator[Store]:
     with open_store(site.store_url) as opened:
         yield opened
         for queue in opened.queues(limit=1_000):
-            opened.delete_queue(queue.name)
+            (opened.detach if queue.attached else opened.delete_queue)(queue.name)
 
 
 @contextmanager

@@ -5,8 +5,6 @@ Styles and scripts are fetched once and not by every test, and the pages of a si
 closed: with other cookies, with something kept in the browser, with a clock of the test's.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -7,8 +7,6 @@ Drives a real Chromium against the real server. Things are found by what a perso
 it works with and without JavaScript. Whatever is expected is waited for.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Self
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Attached queues in a browser: other programs' writes show by themselves, counts age, and forms work at any width."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

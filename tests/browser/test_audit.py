@@ -1,7 +1,5 @@
 """The audit and the trash in a browser: what is asked, what is undone, and files that no spreadsheet runs."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bar of a site that names its environment: at every width all of it is seen, whatever the page says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

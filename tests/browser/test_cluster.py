@@ -1,7 +1,5 @@
 """Two sites on one FoundationDB cluster: what is done in one is seen in the other, and both survive the cluster."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The contexts that tests share: one that a test has changed is no other test's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -3,8 +3,6 @@
 `attend` remembers the element that has the focus, `attends` tells whether that very element still has it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The browser writes numbers, rates, ages, sizes and moments exactly as Python does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

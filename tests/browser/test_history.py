@@ -1,7 +1,5 @@
 """A queue's history in a browser: drawn at once, newer after a change, silent without one, readable without scripts."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from queues import Store

@@ -1,7 +1,5 @@
 """Jobs in a browser: a bulk move through cancel, kill and restart; progress that is live, and silent afterwards."""
 
-from __future__ import annotations
-
 import re
 import time
 

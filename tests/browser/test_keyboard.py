@@ -4,8 +4,6 @@ The same walk checks other rules of every page: numbers that change are in no li
 motion sees none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta

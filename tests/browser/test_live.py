@@ -1,7 +1,5 @@
 """The overview and the queue page change by themselves, and say honestly how fresh they are."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Every page: no accessibility findings, no faults; all acts work without scripts. By keyboard: see test_keyboard."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The palette and the keys, driven by the keyboard alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

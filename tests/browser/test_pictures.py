@@ -3,8 +3,6 @@
 See `tests.browser.pictures.likeness` for what is compared.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The lists of a queue's page in a browser: tabs, paging, choosing, and searches that go on by themselves."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from typing import Any

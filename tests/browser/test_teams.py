@@ -1,7 +1,5 @@
 """What teams rely on, in a browser: people and their grants, the window for writes, an overview of many queues."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

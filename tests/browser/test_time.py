@@ -1,7 +1,5 @@
 """What falls due: counted down on pages without a request, and done by the site itself, without any worker."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

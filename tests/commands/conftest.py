@@ -1,7 +1,5 @@
 """What the tests of the commands share: a store that commands reach by URL, and commands called as from a shell."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """move, purge and undo by command."""
 
-from __future__ import annotations
-
 from queues import Queue
 from tests.commands.conftest import Run, Shop
 

@@ -1,7 +1,5 @@
 """attach and detach, and the other commands on a foreign queue."""
 
-from __future__ import annotations
-
 import re
 
 import fdb.tuple

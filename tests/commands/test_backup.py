@@ -1,7 +1,5 @@
 """backup and restore_backup: while the store is in use, never over anything, and order kept after the way back."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Codecs on the command line."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

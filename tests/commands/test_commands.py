@@ -1,7 +1,5 @@
 """queues, push, pop, peek, depth, create_queue, pause and resume: their acts, their JSON, their refusals."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

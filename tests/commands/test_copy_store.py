@@ -1,7 +1,5 @@
 """copy_store as people run it: its lines and its JSON, killed and run again, refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

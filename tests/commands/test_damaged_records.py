@@ -1,7 +1,5 @@
 """Commands on stores with records that cannot be decoded: a clear error or the rest of the work, never a traceback."""
 
-from __future__ import annotations
-
 import io
 import secrets
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Commands on damaged stores: each ends with one clear line and an exit code, never a traceback, never a signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """doctor as people run it: what it prints, its JSON, its exit codes."""
 
-from __future__ import annotations
-
 import json
 import time
 

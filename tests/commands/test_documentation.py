@@ -1,7 +1,5 @@
 """The command line reference names every command and option and nothing else; the Python in the README runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """export_items: the file holds the queue's sequence, byte for byte, and importing it gives an equal one."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """import_items: what ends up in the queue, what is told about the rest, and where the next run goes on."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

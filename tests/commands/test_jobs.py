@@ -1,7 +1,5 @@
 """`pqadmin jobs`: list, show, run, cancel, resume, undo."""
 
-from __future__ import annotations
-
 from queues import Job, Queue
 from queues.operations.search import Query
 from tests.commands.conftest import Run, Shop

@@ -1,7 +1,5 @@
 """The parts of a load: its schedule and its plan."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 

@@ -1,7 +1,5 @@
 """Commands as processes of their own: killed, interrupted, with a closed pipe; and what is in the store afterwards."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

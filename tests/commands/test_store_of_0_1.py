@@ -1,7 +1,5 @@
 """Stores of other releases: refused by name, with the commands that help, and never changed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

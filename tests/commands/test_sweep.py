@@ -1,7 +1,5 @@
 """`pqadmin sweep`: one round by command, and staying as a process until it is stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

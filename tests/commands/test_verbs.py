@@ -1,7 +1,5 @@
 """The verbs of time, leases and single items by command."""
 
-from __future__ import annotations
-
 import io
 import threading
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """`pqadmin work`: a program's handlers, run by command; as a process, stopped by signals and killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

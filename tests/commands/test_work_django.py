@@ -1,7 +1,5 @@
 """`pqadmin work` and Django: handlers run under their program's settings, or without Django; never under the site's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

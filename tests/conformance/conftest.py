@@ -1,7 +1,5 @@
 """A store of bare keys on each engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -8,8 +8,6 @@ pipe, outside the store, and outlive the child:
     assert killed.acknowledged <= what_is_in_the_store() <= killed.begun
 """
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import math

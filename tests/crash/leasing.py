@@ -1,7 +1,5 @@
 """What the killed children do: lease, acknowledge, release and sweep from many threads until they are killed."""
 
-from __future__ import annotations
-
 import random
 import threading
 

@@ -1,7 +1,5 @@
 """What the killed children do: move all items of a queue to another one, telling of every chunk."""
 
-from __future__ import annotations
-
 from queues import Job, open_store
 from tests.crash.harness import Report
 

@@ -1,7 +1,5 @@
 """What the killed children do: push numbered items from many threads until they are killed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from itertools import count

@@ -1,7 +1,5 @@
 """What the killed children do: run whatever jobs a store has, as the site does, telling of every round."""
 
-from __future__ import annotations
-
 import time
 
 from queues import open_store

@@ -1,7 +1,5 @@
 """What the killed and suspended children do: work on a schedule that pushes its own next run."""
 
-from __future__ import annotations
-
 import sys
 import threading
 

@@ -1,7 +1,5 @@
 """What the killed children do: offer to sweep, and tell of every round that did something."""
 
-from __future__ import annotations
-
 import threading
 from itertools import count
 

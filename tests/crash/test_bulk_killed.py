@@ -1,7 +1,5 @@
 """kill -9 in the middle of an act on all items: another process goes on, and nothing is lost or there twice."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever was acknowledged is there after a kill, the rest is there whole or not at all."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from pathlib import Path

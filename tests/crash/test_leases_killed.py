@@ -1,7 +1,5 @@
 """kill -9 in the middle of leasing and acknowledging: every item is acknowledged once, or still there."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kill -9 in the middle of pushes: what was acknowledged is there once, the rest once or not at all."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kill -9 in the middle of requests with idempotency keys: sent again, each is executed once."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

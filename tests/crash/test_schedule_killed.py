@@ -1,7 +1,5 @@
 """A schedule that pushes its own next run, while its workers are killed and suspended: it neither forks nor ends."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

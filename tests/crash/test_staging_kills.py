@@ -1,7 +1,5 @@
 """Processes are killed while one of them executes pops for all: a quick `tests/soak/staging_kills.py`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import cluster

@@ -1,7 +1,5 @@
 """kill -9 of the elected process, in the middle of sweeping: the next one goes on, and does each thing once."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -1,7 +1,5 @@
 """What the killed children do: write numbered keys from many threads until they are killed."""
 
-from __future__ import annotations
-
 import threading
 from itertools import count
 

@@ -4,8 +4,6 @@ Every page that a test opens is also held to what all pages promise: nothing inl
 table captioned, nothing hostile unescaped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reads an answer as a person would: its text, its forms, its rows; and checks what every page promises."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """A site on a machine whose clock is wrong: pages go by the store's clock, and say that the two differ."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The styleguide shows every component: each partial template, and each class that the style sheets know."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Written from the documented layout: a priority queue's item is (priority, count,
 (index, random) = value; a new count or index is the last one plus 1, found by a snapshot read from the end.
 """
 
-from __future__ import annotations
-
 import os
 
 from fdb import tuple as layer

@@ -1,7 +1,5 @@
 """Other programs and ours on the same items: each side takes what the other pushed, in order, from both ends."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """What the live suite shares: a store, a monitor of its own, signed-in people, and a client that checks every frame."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator

@@ -1,7 +1,5 @@
 """Attached queues on live screens: other programs' writes show without notice, and depths say when they counted."""
 
-from __future__ import annotations
-
 import asyncio
 
 import fdb.tuple

@@ -1,7 +1,5 @@
 """What pages and frames are made from follows the store, wherever it goes."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import ItemsView

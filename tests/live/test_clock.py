@@ -1,7 +1,5 @@
 """What a site tells its live pages on a machine whose clock is wrong: the time by the store's clock."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

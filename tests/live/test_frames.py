@@ -1,7 +1,5 @@
 """What viewers receive: whole frames, changes, both ends, new and gone queues."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

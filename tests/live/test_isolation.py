@@ -1,7 +1,5 @@
 """One socket's error ends that socket: thirty other sockets go on, and rights are still checked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection
 

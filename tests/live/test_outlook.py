@@ -1,7 +1,5 @@
 """The rules: state, outlook, problem."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every reason why a queue needs a look, from real queues read at moments that the test sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any

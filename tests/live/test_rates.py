@@ -1,7 +1,5 @@
 """Rates follow the totals, and fall to zero by themselves."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """What watching costs the store: the same for one viewer and for many, and nothing while nothing changes."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import count
 

@@ -1,7 +1,5 @@
 """What a client may say."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

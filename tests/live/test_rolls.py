@@ -1,7 +1,5 @@
 """What is kept up to date by what changed says at every moment what is worked out from all rows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random

@@ -1,7 +1,5 @@
 """What a viewer sees is what their scope sees: rows, sums and groups alike, and no longer than it is so."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

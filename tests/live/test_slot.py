@@ -1,7 +1,5 @@
 """A slot never holds more than one screen, and the newest state wins."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The people that may open the socket, what it answers to nonsense, and when it is closed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

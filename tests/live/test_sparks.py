@@ -1,7 +1,5 @@
 """Sparklines say what is known of the last hour, and nothing of what is not."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from pqadmin.live.board.sparks import COLUMNS, HEIGHT, SPAN, Sparks, path

@@ -1,7 +1,5 @@
 """Every frame is a consistent cut: what moves between queues is in exactly one of them, in every single frame."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
@@ -60,7 +58,7 @@ class Mover:
         self._thread = threading.Thread(target=self._in_process if store.url.startswith("lmdb:") else self._in_thread)
         self.moves = 0
 
-    def __enter__(self) -> Mover:
+    def __enter__(self) -> "Mover":
         self._thread.start()
         return self
 

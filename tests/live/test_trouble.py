@@ -1,7 +1,5 @@
 """A store that cannot be read is said so, and what comes after is whole again."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Every queue is read at the server's start, before any person asks; a page that comes meanwhile gets what is read."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence

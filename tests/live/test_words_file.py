@@ -1,7 +1,5 @@
 """The words for scripts: a file that browsers keep, for as long as it is the same."""
 
-from __future__ import annotations
-
 import json
 import re
 

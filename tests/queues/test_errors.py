@@ -1,7 +1,5 @@
 """Errors keep the template and the values of what they say, and say in English what they always said."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

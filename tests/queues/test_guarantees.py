@@ -1,7 +1,5 @@
 """docs/reference/guarantees.md says of every verb what it promises, and names only tests that there are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

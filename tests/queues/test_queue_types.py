@@ -1,7 +1,5 @@
 """Priority queues and FIFO queues are two types: a verb of the other kind does not type-check, and is refused."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

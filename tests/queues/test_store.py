@@ -1,7 +1,5 @@
 """Opening stores: formats, roots, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

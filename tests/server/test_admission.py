@@ -1,7 +1,5 @@
 """Requests under way at once: some for each address and session, and a page for one too many."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
@@ -143,6 +141,7 @@ async def test_files_of_pages_are_not_counted_as_requests_under_way() -> None:
     assert await asyncio.gather(*held) == [0] * len(held)
 
 
+@pytest.mark.django_db(transaction=True)  # a consumer that ends closes connections of databases
 async def test_one_address_has_so_many_sockets() -> None:
     site = Site(sockets_per_address=2)
     held = [site.ask(kind="websocket") for _ in range(2)]

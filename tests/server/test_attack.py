@@ -1,7 +1,5 @@
 """The attacks of `tests.soak.attack`, once, with limits that a busy machine of two cores keeps too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.soak import attack

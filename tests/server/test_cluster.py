@@ -1,7 +1,5 @@
 """The site on a FoundationDB cluster: it starts without one, says so, and recovers by itself."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

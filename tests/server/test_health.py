@@ -1,7 +1,5 @@
 """Health while something hangs: asked of a real server, and of the checks with a disk that is full."""
 
-from __future__ import annotations
-
 import http.cookiejar
 import json
 import re

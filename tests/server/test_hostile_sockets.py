@@ -1,7 +1,5 @@
 """Sockets of clients that mean harm: each is cut off by itself, and costs the rest nothing."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -1,7 +1,5 @@
 """What a client may send, how slowly, and how often: the limits of the HTTP server, seen from outside."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -263,7 +261,7 @@ class NoServer:
 class Line:
     """One connection to a factory, with a clock."""
 
-    made: ClassVar[list[Line]] = []
+    made: "ClassVar[list[Line]]" = []
 
     def __init__(self, factory: SiteFactory, clock: Clock, host: str = "192.0.2.1") -> None:
         self.transport = Transport(peerAddress=IPv4Address("TCP", host, 50_000))

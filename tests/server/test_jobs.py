@@ -1,7 +1,5 @@
 """The site's own runner: it does what is begun, goes on with what is left, and ends within a chunk."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Clients that take an answer: slow ones have their time, those that only pretend to take it are cut off."""
 
-from __future__ import annotations
-
 from pqadmin.server.pace import LEAST, WITHIN, Pace
 
 PART = 1_000_000

@@ -1,7 +1,5 @@
 """The server's timers go by elapsed time: setting the machine's clock neither stops them nor sets them off."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

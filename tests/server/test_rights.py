@@ -1,7 +1,5 @@
 """The rights of what the site keeps, as a command in a process of its own makes and repairs them."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Streamed answers of the real server: whole for clients that read, held back for the rest."""
 
-from __future__ import annotations
-
 import http.cookiejar
 import re
 import signal

@@ -1,7 +1,5 @@
 """What waits for the client of a socket: bounded, with Twisted's own buffers and a connection without a reader."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What schedules of one thread a process share: nothing runs beside it."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues.serving import staging

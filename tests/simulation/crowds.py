@@ -4,8 +4,6 @@ What `schedules` does with one thread a process; here the threads of a process a
 keep conflicting take for each other. A killed process dies with all its threads, whatever they were doing.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -43,7 +41,7 @@ class Life:
 class Threads(BackgroundThreads):
     """Threads that the scheduler interleaves with all the rest, and its time."""
 
-    def __init__(self, crowd: Crowd, life: Life) -> None:
+    def __init__(self, crowd: "Crowd", life: Life) -> None:
         self._crowd = crowd
         self._life = life
 

@@ -4,8 +4,6 @@ A program says what is there first, and which transaction does what next. Its tr
 returned, which transaction was committed, and what is there in the end: two engines that are alike give the same one.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ is as valid as before. And a take of unknown outcome can only have taken items t
 anything else nor there at the end, or such unseen ones.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import insort
 from collections import Counter

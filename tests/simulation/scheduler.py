@@ -4,8 +4,6 @@ Each client runs in a thread of its own, and only the one that holds the baton r
 store lets other callers go first the seed chooses the next client, or the client that holds the baton dies.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading
@@ -23,7 +21,7 @@ class Killed(BaseException):
 class Client:
     """One client's thread, and whether its process is alive."""
 
-    def __init__(self, number: int, work: Callable[[Client], None]) -> None:
+    def __init__(self, number: int, work: "Callable[[Client], None]") -> None:
         self.number = number
         self.dead = False
         self.failure: BaseException | None = None

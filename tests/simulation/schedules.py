@@ -1,7 +1,5 @@
 """One seeded schedule: clients push, pop, move, look and wait on shared queues while everything goes wrong."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -159,10 +157,10 @@ class Schedule:
                 client.dead = False
                 process = None
 
-    def _call(self, process: Process, program: random.Random) -> None:
+    def _call(self, process: "Process", program: random.Random) -> None:
         Call(self, process, program).run()
 
-    def _start(self, client: Client) -> Process:
+    def _start(self, client: Client) -> "Process":
         while True:
             try:
                 store = self._connect(client)

@@ -1,7 +1,5 @@
 """Random acts and undos against a plain model: every item is where it should be, and undo brings back the very item."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -3,8 +3,6 @@
 `PQ_CROWDS=2000` runs more schedules than `make test` does; `PQ_SCHEDULE_SEED=17` runs the one of that seed again.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

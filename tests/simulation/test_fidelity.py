@@ -3,8 +3,6 @@
 `PQ_PROGRAMS=20000` runs more of them; `PQ_PROGRAM_SEED=17` runs the one of that seed, which is what a failure asks for.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 

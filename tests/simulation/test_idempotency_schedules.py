@@ -4,8 +4,6 @@ Every key is executed once at most, all its answers are the same, and after an u
 sent again.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

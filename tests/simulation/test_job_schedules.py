@@ -3,8 +3,6 @@
 Whatever was pushed is in one place or was popped, once. What jobs say they did is what was done: exactly once each.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """The check of histories itself: what it accepts, and what it does not."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

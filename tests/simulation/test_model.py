@@ -4,8 +4,6 @@ One client at a time; several at once are in `test_schedules.py`. The engine "fa
 commits fail, lose their answers and land late: as every outcome is settled in the end, nothing of it may show.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -4,8 +4,6 @@ These are the mutants of the simulation. `tests/queues/kv/test_exactly_once.py` 
 slots, `tests/conformance/operations/test_conflicts.py` those of the conflicts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -4,8 +4,6 @@
 which is what a failure asks for.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest

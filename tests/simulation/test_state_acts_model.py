@@ -1,7 +1,5 @@
 """Random acts on the states of items, with workers between them, against a plain model: undo brings back the item."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import Counter

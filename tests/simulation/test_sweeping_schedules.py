@@ -5,8 +5,6 @@ by two, and nothing of an earlier term is written after a later one's. Clients d
 the check of a term conflicts with a takeover is asserted in tests/conformance/background/test_elected.py.)
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

@@ -3,8 +3,6 @@
 Mutants of the retry loop and of counters are in `test_mutants`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

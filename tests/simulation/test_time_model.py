@@ -3,8 +3,6 @@
 One client at a time, as in `test_model.py`; "faulty" is the engine of that name there.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from dataclasses import dataclass, replace

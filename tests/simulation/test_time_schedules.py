@@ -4,8 +4,6 @@ A lease that was granted ends every earlier one of the same item; what was ackno
 is still there. Each client has a clock of its own, which jumps.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

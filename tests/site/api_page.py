@@ -1,7 +1,5 @@
 """Reference page of the Python API, made from signatures and docstrings. Run by `make reference`."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re
@@ -66,7 +64,7 @@ def _function(function: Any) -> str:
 
 def _signature(function: Any) -> str:
     node = _node(function)
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    returns = f" -> {_type(node.returns)}" if node.returns is not None else ""
     if isinstance(function, property):
         return node.name + returns.replace(" ->", ":")
     arguments = [
@@ -100,8 +98,14 @@ def _arguments(args: ast.arguments) -> Iterator[str]:
 
 
 def _argument(argument: ast.arg, default: ast.expr | None) -> str:
-    text = argument.arg + (f": {ast.unparse(argument.annotation)}" if argument.annotation is not None else "")
+    text = argument.arg + (f": {_type(argument.annotation)}" if argument.annotation is not None else "")
     return text if default is None else f"{text} = {ast.unparse(default)}"
+
+
+def _type(annotation: ast.expr) -> str:
+    """Return an annotation as it is written, without quotes around the whole."""
+    quoted = isinstance(annotation, ast.Constant) and isinstance(annotation.value, str)
+    return str(annotation.value) if quoted else ast.unparse(annotation)
 
 
 def _node(function: Any) -> ast.FunctionDef | ast.AsyncFunctionDef:
@@ -133,10 +137,12 @@ def _fields(of: type) -> Iterator[tuple[str, str, str]]:
             continue
         source = textwrap.dedent(inspect.getsource(kind))
         comments = _comments(source)
-        for name, annotation in vars(kind)["__annotations__"].items():
+        body = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)).body
+        for field in (node for node in body if isinstance(node, ast.AnnAssign)):
+            name = ast.unparse(field.target)
             if not name.startswith("_"):
                 says = comments.get(name, "").replace("|", "\\|")
-                yield name, str(annotation).replace("|", "\\|"), says
+                yield name, _type(field.annotation).replace("|", "\\|"), says
 
 
 def _comments(source: str) -> dict[str, str]:

@@ -3,8 +3,6 @@
 No container engine is needed. The schemas are the published ones (tests/site/vendor/check-jsonschema).
 """
 
-from __future__ import annotations
-
 import http.server
 import json
 import os

@@ -1,7 +1,5 @@
 """Documents: every relative link leads to a file and a heading, and the index names every page."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How-to pages: their Python and their scripts run as they are written."""
 
-from __future__ import annotations
-
 import os
 import re
 import sqlite3

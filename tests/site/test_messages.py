@@ -1,7 +1,5 @@
 """Every message has its Chinese translation, and the compiled catalog is that of the texts beside it."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The tutorial works as it is written: its files, commands and outputs, in order, in a folder of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

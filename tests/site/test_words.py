@@ -1,7 +1,5 @@
 """Plain words: no file gains a discouraged phrase. `python -m tests.site.test_words queues` lists those of a folder."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -9,8 +9,6 @@ line for each attack: the longest time without a frame, and the most memory that
 over its limit.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

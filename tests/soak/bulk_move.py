@@ -7,8 +7,6 @@ be the same in every live frame. Without `--store` it runs on an embedded store 
 named has to be empty. Prints what it saw; exits with 1 when something was wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -10,8 +10,6 @@ after a lost answer: the same run then loses and doubles items, which shows that
 Prints one JSON object; exits with 1 when an item was lost or doubled (with `--without-slots`: when none was).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

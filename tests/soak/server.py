@@ -3,8 +3,6 @@
 Its programs are PQ_FDBSERVER and PQ_FDBCLI, else `fdbserver` and `fdbcli` on the PATH.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -11,8 +11,6 @@ pop that was under way when it was killed. Empties the database.
 Prints one JSON object; exits with 1 when something is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

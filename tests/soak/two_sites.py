@@ -19,8 +19,6 @@ Without `--store` it runs on an embedded store in a folder of its own. A cluster
 of this run. Prints one table; exits with 1 when something was wrong, and leaves the folder with all logs then.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

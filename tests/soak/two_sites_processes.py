@@ -1,7 +1,5 @@
 """Processes of the soak of two sites, one after the other at each place, and threads that keep them at work."""
 
-from __future__ import annotations
-
 import http.cookiejar
 import json
 import os
@@ -44,7 +42,7 @@ CHUNK = 5
 class Running:
     """One process after the other at one place; each with another wall clock, and the result of it."""
 
-    def __init__(self, soak: Soak, name: str, command: Callable[[str], Sequence[str]], **variables: str) -> None:
+    def __init__(self, soak: "Soak", name: str, command: Callable[[str], Sequence[str]], **variables: str) -> None:
         self._soak = soak
         self.name = name
         self._command = command
@@ -120,7 +118,7 @@ class Running:
 class Importer(threading.Thread):
     """Writes files and imports them one after the other, resumed after each kill, until told to end."""
 
-    def __init__(self, soak: Soak, number: int) -> None:
+    def __init__(self, soak: "Soak", number: int) -> None:
         super().__init__(name=f"importer-{number}", daemon=True)
         self._soak = soak
         self._number = number
@@ -198,7 +196,7 @@ class Importer(threading.Thread):
 class Viewer(threading.Thread):
     """Looks at one site for as long as it runs: a live socket that acknowledges each frame, and `/readyz`."""
 
-    def __init__(self, soak: Soak, site: Running, port: int) -> None:
+    def __init__(self, soak: "Soak", site: Running, port: int) -> None:
         super().__init__(name=f"viewer of {site.name}", daemon=True)
         self._soak = soak
         self._site = site

@@ -3,8 +3,6 @@
 All moments are seconds of CLOCK_BOOTTIME, which no shifted wall clock changes and which all processes share.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -7,8 +7,6 @@ an item is a key that `Job.complete` increments in the transaction of the acknow
 A line is written by one call, so it outlives SIGKILL; nothing here cuts the power, so nothing is flushed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import json

@@ -8,8 +8,6 @@ two thirds, with both commands, the store is away for thirty seconds. Prints whe
 how old, and when it was live again; exits with 1 when it did not come back by itself, or showed what is not so.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

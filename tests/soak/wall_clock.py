@@ -1,7 +1,5 @@
 """Processes whose wall clock is wrong, and is set while they run; other clocks are right. Needs a C compiler."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

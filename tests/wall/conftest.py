@@ -1,7 +1,5 @@
 """What the wall's suite shares: a store and a monitor of its own, people of every role, boards, and screens."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime

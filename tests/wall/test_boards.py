@@ -1,7 +1,5 @@
 """Boards are made, changed and removed on pages, by admins, and told to the audit; other people see and open them."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tiles fill their rows, never more than the screen holds, at every number of queues."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Links: used once, hashed, revocable; their cookie opens one board and nothing else on the site."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

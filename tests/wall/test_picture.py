@@ -1,7 +1,5 @@
 """What a screen shows: the worst first, nothing in trouble left out for the order, the rest added up honestly."""
 
-from __future__ import annotations
-
 import pytest
 
 from pqadmin.accounts.scope import ALL, Scope

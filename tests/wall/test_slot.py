@@ -1,7 +1,5 @@
 """A screen's place in the stream: nothing twice, and all that differs, whether it is the numbers or the picture."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

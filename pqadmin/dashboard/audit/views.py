@@ -1,7 +1,5 @@
 """The audit: actions with user, time, queue, item and reason; on pages and as a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

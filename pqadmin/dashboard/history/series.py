@@ -1,7 +1,5 @@
 """A queue's history as charts and tables show it: columns over the same moments, the newest one unfinished."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

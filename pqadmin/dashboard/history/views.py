@@ -1,7 +1,5 @@
 """The page of a queue's history: charts, the same numbers as tables, and what people did meanwhile."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Forms of the actions on items: they turn what was typed into arguments; the rules are the core's."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable
 from datetime import datetime

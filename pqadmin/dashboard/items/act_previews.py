@@ -1,7 +1,5 @@
 """What an act on items would do, told beside its form while it is filled in; nothing is changed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The acts on items in words: what each is for, what it would do, what it did, and why not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

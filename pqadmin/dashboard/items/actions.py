@@ -4,8 +4,6 @@ A form carries the queue's id and a mark of each item that it shows. An item tha
 the action; the page then says which, and offers the action on the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Actions on all items that match: the confirmation with their count, and the beginning of the bulk job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The form of an act on all that fits: what each act needs, how fast, why, and what was seen when it was confirmed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 

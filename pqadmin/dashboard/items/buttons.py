@@ -1,7 +1,5 @@
 """The buttons of an item's page: which acts fit the state that it is in, the one that is meant most first."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Editing an item's value: it is saved only over the very value that was seen; a conflict shows both."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse

@@ -1,7 +1,5 @@
 """Exports of items: what a queue's page shows, as a file that an import reads again."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render

@@ -1,7 +1,5 @@
 """What is known of one item besides itself: what people did to it, and where it went when it is gone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """What the list of a queue's items shows: its tabs and ends, the items or the trash, what can be done with them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

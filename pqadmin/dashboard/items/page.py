@@ -1,7 +1,5 @@
 """The queue page's data, read in one transaction so that all of it fits together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Pops the item at one end of a queue, and puts a popped item back."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

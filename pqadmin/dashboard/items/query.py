@@ -5,8 +5,6 @@ A moment without an offset is one of the zone that the address names (`zone`: th
 address means the same to all readers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """One page of a queue's items: a list, or as much of a search as a short time allows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Selections: items chosen on a page, as they were shown, and what happened to them since."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

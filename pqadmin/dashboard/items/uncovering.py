@@ -1,7 +1,5 @@
 """Uncovering: what hidden values become visible by, when rules are lifted, or items moved to where fewer rules hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of one item: its value in the view that fits, what is known about it, and what can be done with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Running bulk jobs of one queue, shown before another action on many of its items."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from django.http import HttpRequest

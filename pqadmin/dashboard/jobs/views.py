@@ -1,7 +1,5 @@
 """Jobs: acts on many items, running and past; each can be canceled, let go on, and undone."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 from typing import Any

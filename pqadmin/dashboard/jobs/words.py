@@ -1,7 +1,5 @@
 """Jobs in words: action, status, progress and time left."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Favorites: queues that a person wants to have at hand. Kept with the person, set by a form that needs no script."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest

@@ -4,8 +4,6 @@ All parts must hold. A leading `-` turns a part around. A part that is not under
 that a slip of the pen never hides every queue.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The next window begins after the sort key of the last row, not after a number of
 skipped, and rows that come or go in between do not shift the rest.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from bisect import bisect_left, bisect_right
@@ -42,7 +40,7 @@ class Order:
     favorites: bool = False
 
     @classmethod
-    def parse(cls, grouping: str, sort: str, first: str = "") -> Order:
+    def parse(cls, grouping: str, sort: str, first: str = "") -> "Order":
         """Read an order from an address; what is unknown is the default."""
         field = sort.removeprefix("-")
         return cls(

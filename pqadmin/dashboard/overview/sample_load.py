@@ -1,7 +1,5 @@
 """Starts and stops the sample load: queues of a shop with traffic, to see every page move."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

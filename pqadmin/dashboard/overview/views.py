@@ -1,7 +1,5 @@
 """The overview: every queue, what it holds and where it is heading. All of its state is in its address."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What the palette shows: its entries, and what is open on the page that it was called on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

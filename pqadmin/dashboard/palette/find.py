@@ -1,7 +1,5 @@
 """The palette: queues, items by id, pages and acts by a few typed letters. Only what the person may see and do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice

@@ -3,8 +3,6 @@
 The acts are those for which the item's page and the list have buttons; each leads to the form that its button leads to.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any

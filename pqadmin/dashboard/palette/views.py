@@ -1,7 +1,5 @@
 """The palette and the sheet of keys: dialogs of every page, and pages of their own without JavaScript."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe

@@ -1,7 +1,5 @@
 """Checks of a value while it is typed: they change nothing and answer with a fragment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse

@@ -1,7 +1,5 @@
 """Forms of pushing: one item, or many at once; at once, after a delay, or at a moment in any time zone."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from typing import Any

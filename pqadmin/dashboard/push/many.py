@@ -1,7 +1,5 @@
 """Push several at once, pasted or from a file, with every wrong line named; as a job what no one transaction takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse

@@ -3,8 +3,6 @@
 Reading stops as soon as a text is known to have too many lines, so that other requests do not wait.
 """
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 

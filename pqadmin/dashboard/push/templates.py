@@ -1,7 +1,5 @@
 """Push templates: filled-in push forms with a name, shared by all users of a queue."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Push one item, at once or later, from a template or like another. An answer is a redirect: a reload sends nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Actions on a whole queue: create, pause, resume, rename, delete."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """Attaches and detaches queues that other programs write."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pqadmin.accounts.roles import Right
-from pqadmin.dashboard.items.act_forms import ActForm
-from pqadmin.dashboard.queue.forms import AttachForm
+from pqadmin.dashboard.queue.forms import AttachForm, DetachForm
 from pqadmin.display import prefixes
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of
@@ -114,7 +111,7 @@ class DetachView(QueueActionView):
 
     action, title = "detach", gettext_lazy("Detach")
     fragment_name = "dashboard/_detach.html"
-    form_class = ActForm
+    form_class = DetachForm
     unavailable_name = "dashboard/_not_attached.html"
 
     def unavailable(self) -> Exception | None:
@@ -122,7 +119,7 @@ class DetachView(QueueActionView):
         words = _("“%(queue)s” is this store's own queue, nothing attached.")
         return None if self.status.attached else NotAttached(words % {"queue": display_name(self.name)})
 
-    def perform(self, form: ActForm) -> str:
+    def perform(self, form: DetachForm) -> str:
         """Detach the queue."""
         self.actions.detach(self.name, expect_id=self.queue_id, reason=form.cleaned_data["reason"])
         text = _("Detached %(queue)s. Its items stay where they are.") % {"queue": display_name(self.name)}

@@ -1,7 +1,5 @@
 """Forms of the acts. They turn what was typed into values; the rules about values are the queue core's."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -184,6 +182,12 @@ class RenameForm(forms.Form):
             "Items, audit and open handles stay. Programs that look the queue up by its old name no longer find it."
         ),
     )
+
+
+class DetachForm(forms.Form):
+    """Why the queue is detached."""
+
+    reason = reason_field(autofocus=True)
 
 
 class DeleteForm(forms.Form):

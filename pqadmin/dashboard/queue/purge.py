@@ -3,8 +3,6 @@
 An own queue is purged in one transaction. Other programs push to an attached queue, so it is purged in chunks.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

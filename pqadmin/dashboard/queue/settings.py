@@ -1,7 +1,5 @@
 """The settings of a queue, and the acts on the whole of it gathered in one place."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

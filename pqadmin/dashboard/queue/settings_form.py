@@ -4,8 +4,6 @@ The form carries what its reader saw. Only what differs from that is changed; wh
 nothing is saved, and the form shows theirs where he changed nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -111,7 +109,7 @@ class SettingsForm(forms.Form):
                 self.changes[name] = value
         return cleaned
 
-    def merged(self, config: Config) -> SettingsForm:
+    def merged(self, config: Config) -> "SettingsForm":
         """Return a form with what was typed where this one changes something, and what is there now elsewhere."""
         again = SettingsForm(config=config)
         typed = {name: self[name].value() for name in (*self.changes, "reason")}

@@ -1,7 +1,5 @@
 """The page of one queue: both ends, the mix, and its items by state, from wherever the address says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse

@@ -1,7 +1,5 @@
 """The star of a queue's page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import template

@@ -1,7 +1,5 @@
 """The trash: what actions removed or changed, by which user, and until when it can be restored."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

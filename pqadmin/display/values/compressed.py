@@ -1,7 +1,5 @@
 """Compressed values: gzip and zlib, decompressed within a bound. Never an exception."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 from typing import Literal

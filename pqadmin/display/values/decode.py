@@ -3,8 +3,6 @@
 Values are untrusted. Nothing here runs or follows their contents, and work is bounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

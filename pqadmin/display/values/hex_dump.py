@@ -1,7 +1,5 @@
 """Hex dumps: bytes as they lie there, sixteen a line, with what is hidden covered byte by byte."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """JSON: read with its numbers as they are written and its members in order."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -7,8 +7,6 @@ Follows https://github.com/msgpack/msgpack/blob/master/spec.md. Only maps and ar
 are taken for msgpack: single numbers and strings are bytes that could be anything.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import struct
@@ -51,7 +49,7 @@ Put = Callable[[Any], None]
 class Judge(Protocol):
     """Says whether a payload holds anything that rules hide."""
 
-    room: SpaceLimit
+    room: "SpaceLimit"
 
     def __call__(self, payload: bytes, *, cut: bool = False) -> bool: ...
 

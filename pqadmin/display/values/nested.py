@@ -3,8 +3,6 @@
 What is not read, because it is too deep or too large, counts as hidden.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

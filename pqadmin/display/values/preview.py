@@ -1,7 +1,5 @@
 """Values on one line, for lists, ends and live frames: from the beginning of a value, with what is hidden marked."""
 
-from __future__ import annotations
-
 from pqadmin.display import format as write
 from pqadmin.display.redaction import MARK, Redaction, covered
 from pqadmin.display.values import compressed, msgpack

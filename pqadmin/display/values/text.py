@@ -1,7 +1,5 @@
 """Text as HTML: escaped, redacted, with every hidden or reordering character made visible."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from html import escape

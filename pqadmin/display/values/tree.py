@@ -1,7 +1,5 @@
 """Trees: what JSON, msgpack and tuples decode to, drawn as nested lists that open and close without script."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

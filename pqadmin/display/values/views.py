@@ -1,7 +1,5 @@
 """A value as HTML, in one of the views that it has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

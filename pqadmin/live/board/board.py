@@ -3,8 +3,6 @@
 Thread-safe. It never reads the store itself: the monitor hands it snapshots.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """Consistent cuts: what one read transaction saw of the queues on screens, as finished texts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Pure rules over known values. Codes, not texts: pages and the browser put them into words.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,12 +1,10 @@
 """The board at one moment as one scope sees it, with derived values computed once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.scope import Scope
@@ -85,7 +83,7 @@ class Overview:
         found.asked = True
         return cast(T, found.value)
 
-    def follow(self, last: Overview, pairs: Sequence[Pair]) -> None:
+    def follow(self, last: Self, pairs: Sequence[Pair]) -> None:
         """Take over the derived values of the last overview, updated by the rows that differ."""
         for key, kept in tuple(last._kept.items()):
             if kept.asked and kept.carry is not None:

@@ -5,8 +5,6 @@ grown evenly; after the last one they are taken to hold, which the next observat
 `held_until`. So a rate falls to zero by itself when nothing changes, without asking the store again.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The rows, sums and groups that one scope sees, updated by what changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 

@@ -9,8 +9,6 @@ A row is built once for all readers as long as it stays the same; only ages and 
 written for each request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Mapping
 from datetime import datetime
 from html import escape

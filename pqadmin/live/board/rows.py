@@ -1,7 +1,5 @@
 """The row of one queue, as last read, with its rates and health; pages and frames show it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

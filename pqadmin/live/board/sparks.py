@@ -3,8 +3,6 @@
 Read for the queues of one window at once, at most once a minute each; what was read is kept for a bounded number.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 

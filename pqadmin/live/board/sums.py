@@ -1,7 +1,5 @@
 """Sums over the rows of a scope and over its groups. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -142,12 +140,12 @@ class Adder:
             else:
                 del self._attached[status.id]
 
-    def _first(self, heap: list[_Moment]) -> _Moment | None:
+    def _first(self, heap: "list[_Moment]") -> "_Moment | None":
         while heap and not self._holds(heap, heap[0]):
             heappop(heap)
         return heap[0] if heap else None
 
-    def _holds(self, heap: list[_Moment], one: _Moment) -> bool:
+    def _holds(self, heap: "list[_Moment]", one: "_Moment") -> bool:
         row = self._rows.get(one[2])
         if row is None:
             return False
@@ -155,7 +153,7 @@ class Adder:
         now = status.oldest if heap is self._oldest else status.next_due if heap is self._due else status.next_expiry
         return now == one[0] and status.name == one[1]
 
-    def _clean(self, heap: list[_Moment]) -> None:
+    def _clean(self, heap: "list[_Moment]") -> None:
         heap[:] = {one for one in heap if self._holds(heap, one)}
         heapify(heap)
 

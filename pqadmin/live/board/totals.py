@@ -1,7 +1,5 @@
 """The sums of every scope in use, as JSON texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

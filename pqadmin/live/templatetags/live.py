@@ -1,7 +1,5 @@
 """Template tags for the words that scripts use."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from django import template

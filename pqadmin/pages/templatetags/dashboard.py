@@ -1,7 +1,5 @@
 """What templates say: icons, numbers, ages, priorities, messages. Formats come from `pqadmin.display.format`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache

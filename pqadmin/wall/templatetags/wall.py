@@ -1,7 +1,5 @@
 """Template tags of the wall: stylesheets, words for scripts, times in milliseconds."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django import template

@@ -1,7 +1,5 @@
 """FoundationDB's client library in this process: loaded on first use, with one network thread, lost in a fork."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

@@ -6,8 +6,6 @@ and sleeps in the library: the binding's way has the network thread take that lo
 process asks of the cluster waits with it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Sequence

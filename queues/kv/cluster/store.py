@@ -1,7 +1,5 @@
 """The cluster store: transactions with their retries, watches bridged to threads, and how long to be patient."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

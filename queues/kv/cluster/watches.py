@@ -4,8 +4,6 @@ A watch that is still set with the value that a caller knows costs nothing to wa
 nothing, fail or be dropped by the cluster: each of these counts as a wake-up, and callers read before they believe.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which file or folder keeps a store from being opened or written, and what its user can do about it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

@@ -4,8 +4,6 @@ A backup is a folder with the one file `data.mdb`: the whole file as it was at o
 compact form would be smaller, but it begins to number commits anew, and with them the order of pushes.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -3,8 +3,6 @@
 A file that is shorter than its meta page says, or that a process died of, is first read whole by a child process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """What LMDB's errors mean to a user, each with the path and what to do."""
 
-from __future__ import annotations
-
 import errno
 
 import lmdb

@@ -6,8 +6,6 @@ first. A process that died is found by its file lock and its mark erased; one th
 now and then. A second mark says that a process has the lock.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Finds other processes' commits while threads watch keys: one thread per store, which ends without watchers."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -4,8 +4,6 @@ They do not depend on the umask. A folder that was made for a group (mode 2770, 
 other one the files are for the user that made them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -1,7 +1,5 @@
 """How much a store may still grow: a limit of its own, and what the disk has left."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The embedded store: one engine per file and process, one handle per opener."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -4,8 +4,6 @@ LMDB trusts its pages: a damaged one may end the process that reads it by SIGBUS
 a script, too, and imports nothing of the package then.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import resource

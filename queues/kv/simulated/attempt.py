@@ -1,7 +1,5 @@
 """One try of a function on a simulated store: a transaction whose commit has the faults of its store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from queues.kv.errors import Conflict, StoreUnavailable

@@ -1,7 +1,5 @@
 """Failures that a simulated store has on demand, replayable from a seed."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """A multi-version map with optimistic concurrency control: what FoundationDB's storage and resolvers do."""
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque

@@ -1,7 +1,5 @@
 """Commits on their way: their clients were told nothing, and they land later, if nothing conflicts by then."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The points at which a deterministic scheduler may let another client act."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum
 

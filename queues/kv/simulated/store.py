@@ -1,7 +1,5 @@
 """The simulated store: `memory:` is private to its opener, `memory:NAME` is shared within the process."""
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

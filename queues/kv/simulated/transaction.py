@@ -1,7 +1,5 @@
 """One simulated transaction: reads of a version, own writes on top, conflicts at commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -67,7 +65,7 @@ class SimulatedTransaction:
     # Reads
 
     @property
-    def snapshot(self) -> SnapshotReads:
+    def snapshot(self) -> "SnapshotReads":
         """Reads that see this transaction's view but add no read conflicts."""
         return SnapshotReads(self)
 

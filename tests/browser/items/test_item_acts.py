@@ -1,7 +1,5 @@
 """Actions on items in a browser, one or a selection, with and without scripts: told before, and undone after."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

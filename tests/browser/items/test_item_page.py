@@ -1,7 +1,5 @@
 """The item page in a real browser: hostile values, exact numbers, what is hidden and revealed, narrow and dark."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

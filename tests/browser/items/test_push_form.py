@@ -1,7 +1,5 @@
 """The push and settings pages in a browser: with scripts and without, by keyboard, small and large, in both themes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

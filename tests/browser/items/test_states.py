@@ -1,7 +1,5 @@
 """States without their colors: each has a shape of its own, whatever eyes, printer or theme, and a word beside it."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Iterable

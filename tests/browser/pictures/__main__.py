@@ -1,7 +1,5 @@
 """Take every picture of the documents anew: `make pictures`."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

@@ -4,8 +4,6 @@ The hour is written with a clock of its own, so that ages, histories and the aud
 while pictures are taken flows at a set pace, so that rates are those that are written here.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Three comparisons: the landmarks and columns that are there; their places and co
 over the whole picture. Pixels are not compared: the numbers are live.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

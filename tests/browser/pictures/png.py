@@ -3,8 +3,6 @@
 The browser decodes, counts colors and scales; nothing here needs an imaging library.
 """
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

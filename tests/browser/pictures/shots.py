@@ -1,7 +1,5 @@
 """Which pictures there are, and how they are taken: the real server on the demo's store, a real Chromium."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

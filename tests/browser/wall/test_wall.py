@@ -1,7 +1,5 @@
 """A wall in a real browser: let in by a link, readable at every size, left alone through restarts and for months."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

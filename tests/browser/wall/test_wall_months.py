@@ -1,7 +1,5 @@
 """A wall for months with no person near: deploys, outages, sleep, boards and queues that change or go while shown."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

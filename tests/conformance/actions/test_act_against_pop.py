@@ -4,8 +4,6 @@ Each action is driven step by step: it reads, another caller commits, it commits
 taken, and not with pushes or with pops of other items.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Actions: what a person does is audited in the same transaction, and can be put back."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Store

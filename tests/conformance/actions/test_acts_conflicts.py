@@ -1,7 +1,5 @@
 """Which transactions conflict among acts, asserted on each engine with conflicts: transactions driven step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Looking through the audit and the trash: by person, queue, item, verb and time, in bounded steps."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

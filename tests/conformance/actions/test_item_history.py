@@ -1,7 +1,5 @@
 """What is known of one item: the audit by item, its neighbors, and revealing it."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Store

@@ -1,7 +1,5 @@
 """Actions on items: delete, move, re-prioritize, edit. Each is one transaction, and undone without a trace."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Pause, rename, delete and restore."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Where re-prioritized items would be, told before: the very place that they have afterwards."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Queue, Store

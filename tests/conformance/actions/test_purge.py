@@ -1,7 +1,5 @@
 """Purging in O(1), its undo, the merge behind it, and the sweep of what was not undone in time."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Settings of a queue: changed by acts, told to the audit, kept through everything that happens to a queue."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Acts on the states of items: promote, reschedule, retry, release, lease, ack. Each undone without a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """One undo for every action: by a trash id or by the id of a bulk job."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Store

@@ -1,7 +1,5 @@
 """Attached queues: items in a subspace that other programs write, on every engine."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Which transactions conflict in an attached queue, other programs included: transactions driven step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """One process at a time does a role: taking, renewing, giving up, dying, clocks apart, fencing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

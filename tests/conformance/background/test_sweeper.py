@@ -1,7 +1,5 @@
 """Sweeping by the due index: what falls due is done in time, in queues without pops too; idle queues cost nothing."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What cannot be read, damaged or of a newer release, keeps nothing else of a store from being swept."""
 
-from __future__ import annotations
-
 import logging
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Actions on all items: chunk by chunk, stopped, canceled, gone on with, undone."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Jobs on what a query finds: exactly that, at a rate, canceled, gone on with, undone, by one runner at a time."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Pushing very many items as a job: in order, in chunks, stopped, gone on with, undone; and nothing left behind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What every engine refuses, so that code moves between them."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues.kv.errors import KeyTooLarge, TransactionTooLarge, TransactionTooOld, ValueTooLarge

@@ -1,7 +1,5 @@
 """Many keys written, cleared and stamped at once: what one call a key does, on every engine."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues.kv.errors import KeyTooLarge, TransactionTooLarge, ValueTooLarge

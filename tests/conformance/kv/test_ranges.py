@@ -1,7 +1,5 @@
 """Range reads from both sides, alike on every engine."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

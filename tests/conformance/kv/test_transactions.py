@@ -1,7 +1,5 @@
 """Reads, writes and their end, alike on every engine."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -4,8 +4,6 @@ How soon a watch wakes is measured by `benchmarks/wake_up.py`. Here watches have
 does not wake is seen as such, and LONG is only when a test gives up.
 """
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import Future
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The store for coroutines, and that each verb of threads is one of coroutines with the same arguments."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verbs for coroutines: as those for threads, one wake-up of the loop a batch, nothing lost to a cancellation."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence

@@ -1,7 +1,5 @@
 """The audit's retention: what is older is forgotten with its index entries, what is younger stays whole."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Bad input: a clear error, nothing changed."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections.abc import Callable

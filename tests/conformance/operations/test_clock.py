@@ -1,7 +1,5 @@
 """One store, one time: processes whose own clocks are wrong neither end leases nor release delays early."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

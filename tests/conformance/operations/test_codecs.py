@@ -1,7 +1,5 @@
 """Codecs: values are encoded by a push and decoded by whatever reads the item; a value is never lost to its codec."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which transactions conflict, asserted on each engine with conflicts: transactions driven step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

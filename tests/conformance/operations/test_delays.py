@@ -1,7 +1,5 @@
 """Delays: not a moment early, in due order, listed and counted, and late ones promoted by pops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path

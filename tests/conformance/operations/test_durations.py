@@ -1,7 +1,5 @@
 """Every verb that takes a duration takes seconds and timedeltas alike."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Ids that are taken: what callers ask for about particular items writes no record over that of another item."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Errors say what they mean, and are caught by the classes that older programs name."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

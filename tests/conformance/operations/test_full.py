@@ -1,7 +1,5 @@
 """A full store refuses what comes in and lets everything out, by tools and by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

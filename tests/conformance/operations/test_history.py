@@ -1,7 +1,5 @@
 """Histories: recorded in steps of seconds, minutes and hours, only where something happens, by the elected process."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Queue, Store

@@ -1,7 +1,5 @@
 """Idempotency keys, on each engine: a request that was executed returns its first answer."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

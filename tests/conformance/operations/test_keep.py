@@ -1,7 +1,5 @@
 """How long the trash keeps what acts take: a week, a shorter time, or not at all."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

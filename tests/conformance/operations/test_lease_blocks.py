@@ -1,7 +1,5 @@
 """A lease as a context manager: acknowledged on success, released on failure, extended while its block runs."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import pickle

@@ -1,7 +1,5 @@
 """Leases: held by one worker at a time, back at their place when that one fails, dead after too many attempts."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator

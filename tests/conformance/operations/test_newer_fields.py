@@ -1,7 +1,5 @@
 """Fields that a later build of the same format wrote: records that are written again keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

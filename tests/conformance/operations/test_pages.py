@@ -1,7 +1,5 @@
 """Pages: any number of items, from either end or a priority, in steps that cost the same."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

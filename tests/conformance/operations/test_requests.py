@@ -1,7 +1,5 @@
 """Every verb is a request: immutable, and the same after it was sent as bytes."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Searching: bounded steps that together find exactly what fits, whatever comes and goes meanwhile."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Snapshots: many queues at one read version, and no wake-up lost."""
 
-from __future__ import annotations
-
 import threading
 from datetime import UTC, datetime
 

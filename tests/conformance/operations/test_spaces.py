@@ -1,7 +1,5 @@
 """Spaces hold the application's keys beside the queues: same transactions, own fence."""
 
-from __future__ import annotations
-
 import math
 import time
 from pathlib import Path

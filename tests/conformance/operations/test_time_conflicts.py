@@ -1,7 +1,5 @@
 """Conflicts over delays and leases, on each engine with conflicts: transactions driven step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path

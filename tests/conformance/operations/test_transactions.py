@@ -1,7 +1,5 @@
 """Every verb joins a transaction with `tr=`: all of it happens, or none."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Item, Store

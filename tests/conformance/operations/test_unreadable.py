@@ -1,7 +1,5 @@
 """A queue whose records cannot be read says so by name, and harms no other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 

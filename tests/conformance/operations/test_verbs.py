@@ -1,7 +1,5 @@
 """The recipes' verbs, as every engine keeps them."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -4,8 +4,6 @@ Waits have no timeout of their own here, so that a wake-up that is lost is seen 
 up. How soon waiters wake is measured by `benchmarks/wake_up.py`, what idle ones cost by `benchmarks/idle_waiters.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

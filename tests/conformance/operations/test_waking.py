@@ -1,7 +1,5 @@
 """The wake and change keys: every change wakes, and in time all waiters that may get an item."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Staging: one process executes pops for all; its conflicts, and requests of dead processes."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 import threading

@@ -1,7 +1,5 @@
 """Staging round by round: one process executes pops for all, for any requests and any clocks of other processes."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

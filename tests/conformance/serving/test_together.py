@@ -1,7 +1,5 @@
 """Pushes and pops of many callers in one transaction: each gets what it would get alone, in the order of the calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The audit on its page and as a file: what is asked is what is shown, and no spreadsheet runs any of it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

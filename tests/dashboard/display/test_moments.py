@@ -1,7 +1,5 @@
 """Moments that people type: in their zone, exact where clocks are turned, the same for all readers of an address."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Redaction: nothing under a hidden key is seen, wherever values are shown and wherever they are cut."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Values of every kind, hostile ones included: what they decode to, and that nothing crashes or runs long."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import struct

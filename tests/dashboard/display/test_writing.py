@@ -1,7 +1,5 @@
 """Formats, filters, listings and values by themselves."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page of a queue's history: charts, tables with the same numbers, and marks of what people did."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

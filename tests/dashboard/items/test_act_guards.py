@@ -1,7 +1,5 @@
 """What acts on items turn away: addresses that are none, items that are not as they were shown, more than one."""
 
-from __future__ import annotations
-
 import pytest
 
 from pqadmin.pages import toasts

@@ -1,7 +1,5 @@
 """Exports of items: what the page shows, to the byte and back, hidden where it is hidden, run by no spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Actions on items by form, one or a selection: what they do, tell and undo; what the second of two operators meets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

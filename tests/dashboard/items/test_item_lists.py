@@ -1,7 +1,5 @@
 """The states of a queue as tabs: what each lists, paging, searching, choosing; all of it by addresses alone."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The item page: what can be done in each state, its neighbors, its history, and where an item went."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Looking at queues, items and the audit."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

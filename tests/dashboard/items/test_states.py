@@ -1,7 +1,5 @@
 """Delayed, leased and dead items, as the overview, a queue's page and an item's page show them."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Popping on a page: confirmed, exact, undone under the same key."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Store

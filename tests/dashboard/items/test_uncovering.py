@@ -1,7 +1,5 @@
 """Values that rules hide stay hidden: from editors, from people that lift rules, from moves to where fewer hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Actions on all that match, on pages without JavaScript: counted, confirmed, begun, canceled, gone on with, undone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What an empty store offers: a queue, a file, or traffic to look at."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import subprocess

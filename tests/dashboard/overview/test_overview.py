@@ -1,7 +1,5 @@
 """The overview: what an operator sees of all queues, and how they find the one they look for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Event, Thread, Timer
 from typing import Any

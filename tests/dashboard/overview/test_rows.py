@@ -1,7 +1,5 @@
 """A row is built once for all readers, with parts of each reader's own: ages, languages, stars, acts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import timedelta

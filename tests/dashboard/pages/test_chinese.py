@@ -1,7 +1,5 @@
 """Pages in Simplified Chinese: nothing of the English is left but names, units and words of the trade."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import timedelta

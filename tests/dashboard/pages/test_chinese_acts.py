@@ -1,7 +1,5 @@
 """What was done, in Simplified Chinese: the audit, the trash, jobs, and items by their history."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

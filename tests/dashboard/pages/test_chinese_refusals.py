@@ -1,7 +1,5 @@
 """What is refused in Simplified Chinese: the sentences of the queue core too."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Hostile names, values, priorities and reasons on every page: shown, never obeyed."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """What a reader chooses for himself: language and time zone. Both without script."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

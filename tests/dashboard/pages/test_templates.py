@@ -1,7 +1,5 @@
 """Templates are read by people: their lines fit a screen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"

@@ -1,7 +1,5 @@
 """What a visit to the overview weighs on the wire: its page, and everything that the page needs the first time."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The palette: what a few letters find, for which person, and without a script."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Texts of very many lines: no more of them are read than tell that they are too many."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The push page: later, several at once, templates, duplicates; nothing half pushed, nothing typed lost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Pushing on a page: what is typed arrives once, and is never lost when it is refused."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 

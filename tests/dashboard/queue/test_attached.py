@@ -1,7 +1,5 @@
 """Queues that other programs write: shown among ours and marked, used by the acts that there are, refused the rest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """Creating, pausing, renaming and deleting queues on pages."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Codecs on pages: chosen when a queue is created, used to check and to show values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The settings of a queue on its page: what they show, conflicts, and what cannot be set."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Damaged records of the trash, the audit and of jobs: their pages say so, and everything else goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """The trash on its page: every kind of entry, its author and deadline, and undone from there and from every answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

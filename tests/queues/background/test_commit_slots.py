@@ -1,7 +1,5 @@
 """The slots that clients leave behind are swept after a day, and nothing else."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

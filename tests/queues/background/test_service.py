@@ -1,7 +1,5 @@
 """Upkeep in threads: one of several sweeps, another goes on when it stops or dies, and trouble ends nothing."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -41,7 +39,7 @@ class Kept:
             self.was_elected += elected
             self._changed.notify_all()
 
-    def until(self, true: Callable[[Kept], object]) -> bool:
+    def until(self, true: "Callable[[Kept], object]") -> bool:
         with self._changed:
             return bool(self._changed.wait_for(lambda: true(self), LONG))
 

@@ -1,7 +1,5 @@
 """What the recorder keeps in memory: a bound for each queue, so for 10,000 that change all the time."""
 
-from __future__ import annotations
-
 from benchmarks.history_memory import MOST_BYTES, measure
 
 

@@ -1,7 +1,5 @@
 """Blocks of history: what was packed comes back, and no block outgrows its share."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The wait histogram's buckets."""
 
-from __future__ import annotations
-
 import math
 
 from queues.items.counters import LAST_BUCKET, wait_bucket

@@ -1,7 +1,5 @@
 """The packed form of pushes and pops writes what plain transitions write."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Many ready keys taken apart at once equal each taken apart by itself, of any program."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections import Counter

@@ -1,7 +1,5 @@
 """A real cluster whose answers to commits get lost by plan: a layer between our engine and the binding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -31,7 +29,7 @@ class LosingDatabase:
         store.exactly_once.clock = self._tick
         return store
 
-    def create_transaction(self) -> LosingTransaction:
+    def create_transaction(self) -> "LosingTransaction":
         """Begin a transaction."""
         return LosingTransaction(self, self._native.create_transaction())
 

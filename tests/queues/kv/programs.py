@@ -3,8 +3,6 @@
 They tell each other the time by the monotonic clock, which all processes of a machine share.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,7 +1,5 @@
 """What wakes a thread: by an event descriptor, or by a lock where there is none."""
 
-from __future__ import annotations
-
 import _thread
 import gc
 import os

@@ -1,7 +1,5 @@
 """What is the cluster engine's own: opening, silence, watches, slots, and answers that were lost."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

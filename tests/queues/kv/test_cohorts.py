@@ -1,7 +1,5 @@
 """Threads in two cohorts: one learns of its answers while the other's commit is flushed, and no thread is forgotten."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Requests that wait together are served together, where transactions may conflict: the members of batches."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

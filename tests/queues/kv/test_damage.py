@@ -1,7 +1,5 @@
 """Damaged files of embedded stores: a clear error when they are opened or read, and nothing is changed."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

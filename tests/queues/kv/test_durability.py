@@ -1,7 +1,5 @@
 """Durable means: an acknowledgement is given after a flush that began after the write. Seen in the system calls."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -10,8 +10,6 @@ What breaks which test (each was broken by hand to see it; `tests/simulation/tes
   `test_a_clock_that_jumps_in_doubt_...`, `test_what_is_too_large_in_doubt_...`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

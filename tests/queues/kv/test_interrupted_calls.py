@@ -1,7 +1,5 @@
 """Ctrl-C, or an alarm, during a call: no other caller is harmed, and no later call gets its answer."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Iterable, Iterator

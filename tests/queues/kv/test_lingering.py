@@ -1,7 +1,5 @@
 """Many callers of one server, some of them interrupted: each gets its own answer, and no thread is left asleep."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections import Counter

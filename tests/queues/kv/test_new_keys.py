@@ -1,7 +1,5 @@
 """A minted key that exists after all: its batch is given up, and only its creator gets an error."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

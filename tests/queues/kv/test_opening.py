@@ -1,7 +1,5 @@
 """Where stores are opened, and what is in the way."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

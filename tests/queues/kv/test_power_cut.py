@@ -4,8 +4,6 @@ A program is traced while it puts and takes; from its writes and flushes follows
 whatever a flush has taken along, and of the rest any blocks. Three mixtures of those are tried for every moment.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

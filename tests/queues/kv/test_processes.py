@@ -1,7 +1,5 @@
 """Several processes on one store: fair turns, wake-ups, and marks of the dead."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

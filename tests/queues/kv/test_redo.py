@@ -1,7 +1,5 @@
 """The redo log of stores on slow disks, step by step; test_power_cut.py cuts the power of whole programs."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

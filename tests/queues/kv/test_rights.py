@@ -1,7 +1,5 @@
 """The rights of a store's files: whatever the umask is, and whatever was there."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator

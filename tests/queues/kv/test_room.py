@@ -1,7 +1,5 @@
 """A full store refuses what grows it, and can always be emptied."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

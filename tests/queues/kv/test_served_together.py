@@ -1,7 +1,5 @@
 """Requests that one embedded server answers together: order, refusals, failures, landings, wake-ups."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Sequence

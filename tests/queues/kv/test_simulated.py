@@ -1,7 +1,5 @@
 """FoundationDB's conflicts, step by step: which transactions may commit."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 

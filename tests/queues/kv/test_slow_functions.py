@@ -1,7 +1,5 @@
 """Functions that take long in a transaction, and so hold up all other callers, are logged."""
 
-from __future__ import annotations
-
 import functools
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Requests that no thread waits for, as tests submit them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from queues.kv.port import KeyValueStore, Landing, Server, Ticket

@@ -1,7 +1,5 @@
 """Programs run under strace, and what their system calls were, whole."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass

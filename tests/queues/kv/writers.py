@@ -1,7 +1,5 @@
 """Holds the writer of an embedded store up, so that what waits meanwhile is one batch."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

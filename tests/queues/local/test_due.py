@@ -1,7 +1,5 @@
 """Items of the in-process twin that become due later, one thread at a time."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta, timezone
 
 import pytest

@@ -1,7 +1,5 @@
 """The in-process twin against a plain model: a sorted list of what is due, and a list of what is not."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import pytest
 from hypothesis import settings

@@ -1,7 +1,5 @@
 """The in-process twin, one thread at a time: the standard library's interface, both ends, odd items."""
 
-from __future__ import annotations
-
 import gc
 import inspect
 import queue as stdlib
@@ -36,7 +34,7 @@ class Only:
         self.rank = rank
         self.kind = kind
 
-    def __lt__(self, other: Only) -> bool:
+    def __lt__(self, other: "Only") -> bool:
         if self.kind != other.kind:
             raise TypeError(f"{self.kind} against {other.kind}")
         return self.rank < other.rank

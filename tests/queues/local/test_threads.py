@@ -1,7 +1,5 @@
 """The in-process twin among threads: nothing lost, nothing twice, nothing early, timeouts kept."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Wake-ups of the in-process queue: the right thread, in time, and none for nothing."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Bands are shared by all queues that have the like, and nevertheless each queue's own kind of number."""
 
-from __future__ import annotations
-
 from queues.model.bands import bands
 
 

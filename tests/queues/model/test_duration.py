@@ -1,7 +1,5 @@
 """Durations are numbers of seconds or timedeltas; anything else is refused before anything happens."""
 
-from __future__ import annotations
-
 import math
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Keys and values that other programs wrote: decoded as the tuple layer does, and never an exception."""
 
-from __future__ import annotations
-
 import math
 from uuid import UUID
 

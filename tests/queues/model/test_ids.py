@@ -1,7 +1,5 @@
 """Ids increase, say when they were minted, and survive clocks that step."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import Counter

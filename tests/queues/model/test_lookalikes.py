@@ -1,7 +1,5 @@
 """Characters that cannot be seen, and names that look like other names."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Store, open_store

@@ -1,7 +1,5 @@
 """Priorities as people type them."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues.errors import BadPriority

@@ -1,7 +1,5 @@
 """Steps: ranges of any length are read in reads of bounded size."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import Store, open_store

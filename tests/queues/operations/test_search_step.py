@@ -1,7 +1,5 @@
 """Steps of a search: looking at values takes its time as well, and a step that it ends loses nothing."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Leadership: the process that may take a role, by what a process has seen of its record."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues.serving.leadership import SLACK_MS, Holding, Leadership

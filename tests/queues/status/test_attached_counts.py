@@ -1,7 +1,5 @@
 """The counting of attached queues: how often, how much at once, and when it ends."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from math import inf

@@ -1,7 +1,5 @@
 """What a process has read of queues lately: the newest, in any order of arrival."""
 
-from __future__ import annotations
-
 import pytest
 
 from queues import open_store

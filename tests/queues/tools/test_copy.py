@@ -1,7 +1,5 @@
 """Copies of stores: bytes and order kept, resumable anywhere, never usable before they are complete and verified."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from itertools import product

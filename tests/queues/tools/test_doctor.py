@@ -1,7 +1,5 @@
 """The doctor finds every kind of damage, mends it without touching an item, and takes no busy queue for damaged."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

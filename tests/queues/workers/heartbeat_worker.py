@@ -1,7 +1,5 @@
 """What the tests of heartbeats start as a process: a pool whose handlers stay until a named pipe is opened."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """Heartbeats: leases outlive handlers that hold the interpreter, and do not outlive the process of the pool."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

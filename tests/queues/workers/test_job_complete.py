@@ -1,7 +1,5 @@
 """`Job.complete`: what a handler writes and the acknowledgement of its item, as one transaction."""
 
-from __future__ import annotations
-
 import re
 import threading
 from datetime import timedelta

@@ -4,8 +4,6 @@ Nothing here depends on how soon something happens: handlers wait for events tha
 the store; LONG is only when a test gives up.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

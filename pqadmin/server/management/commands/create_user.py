@@ -1,7 +1,5 @@
 """`create_user NAME --role none|viewer|operator|admin [--grant GLOB=ROLE …]`."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from typing import Any

@@ -3,8 +3,6 @@
 The same words are collected from the readers of files with items: these run by command and on a page.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`reset_password NAME`."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`serve [--host HOST] [--port PORT]`: the whole site in one process."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os
