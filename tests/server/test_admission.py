@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import pytest
 from django.conf import settings
 
 from pqadmin.asgi import application
