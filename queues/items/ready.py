@@ -8,21 +8,21 @@ keys it takes, so pushes never abort it; with `serializable` the read itself con
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from operator import add
 from typing import NamedTuple
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
-from queues.keys.item_suffix import read_place, ready_elements
+from queues.keys.item_suffix import read_place, ready_elements, unpacked_suffix
 from queues.keys.queue_keys import QueueKeys
-from queues.keys.ready_batch import columns_of, places
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
+from queues.model.bands import count_bands
 from queues.model.config import Config
 from queues.model.cursor import End
-from queues.model.ids import minted_at
-from queues.model.item import Item, Parts, ready_items
+from queues.model.ids import LAST_MS, SIZE, TIME, minted_at, minted_ms
+from queues.model.item import Item, Row, ready_items
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
 MAX_ITEMS = 1_000
@@ -170,42 +170,28 @@ def take_pairs(
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
     tr.add_read_conflict_keys(found)
     tr.clear_many(found)
-    if len(config.generations) == 1:
-        parts = _take_from(tr, keys, config, config.generations[0], found, now_ms, delta, attempts, verb)
-    else:
-        taken: dict[bytes, Parts] = {}
-        for generation in config.generations:
-            begin = keys.generation(generation).ready(b"")
-            if own := [key for key in found if key.startswith(begin)]:
-                of = _take_from(tr, keys, config, generation, own, now_ms, delta, attempts, verb)
-                taken.update(zip(own, of, strict=True))
-        parts = map(taken.__getitem__, found)
-    delta.traffic(verb, len(found))
-    return ready_items(values, parts, config.values)
-
-
-def _take_from(
-    tr: Transaction,
-    keys: QueueKeys,
-    config: Config,
-    generation: int,
-    found: Sequence[bytes],
-    now_ms: int,
-    delta: CounterDelta,
-    attempts: Mapping[bytes, int],
-    verb: str,
-) -> Iterable[Parts]:
-    """Remove these keys from a generation's index and counters, and return the parts of their items."""
-    known = None if config.fifo else places(config.priority_type, config.edges)
-    begin = keys.generation(generation).ready(b"")
-    priorities, tails, packed_ids, bands, pushed = columns_of(found, len(begin), known)
-    tr.clear_many(list(map(add, repeat(keys.indexed("ready", generation)), packed_ids)))
-    delta.state(generation, "ready", "out", len(found))
-    delta.bands(generation, bands, "out")
+    rows: dict[bytes, Row] = {}
+    for generation in config.generations:
+        begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
+        own = [key for key in found if key.startswith(begin)]
+        if not own:
+            continue
+        size = len(begin)
+        unpacked = [unpacked_suffix(key[size:], fifo=config.fifo) for key in own]
+        rows.update(zip(own, unpacked, strict=True))
+        tr.clear_many([index + packed_id for _, _, _, packed_id in unpacked])
+        delta.state(generation, "ready", "out", len(own))
+        priorities = [row[0] for row in unpacked if row[0] is not None]
+        delta.bands(generation, count_bands(priorities, config.edges), "out")
     if verb in _TAKING:
-        delta.waits(now_ms, pushed)
-    tried = map(attempts.get, found, repeat(0)) if attempts else [0] * len(found)
-    return zip(priorities, tails, tried, strict=True)
+        times = Counter(
+            [rand[:TIME] for _, _, rand, _ in rows.values() if isinstance(rand, bytes) and len(rand) == SIZE]
+        )
+        pushed = {minted_ms(time): n for time, n in times.items()}
+        delta.waits(now_ms, {ms: n for ms, n in pushed.items() if ms <= LAST_MS})
+    delta.traffic(verb, len(found))
+    tried = map(attempts.get, found, repeat(0))
+    return ready_items(values, zip(map(rows.__getitem__, found), tried, strict=False), config.values)
 
 
 #: Verbs that end an item's wait.

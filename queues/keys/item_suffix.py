@@ -11,14 +11,8 @@ def ready_suffix(priority: Priority | None, count: int | None, rand: bytes) -> b
     """Return the ordering part of a ready key; a FIFO queue's items have no priority."""
     if count is None:  # as other programs may write it
         return pack(count, rand) if priority is None else pack(priority, count, rand)
-    return packed_suffix(priority, count, pack_bytes(rand))
-
-
-def packed_suffix(priority: Priority | None, count: int, packed_rand: bytes) -> bytes:
-    """Return the ordering part of a ready key for a packed id."""
-    if priority is None:
-        return pack_number(count) + packed_rand
-    return pack_priority(priority) + pack_number(count) + packed_rand
+    ordered = pack_number(count) + pack_bytes(rand)
+    return ordered if priority is None else pack_priority(priority) + ordered
 
 
 def ready_elements(suffix: bytes, *, fifo: bool) -> tuple[Priority | None, int, Any]:

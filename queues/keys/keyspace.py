@@ -1,6 +1,6 @@
 """Keys of a store; the keys of one queue are built in queues/keys/queue_keys.py.
 
-Only these two modules, suffix.py and ready_batch.py build keys or decode them.
+Only these two modules and item_suffix.py build keys or decode them.
 
 Elements are packed by FoundationDB's tuple layer on every engine, under one root, by default ("pq",):
 

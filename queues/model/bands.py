@@ -5,10 +5,11 @@ edge; band i begins at edge i − 1, which belongs to it.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 from queues.errors import BadPriority
 from queues.model.priority import Priority, PriorityType, normalize
@@ -66,6 +67,11 @@ def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple
 def band_of(priority: Priority, edges: tuple[Priority, ...]) -> int:
     """Return the number of the band that holds a priority."""
     return bisect_right(edges, priority)
+
+
+def count_bands(priorities: Iterable[Priority], edges: tuple[Priority, ...]) -> Counter[int]:
+    """Return how many of these priorities are in each band."""
+    return Counter(map(bisect_right, repeat(edges), priorities))
 
 
 def bands(edges: tuple[Priority, ...], depths: Sequence[int]) -> tuple[Band, ...]:

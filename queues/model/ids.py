@@ -2,7 +2,7 @@
 
 6 bytes of milliseconds since the epoch, then 14 random bytes; ids of one generator strictly increase (within one
 millisecond, or when the clock steps back, the random part counts up: ULID's rule). No random byte is 0: a tuple
-doubles that byte, and ids that are all packed alike can be packed and unpacked many at once. The 14 bytes are drawn
+doubles that byte, which costs time in every key. The 14 bytes are drawn
 uniformly from 1 to 255 for every fresh millisecond, which is 111.9 bits of entropy.
 """
 

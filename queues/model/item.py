@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from itertools import repeat
-from operator import itemgetter
 from typing import Any
 
 from queues.model.codec import Codec
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import minted_at
 from queues.model.priority import Priority
-from queues.model.tuples import unpack
 
-#: Parts of a ready item: priority, count and id as packed in its key, attempts.
-Parts = tuple[Priority | None, bytes, int]
+#: What the key of a ready item tells: priority, count, id, and perhaps the packed id.
+Row = tuple[Any, ...]
+#: Parts of a ready item: its row, and its attempts.
+Parts = tuple[Row, int]
 
 
 class _Made:
@@ -117,11 +117,11 @@ def _default(default: Any) -> Callable[[Parts], Any]:
 _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
     field.name: _default(field.default) for field in fields(Item) if field.default is not MISSING
 } | {
-    "id": lambda parts: unpack(parts[1])[1].hex(),
-    "priority": itemgetter(0),
-    "count": lambda parts: unpack(parts[1])[0],
-    "pushed_at": lambda parts: minted_at(unpack(parts[1])[1]),
-    "attempts": itemgetter(2),
+    "id": lambda parts: parts[0][2].hex(),
+    "priority": lambda parts: parts[0][0],
+    "count": lambda parts: parts[0][1],
+    "pushed_at": lambda parts: minted_at(parts[0][2]),
+    "attempts": lambda parts: parts[1],
 }
 
 

@@ -72,7 +72,7 @@ def _pack_again(priority: int | float | str) -> bytes:
 
 def pack_bytes(element: bytes) -> bytes:
     """Return one byte string packed as a tuple."""
-    return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if b"\x00" in element else element) + b"\x00"
+    return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if 0 in element else element) + b"\x00"
 
 
 def unpack(packed: bytes) -> tuple[Any, ...]:
@@ -128,7 +128,7 @@ def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, b
     except IndexError:
         return None
     count, raw = int.from_bytes(packed[at + 1 : rand], "big"), packed[rand + 1 : -1]
-    if b"\x00" in raw:
+    if 0 in raw:
         if raw.count(b"\x00") != raw.count(b"\x00\xff"):
             return None
         raw = raw.replace(b"\x00\xff", b"\x00")

@@ -14,14 +14,15 @@ from queues.items.equal_ids import taken
 from queues.items.stored_item import as_item
 from queues.keys.item_suffix import place, ready_suffix
 from queues.keys.queue_keys import QueueKeys
-from queues.keys.ready_batch import Places, pack_ids, pack_numbers, places
 from queues.kv.port import Refused, Transaction
+from queues.model.bands import count_bands
 from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.item import Item, ready_items
 from queues.model.moment import Moment, When, check_when, due_ms
 from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
+from queues.model.tuples import pack_bytes, pack_number, pack_priority
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 #: Bytes of values of one batch; one push alone may have more.
@@ -232,8 +233,8 @@ class _Prepared:
     begin: bytes
     index: bytes
     place: bytes
-    #: None in a FIFO queue.
-    places: Places | None
+    fifo: bool
+    edges: tuple[Priority, ...]
     #: The totals that a push adds its number of items to, and those that it adds 1 to.
     counters: tuple[bytes, bytes]
     signals: tuple[bytes, bytes]
@@ -250,7 +251,8 @@ def _prepare(keys: QueueKeys, config: Config) -> _Prepared:
         begin=generation.ready(b""),
         index=keys.indexed("ready", newest),
         place=place(newest, b""),
-        places=None if config.fifo else places(config.priority_type, config.edges),
+        fifo=config.fifo,
+        edges=config.edges,
         counters=(generation.counter("ready", "in"), keys.traffic("push")),
         signals=(keys.change, keys.wake),
         bands=tuple(generation.band(band, "in") for band in range(len(config.edges) + 1)),
@@ -270,13 +272,12 @@ def _insert(
     """
     n = len(values)
     stamps = tr.stamps(n)
-    packed_ids = pack_ids(ids)
-    counts = pack_numbers(range(prepared.base + stamps.start, prepared.base + stamps.stop))
-    tails = suffixes = list(map(add, counts, packed_ids))
-    if prepared.places is not None:
-        packed, bands = prepared.places.pack(priorities)  # type: ignore[arg-type]  # not of a FIFO queue
-        suffixes = list(map(add, packed, tails))
-        for band, number in bands.items():
+    counts = range(prepared.base + stamps.start, prepared.base + stamps.stop)
+    packed_ids = list(map(pack_bytes, ids))
+    suffixes = list(map(add, map(pack_number, counts), packed_ids))
+    if not prepared.fifo:
+        suffixes = list(map(add, map(pack_priority, priorities), suffixes))  # type: ignore[arg-type]
+        for band, number in count_bands(priorities, prepared.edges).items():  # type: ignore[arg-type]
             tr.add(prepared.bands[band], number)
     tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
     tr.set_new(list(map(add, repeat(prepared.index), packed_ids)), list(map(add, repeat(prepared.place), suffixes)))
@@ -284,7 +285,7 @@ def _insert(
         tr.add(key, n)
     for key in prepared.signals:
         tr.add(key, 1)
-    return ready_items(values, zip(priorities, tails, [0] * n, strict=True), prepared.codec)
+    return ready_items(values, zip(zip(priorities, counts, ids, strict=True), repeat(0), strict=False), prepared.codec)
 
 
 def _insert_ready(tr: Transaction, queue: OpenQueue, config: Config, pushes: list[PushManyRequest]) -> Iterable[Item]:

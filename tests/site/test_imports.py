@@ -49,21 +49,14 @@ def test_of_foundationdb_only_the_tuple_layer_is_used_outside_its_engine() -> No
 
 def test_few_modules_build_keys() -> None:
     # Slots are the engines' own keys, below the queues' keyspace.
-    assert importers("fdb.tuple") == {
-        "queues/model/tuples.py",
-        "queues/keys/ready_batch.py",
-        "queues/kv/slots.py",
-    }
-    # Ready items pack an id once for both of its keys, and the keys of a batch column by column. A store's address is
-    # handed to another process with its root packed.
+    assert importers("fdb.tuple") == {"queues/model/tuples.py", "queues/kv/slots.py"}
+    # A push packs an id once for both of its keys. A store's address is handed to another process with its root packed.
     assert importers("queues.model.tuples", but=("queues.model.tuples.Range",)) <= {
         "queues/keys/keyspace.py",
         "queues/keys/queue_keys.py",
         "queues/keys/item_suffix.py",
-        "queues/model/item.py",
+        "queues/operations/push.py",
         "queues/model/store_address.py",
-        "queues/items/ready.py",
-        "queues/keys/ready_batch.py",
     }
 
 
