@@ -256,7 +256,7 @@ def fill(store: Store, planned: list[QueuePlan], items: int) -> None:
         big.push_many([(value, number * 7919 % 100_003) for number in numbers])
 
 
-def change(url: str, planned: list[QueuePlan], rate: float, made: Synchronized[int], stop: Event) -> None:
+def change(url: str, planned: list[QueuePlan], rate: float, made: "Synchronized[int]", stop: Event) -> None:
     """Push to and pop from queues in turn at the rate, until told to stop. The entry of a process."""
     random = Random(SEED)
     pace = Pace(rate=rate)

@@ -61,8 +61,6 @@ class Sum:
     #: By label, those that are on a screen.
     groups: Mapping[str, Dated]
     ready: int
-    #: The oldest reading in the sum, milliseconds since the epoch.
-    as_of: int
 
 
 class Told(NamedTuple):

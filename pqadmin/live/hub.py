@@ -230,12 +230,7 @@ class Hub:
     def publish(self, tick: Tick, new: Mapping[int, str] = NOTHING_NEW) -> None:
         """Hand a tick to every loop, and the names of queues that are new."""
         self.tick, self.trouble = tick, None
-        self.as_of = {sight: total.as_of for sight, total in tick.sums.items()}
         self._post(new)
-
-    def hold(self, as_of: Mapping[Scope, int]) -> None:
-        """Note how old the sums of the newest tick are by now; the next beat tells it."""
-        self.as_of = as_of
 
     @property
     def cost(self) -> float:

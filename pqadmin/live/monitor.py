@@ -72,7 +72,6 @@ class Monitor:
         self._state = threading.Lock()
         self._reading = threading.RLock()
         self._page = threading.Lock()
-        self._working = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
         #: Every queue was read once.
@@ -94,22 +93,8 @@ class Monitor:
     # For pages
 
     def overview(self, scope: Scope = EVERYTHING) -> Overview:
-        """Return every queue that a scope sees as last known, at once.
-
-        Of very many queues it is worked out behind the page's back, which gets what was there before.
-        """
-        last, due = self.board.last(self._clock(), scope)
-        if last is None or len(last.rows) <= PAGE_QUEUES:
-            return self.board.overview(self._clock(), store_now(), scope)
-        if due and self._working.acquire(blocking=False):
-            threading.Thread(target=self._work_out, args=(scope,), name="pqadmin-overview", daemon=True).start()
-        return last
-
-    def _work_out(self, scope: Scope) -> None:
-        try:
-            self.board.overview(self._clock(), store_now(), scope)
-        finally:
-            self._working.release()
+        """Return every queue that a scope sees as last known, at once."""
+        return self.board.overview(self._clock(), store_now(), scope)
 
     def refresh(self) -> None:
         """Read what changed, unless that was done a moment ago; raises the store's errors.
@@ -237,10 +222,9 @@ class Monitor:
             self._screens.poll(store)
             update = self._screens.read(store, self.hub.screens())
             self._checked = store_now().timestamp()
+            self.hub.as_of = self._screens.as_of
             if update is not None:
                 self.hub.publish(update.tick, update.new)
-            else:
-                self.hub.hold(self._screens.as_of)
             self._sweep.step(store, self._screens.ids)
             self._watch(store)
         nap = SWEEP_STEP if self._sweep.busy else NAP

@@ -183,7 +183,7 @@ class Screens:
             self._texts = {queue_id: text for queue_id, text in self._texts.items() if queue_id in shown}
             self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
             self._changed = {queue_id: since for queue_id, since in self._changed.items() if queue_id in shown}
-        fresh_sums = self._totals.work_out(now, self._number + 1, derive=derive)
+        fresh_sums = self._totals.work_out(now, self._number + 1)
         same = self._tick is not None and [cut.covers for cut in made] == [cut.covers for cut in old]
         if same and not (changed or fresh_sums or self._new):
             return None

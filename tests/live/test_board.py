@@ -2,9 +2,11 @@
 
 import shutil
 import threading
+import weakref
 from collections.abc import ItemsView
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,12 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
 from pqadmin.live import wire
 from pqadmin.live.board.board import Board
+from pqadmin.live.board.health import Problem, Rules, State
 from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.monitor import Monitor
-from queues import Store, open_store
+from queues import Snapshot, Store, Totals, open_store
+from queues.status.status import unreadable_status
 from tests.live.conftest import PATIENCE
 
 
@@ -106,44 +110,12 @@ def test_overviews_of_many_scopes_are_not_all_kept() -> None:
     scopes = [Scope.of_globs([f"team{number}:*"]) for number in range(1, 401)]
     for scope in scopes:
         board.overview(1.0, datetime.now(UTC), scope)
-    kept = [board.last(1.0, scope)[0] is not None for scope in scopes]
-    assert (sum(kept) < 300, kept[-1]) == (True, True)
-
-
-def test_an_overview_that_failed_once_is_right_the_next_time(tmp_path: Path) -> None:
-    board = Board()
-    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
-        jobs = store.create_queue("jobs")
-        list_all(board, store)
-        read(board, store, [jobs.id])
-
-        def fail(*_: object) -> int:
-            raise ValueError("no order of these")
-
-        board.overview(1.0, datetime.now(UTC)).keep("order", lambda: 1, carry=fail)
-        jobs.push_many([(b"x", 1)] * 3)
-        read(board, store, [jobs.id])
-        with pytest.raises(ValueError, match="no order"):
-            board.overview(7.0, datetime.now(UTC))
-        after = board.overview(13.0, datetime.now(UTC))
-        assert ([row.ready for row in after.rows], after.summary.ready) == ([3], 3)
-
-
-def test_of_very_many_queues_a_page_shows_nothing_that_was_worked_out_long_ago(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pqadmin.live.monitor.PAGE_QUEUES", 1)
-    now = [0.0]
-    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
-        monitor = Monitor(lambda: store, clock=lambda: now[0])
-        queues = [store.create_queue(name) for name in ("a", "b")]
-        list_all(monitor.board, store)
-        read(monitor.board, store, [queue.id for queue in queues])
-        assert [row.ready for row in monitor.overview().rows] == [0, 0]
-        queues[0].push(b"x", priority=1)
-        read(monitor.board, store, [queue.id for queue in queues])
-        now[0] = 3_600.0
-        assert [row.ready for row in monitor.overview().rows] == [1, 0]
+    kept = board.overview(1.0, datetime.now(UTC), scopes[-1])
+    assert board.overview(1.0, datetime.now(UTC), scopes[-1]) is kept
+    first = weakref.ref(board.overview(1.0, datetime.now(UTC), scopes[0]))
+    for scope in scopes[1:]:
+        board.overview(1.0, datetime.now(UTC), scope)
+    assert first() is None, "dropped in favor of the others"
 
 
 def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
@@ -162,6 +134,31 @@ def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
         finally:
             directory.going.set()
         assert others.result(PATIENCE).summary.queues == 1
+
+
+def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue() -> None:
+    board = Board(Rules(stalled_after=20.0, old_after=60.0, dead_from=0))
+    board.put_directory({"jobs": 1}, 1)
+    at = datetime(2026, 11, 22, 8, tzinfo=UTC)
+    jobs = replace(
+        unreadable_status(1, "jobs", 1, ""),
+        totals=Totals(ready=1, delayed=0, leased=0, dead=0, traffic={}),
+        arrived=1,
+        oldest=at - timedelta(seconds=15),
+    )
+    board.apply(Snapshot(version=1, at=at, directory_change=1, queues={1: jobs}, changes={1: 1}), 0.0)
+
+    def now(seconds: float) -> tuple[State, tuple[Problem, ...]]:
+        (row,) = board.overview(seconds, at).rows
+        return row.state, row.problems
+
+    assert now(0.0) == (State.OK, ())
+    assert now(5.0) == (State.OK, ())
+    before = board.overview(18.0, at)
+    assert board.row(1, 19.0) is before.rows[0], "nothing differs: it is the very same row"
+    assert now(20.5) == (State.STALLED, (Problem.STALLED,))
+    assert now(44.0) == (State.STALLED, (Problem.STALLED,))
+    assert now(45.5) == (State.STALLED, (Problem.STALLED, Problem.OLD))
 
 
 def seen_by(board: Board, glob: str) -> Overview:

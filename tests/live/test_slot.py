@@ -23,7 +23,7 @@ def tick(
     rows = {i: json.dumps({"id": str(i), "ready": number}) for i in ids - gone}
     names = {i: f"q{i}" for i in ids}
     cut = Cut(version=number, at=number, covers=ids, rows=rows, ends={}, names=names)
-    total = Sum(total=Dated("{}", total_since), groups={}, ready=number, as_of=number)
+    total = Sum(total=Dated("{}", total_since), groups={}, ready=number)
     since = {i: number if i in changed else 0 for i in ids}
     return Tick(number=number, cuts=(cut,), sums={EVERYTHING: total}, changed=since)
 

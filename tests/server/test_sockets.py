@@ -121,7 +121,7 @@ def test_what_is_packed_once_follows_any_head() -> None:
 def test_what_a_tick_tells_many_is_shared_however_many_views_there_are() -> None:
     cut = Cut(version=1, at=1, covers=frozenset(range(300)), ends={}, names={n: f"q{n}" for n in range(300)},
               rows={n: f'{{"id":"{n}"}}' for n in range(300)})  # fmt: skip
-    everything = Sum(total=Dated("{}", 0), groups={}, ready=1, as_of=1)
+    everything = Sum(total=Dated("{}", 0), groups={}, ready=1)
     tick = Tick(number=1, cuts=(cut,), sums={EVERYTHING: everything}, changed={})
     views = [View.of("overview", frozenset({number}), frozenset(), EVERYTHING) for number in range(300)]
 

@@ -23,7 +23,6 @@ MAX_PARTS = 20
 Test = Callable[[Row, datetime], bool]
 
 _TERM = re.compile(r"(?P<field>[a-z-]+)(?P<op>>=|<=|=|>|<)(?P<value>[0-9.]+)(?P<unit>[a-zA-Z]*)")
-_AGED = re.compile(r"-?age[<>=]")
 _NUMBER_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _AGE_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -61,8 +60,6 @@ class Filter:
     problems: Sequence[str]
     #: It asks for the reader's own favorites.
     personal: bool = False
-    #: What passes changes with the time.
-    timed: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.tests)
@@ -85,13 +82,7 @@ def parse(text: str, favorites: Container[int] = ()) -> Filter:
             problems.append(str(error))
             continue
         tests.append(_not(test) if negated else test)
-    return Filter(
-        text=text,
-        tests=tests,
-        problems=problems,
-        personal="is:favorite" in text.casefold(),
-        timed=any(_AGED.match(part) for part in text.split()),
-    )
+    return Filter(text=text, tests=tests, problems=problems, personal="is:favorite" in text.casefold())
 
 
 def _not(test: Test) -> Test:

@@ -6,7 +6,7 @@ skipped, and rows that come or go in between do not shift the rest.
 
 import base64
 import json
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +15,11 @@ from typing import Any
 
 from pqadmin.dashboard.overview.filters import Filter
 from pqadmin.live.board.health import PROBLEMS, Problem
-from pqadmin.live.board.overviews import Overview, Pair
+from pqadmin.live.board.overviews import Overview
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary, groups_of, label_of
 
 WINDOW = 100
-#: So many rows find their new places one by one, however short the list.
-_FEW = 8
 GROUPINGS = ("problems", "name", "group")
 #: Fields by which the table can be sorted, and whether the first click shows the largest first.
 SORTS = {"name": False, "ready": True, "in": True, "out": True, "oldest": True}
@@ -82,8 +80,6 @@ def arrange(
     keyed: Sequence[tuple[Key, Row]] = seen.keep(
         ("order", wanted.text, order, mine),
         lambda: _in_order(filter(passes, seen.rows) if wanted else seen.rows, key),
-        # What passes by its age does so by the time of the overview: those are looked through anew.
-        carry=None if wanted.timed else lambda before, pairs: _carried(before, pairs, key, passes),
     )
     first, foreign = 0, False
     if after:
@@ -104,30 +100,6 @@ def arrange(
 
 def _in_order(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, Row]]:
     return sorted(((key(row), row) for row in rows), key=itemgetter(0))
-
-
-def _carried(
-    before: Sequence[tuple[Key, Row]],
-    pairs: Sequence[Pair],
-    key: Callable[[Row], Key],
-    passes: Callable[[Row], bool],
-) -> Sequence[tuple[Key, Row]]:
-    """Return an order with the rows of some queues taken out and put in at their new places."""
-    if len(pairs) > max(_FEW, len(before) // 8):
-        gone = {id(old) for old, _ in pairs if old is not None}
-        kept = [pair for pair in before if id(pair[1]) not in gone]
-        kept += [(key(new), new) for _, new in pairs if new is not None and passes(new)]
-        return sorted(kept, key=itemgetter(0))
-    after = list(before)
-    for old, new in pairs:
-        if old is not None:
-            place = bisect_left(after, key(old), key=itemgetter(0))
-            if place < len(after) and after[place][1] is old:
-                del after[place]
-        if new is not None and passes(new):
-            pair = (key(new), new)
-            after.insert(bisect_left(after, pair[0], key=itemgetter(0)), pair)
-    return after
 
 
 def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
