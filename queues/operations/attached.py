@@ -42,7 +42,7 @@ def _keys(queue: OpenQueue) -> AttachedKeys:
 
 
 @executes(PushRequest, PushManyRequest, attached=True, prepare=with_ids)
-def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]) -> Sequence[Any]:
+def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | PushManyRequest]) -> Sequence[Any]:
     """Push for as many as fit together, each item behind the last of its priority."""
     config = queue.current(tr)
     pushes = together([as_many(request) for request in requests])
@@ -56,7 +56,7 @@ def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | Pus
 
 
 @executes(PopRequest, attached=True, contended=True, prepare=with_times)
-def pop(tr: Transaction, queue: OpenQueue, requests: Sequence[PopRequest]) -> Sequence[list[Item]]:
+def pop(queue: OpenQueue, tr: Transaction, requests: Sequence[PopRequest]) -> Sequence[list[Item]]:
     """Pop for each in turn; the last ones get no answer when there is no room."""
     foreign, source = _keys(queue), tr if requests[0].serializable else tr.snapshot
     fit = fitting(queue, requests)
@@ -80,7 +80,7 @@ def _head(tr: ReadTransaction, foreign: AttachedKeys, n: int, end: End) -> Resul
 
 
 @executes(RemoveRequest, attached=True)
-def remove(tr: Transaction, queue: OpenQueue, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
+def remove(queue: OpenQueue, tr: Transaction, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
     """Remove the item of the first request."""
     request, foreign, config = requests[0], _keys(queue), queue.current(tr)
     suffix = parse_id(request.item_id)

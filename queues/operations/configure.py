@@ -55,7 +55,7 @@ def configure_request(queue: OpenQueue, changes: Settings) -> ConfigureRequest:
 @executes(PauseRequest, ResumeRequest)
 @executes(ConfigureRequest)
 @executes(ConfigureRequest, attached=True)
-def configure(tr: Transaction, queue: OpenQueue, requests: Sequence[Any]) -> Sequence[bytes]:
+def configure(queue: OpenQueue, tr: Transaction, requests: Sequence[Any]) -> Sequence[bytes]:
     """Change the config as the first request says, and return its bytes."""
     before = queue.current(tr)
     config = _changed(before, requests[0])

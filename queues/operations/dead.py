@@ -25,7 +25,7 @@ class DeleteDeadRequest(Request[Item | None], frozen=True, gc=False):
 
 @executes(RetryDeadRequest, DeleteDeadRequest)
 def end_death(
-    tr: Transaction, queue: OpenQueue, requests: Sequence[RetryDeadRequest | DeleteDeadRequest]
+    queue: OpenQueue, tr: Transaction, requests: Sequence[RetryDeadRequest | DeleteDeadRequest]
 ) -> Sequence[Item | None]:
     """Retry or delete the item of the first request."""
     request, config, keys = requests[0], queue.current(tr), queue.keys

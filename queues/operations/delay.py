@@ -28,14 +28,14 @@ class RescheduleRequest(Request[Item | None], frozen=True, gc=False):
 
 
 @executes(PromoteRequest)
-def promote(tr: Transaction, queue: OpenQueue, requests: Sequence[PromoteRequest]) -> Sequence[int]:
+def promote(queue: OpenQueue, tr: Transaction, requests: Sequence[PromoteRequest]) -> Sequence[int]:
     """Promote for the first request."""
     request, config = requests[0], queue.current(tr)
     return [delayed.promote_due(tr, queue.keys, config, until_ms=request.now_ms, limit=request.limit)]
 
 
 @executes(RescheduleRequest)
-def reschedule(tr: Transaction, queue: OpenQueue, requests: Sequence[RescheduleRequest]) -> Sequence[Item | None]:
+def reschedule(queue: OpenQueue, tr: Transaction, requests: Sequence[RescheduleRequest]) -> Sequence[Item | None]:
     """Reschedule the item of the first request."""
     request, config, keys = requests[0], queue.current(tr), queue.keys
     (there,) = find(tr, keys, config, [ids.parse(request.item_id)], ["delayed"])

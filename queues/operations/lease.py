@@ -54,7 +54,7 @@ class ExpireRequest(Request[int], frozen=True, gc=False):
 
 
 @executes(ExpireRequest)
-def expire(tr: Transaction, queue: OpenQueue, requests: Sequence[ExpireRequest]) -> Sequence[int]:
+def expire(queue: OpenQueue, tr: Transaction, requests: Sequence[ExpireRequest]) -> Sequence[int]:
     """End leases for the first request."""
     request, config = requests[0], queue.current(tr)
     return [

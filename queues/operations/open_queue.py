@@ -33,7 +33,7 @@ class Request(Struct, Generic[A], frozen=True, gc=False, tag=True):
     queue_id: int
 
 
-Execute = Callable[[Transaction, "OpenQueue", Sequence[Any]], Sequence[Any]]
+Execute = Callable[["OpenQueue", Transaction, Sequence[Any]], Sequence[Any]]
 #: Chooses the ids and times that requests leave open.
 Prepare = Callable[["OpenQueue", Sequence[Any]], Sequence[Any]]
 

@@ -100,7 +100,7 @@ def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Ta
 
 
 @executes(PopRequest, LeaseRequest, contended=True, batch=_staged, prepare=with_times)
-def take(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
+def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
     """Take for as many as fit together, in turn, and return what each gets."""
     requests = fitting(queue, requests)
     first = requests[0]

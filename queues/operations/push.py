@@ -149,7 +149,7 @@ def with_ids(
 
 
 @executes(PushRequest, PushManyRequest, prepare=with_ids)
-def push(tr: Transaction, queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]) -> Sequence[Any]:
+def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | PushManyRequest]) -> Sequence[Any]:
     """Push for as many as fit together; refusals take the place of answers."""
     record = tr.get(queue.config_key).wait()
     guess = queue.guess

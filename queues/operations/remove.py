@@ -20,7 +20,7 @@ class RemoveRequest(Request[Item | None], frozen=True, gc=False):
 
 
 @executes(RemoveRequest)
-def remove(tr: Transaction, queue: OpenQueue, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
+def remove(queue: OpenQueue, tr: Transaction, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
     """Remove the item of the first request."""
     request, config, keys = requests[0], queue.current(tr), queue.keys
     rand = ids.parse(request.item_id)

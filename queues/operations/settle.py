@@ -157,7 +157,7 @@ class HeldRead:
 
 
 @executes(AckRequest, ReleaseRequest, ExtendRequest)
-def settle(tr: Transaction, queue: OpenQueue, requests: Sequence[SettleRequest]) -> Sequence[Any]:
+def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest]) -> Sequence[Any]:
     """Settle the leases of the first requests that are about different items, in their order."""
     begun = [_BEGIN[type(request)](tr, queue, request) for request in _together(requests)]
     record = tr.get(queue.config_key).wait()

@@ -5,17 +5,17 @@ A batch knows nothing of verbs: it is handed the function that executes its requ
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from queues.errors import QueuePaused
-from queues.kv.port import Refused, Transact, Transaction
+from queues.kv.port import Transact, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
     """How requests of some kinds are executed: the first of a batch, one at least, in one transaction."""
 
-    run: Callable[[Transaction, Any, Sequence[Any]], Sequence[Any]]
+    run: Callable[[Any, Transaction, Sequence[Any]], Sequence[Any]]
     #: Whether its transactions take from each other: see `Server.contended`.
     contended: bool
     #: What serves its batches.
@@ -27,42 +27,33 @@ class Execution:
 class Batch:
     """Executes requests of concurrent callers to one queue; the server of the storage port."""
 
-    __slots__ = ("__weakref__", "_execution", "_queue", "contended")
+    __slots__ = ("__weakref__", "contended", "execute", "prepare", "serve")
 
     def __init__(self, queue: Any, execution: Execution) -> None:
-        self._queue = queue
-        self._execution = execution
         self.contended = execution.contended
-
-    def serve(self, tr: Transaction, requests: Sequence[Any]) -> Sequence[Any]:
-        """Execute as many of these requests as fit together; a pause refuses all of them."""
-        try:
-            return self.execute(tr, self.prepare(requests))
-        except QueuePaused as paused:
-            return refused(requests, paused)
+        #: Executes the first of some prepared requests, one at least, in a transaction.
+        self.execute: Callable[[Transaction, Sequence[Any]], Sequence[Any]] = partial(execution.run, queue)
+        #: Returns requests with all that they leave open.
+        self.prepare: Callable[[Sequence[Any]], Sequence[Any]] = list
+        self.serve = self.execute
+        if execution.prepare is not None:
+            self.prepare = partial(execution.prepare, queue)
+            self.serve = partial(_serve, self.prepare, self.execute)
 
     def conduct(self, transact: Transact, requests: Sequence[Any]) -> Sequence[Any]:
         """Execute a batch in one transaction, which may be tried again: so it is prepared before."""
         prepared = self.prepare(requests)
-        try:
-            answers: Sequence[Any] = transact(lambda tr: self.execute(tr, prepared))
-        except QueuePaused as paused:
-            return refused(requests, paused)
+        answers: Sequence[Any] = transact(lambda tr: self.execute(tr, prepared))
         return answers
-
-    def prepare(self, requests: Sequence[Any]) -> Sequence[Any]:
-        """Return the requests with all that they leave open."""
-        prepare = self._execution.prepare
-        return requests if prepare is None else prepare(self._queue, requests)
-
-    def execute(self, tr: Transaction, prepared: Sequence[Any]) -> Sequence[Any]:
-        """Execute the first of these requests, one at least."""
-        return self._execution.run(tr, self._queue, prepared)
 
     def stop(self) -> None:
         """End what it does by itself: nothing."""
 
 
-def refused(requests: Sequence[Any], paused: QueuePaused) -> list[Refused]:
-    """Return the refusal of each request; each caller raises an error of its own."""
-    return [Refused(QueuePaused(*paused.args)) for _ in requests]
+def _serve(
+    prepare: Callable[[Sequence[Any]], Sequence[Any]],
+    execute: Callable[[Transaction, Sequence[Any]], Sequence[Any]],
+    tr: Transaction,
+    requests: Sequence[Any],
+) -> Sequence[Any]:
+    return execute(tr, prepare(requests))

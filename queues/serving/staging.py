@@ -41,7 +41,7 @@ from queues.kv.port import KeyValueStore, Transact, Transaction
 from queues.model.log_limit import LogLimit
 from queues.serving import staging_records
 from queues.serving.background import BackgroundThreads
-from queues.serving.batch import Batch, Execution, refused
+from queues.serving.batch import Batch, Execution
 from queues.serving.leadership import Holding, Leadership
 from queues.serving.staging_records import Take
 
@@ -93,6 +93,7 @@ class Staging(Batch):
 
     def __init__(self, queue: Any, execution: Execution, *, kinds: Any, idle: Take) -> None:
         super().__init__(queue, execution)
+        self._queue = queue
         self._keys: QueueKeys = queue.keys
         self._kv: KeyValueStore = queue.context.kv
         self._aside: BackgroundThreads = queue.context.background_threads
@@ -117,12 +118,7 @@ class Staging(Batch):
 
     def conduct(self, transact: Transact, requests: Sequence[Take]) -> Answers:
         """Execute a batch: alone, by another process, or with the requests of other processes."""
-        try:
-            return self._conduct(transact, self.prepare(requests))
-        except QueuePaused as paused:
-            return refused(requests, paused)
-
-    def _conduct(self, transact: Transact, takes: Sequence[Take]) -> Answers:
+        takes = self.prepare(requests)
         alone = False
         for _ in range(4):
             if self._keeper is not None:

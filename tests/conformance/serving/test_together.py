@@ -111,8 +111,6 @@ def test_each_pop_gets_what_it_would_get_alone(store: Store, clock: Clock) -> No
     jobs.push(b"late", priority=0, delay=timedelta(seconds=1))
     clock.advance(10)
     assert pops(store, jobs, (1, "min"), (2, "min")) == [[b"late"], []], "what is late is promoted first"
-    jobs.pause(reason="lunch")
-    assert all("lunch" in answer for answer in pops(store, jobs, (1, "min"), (2, "min"), (1, "max")))
 
 
 def test_pops_of_large_items_are_served_as_far_as_there_is_room(store: Store) -> None:
