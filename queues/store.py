@@ -13,7 +13,7 @@ from queues.background.service import Upkeep
 from queues.background.staging_leftovers import sweep_unclaimed
 from queues.background.sweeper import Sweeper, Swept
 from queues.bulk.runner import JobRunner
-from queues.bulk.scan import Shown, all_shown
+from queues.bulk.step import Shown, all_shown
 from queues.catalog import store_record
 from queues.context import StoreContext
 from queues.errors import TooLarge

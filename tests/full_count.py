@@ -1,5 +1,6 @@
 """Counts a queue the slow way, key by key, to show that counters and indexes tell the truth."""
 
+from bisect import bisect_right
 from collections import Counter
 
 from queues import Queue, Store
@@ -9,7 +10,6 @@ from queues.items.stored_item import from_lease
 from queues.keys.item_suffix import read_place, ready_elements, timed_elements
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.kv.port import ReadTransaction
-from queues.model.bands import band_of
 from queues.model.config import Config
 
 EVERYTHING = 10_000_000
@@ -79,7 +79,7 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
             assert rand not in places, "an item exists twice"
             places[rand] = (generation, suffix)
             if priority is not None:
-                bands[band_of(priority, config.edges)] += 1
+                bands[bisect_right(config.edges, priority)] += 1
             index = tr.get(keys.index("ready", rand, generation)).wait()
             assert index is not None, "an item has a place that no index shows"
             attempts = read_place(index)[2]

@@ -18,9 +18,17 @@ from queues.bulk.bulk_job import (
     read_running,
     write_job,
 )
-from queues.bulk.checks import ahead_of, bounded, check, fitting, queue_of
-from queues.bulk.scan import Shown, all_shown, bounds, just_before, lanes_of, order_of
-from queues.bulk.step import Steps, job_leadership
+from queues.bulk.checks import (
+    ahead_of,
+    bounded,
+    bounds,
+    check,
+    fitting,
+    just_before,
+    order_of,
+    queue_of,
+)
+from queues.bulk.step import Shown, Steps, all_shown, job_leadership, lanes_of
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.edit import Place
 from queues.kv.port import ReadTransaction

@@ -4,6 +4,7 @@ Neighbors are read at any depth. The items that leave before it are counted from
 as far as a page may count; beyond that the number is an estimate.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,6 @@ from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction
 from queues.model import cursor, ids
-from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.item import Item
@@ -135,7 +135,7 @@ def _before(
 def _band(config: Config, suffix: bytes) -> int:
     priority = ready_elements(suffix, fifo=config.fifo)[0]
     assert priority is not None
-    return band_of(priority, config.edges)
+    return bisect_right(config.edges, priority)
 
 
 def _count(tr: ReadTransaction, ranges: Sequence[tuple[bytes, bytes]], *, reverse: bool) -> int | None:

@@ -14,9 +14,10 @@ from queues.errors import (
     WrongKind,
     display_name,
 )
+from queues.items import scan
 from queues.items.edit import Place
 from queues.items.ready import Heads
-from queues.items.scan import Order
+from queues.items.scan import Lane, Order
 from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES
@@ -119,3 +120,28 @@ def refuse_state(act: str, state: str) -> None:
     if act not in ACTS[state]:
         names = ", ".join(ACTS[state])
         raise WrongKind("What can be done with all {state} items: {names}.", state=STATE_WORDS[state], names=names)
+
+
+# The walk
+
+
+def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
+    """Return along what an act walks: its items' places where their order counts, else their ids if that is less."""
+    if query.state == "leased":
+        return "age"  # leases that are extended change their places
+    if shifts or (act == "reprioritize" and query.state != "ready"):
+        return "age"  # these stay in their state: one that is moved behind the mark would be met again
+    timed = query.since is not None or query.until is not None
+    return "age" if timed and not ordered and act not in ("move", "promote") else "place"
+
+
+def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None:
+    """Return the first and the last place now; None when there is none."""
+    first, _ = scan.along(tr, lanes, after=None, end="min", limit=1)
+    last, _ = scan.along(tr, lanes, after=None, end="max", limit=1)
+    return (first[0][0], last[0][0]) if first and last else None
+
+
+def just_before(ends: tuple[bytes, bytes]) -> bytes:
+    """Return the place before a walk between these ends; no place or id lies between it and the first."""
+    return ends[0][:-1]

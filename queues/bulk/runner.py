@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queues.bulk.bulk_job import Job, read_running
-from queues.bulk.scan import Shown, all_shown
-from queues.bulk.step import HELD, Steps, job_leadership, runner_name
+from queues.bulk.step import HELD, Shown, Steps, all_shown, job_leadership, runner_name
 from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction

@@ -5,7 +5,8 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from queues.audit.audit import Audit
@@ -23,7 +24,6 @@ from queues.bulk.bulk_job import (
     read_job,
     write_job,
 )
-from queues.bulk.scan import Look, Shown, look
 from queues.context import StoreContext
 from queues.errors import (
     AlreadyRestored,
@@ -39,51 +39,100 @@ from queues.errors import (
     Unreadable,
     ValueTooLarge,
 )
-from queues.items import edit, locate, state_changes, transition
-from queues.items.stored_item import StoredItem, as_item, find
+from queues.items import edit, locate, scan, state_changes, transition
+from queues.items.scan import Lane, Order
+from queues.items.stored_item import StoredItem, find
 from queues.items.transition import Change
-from queues.keys.item_suffix import ready_suffix
+from queues.keys.item_suffix import ready_elements, ready_suffix, timed_elements
 from queues.keys.keyspace import Keyspace
-from queues.kv.port import Transaction
+from queues.keys.queue_keys import QueueKeys
+from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import MAX_REASON, Config
+from queues.model.ids import to_ms
 from queues.model.records import UNREADABLE, why
+from queues.model.steps import StepSize
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
+from queues.operations.search import Query
 from queues.serving.leadership import Leadership
 from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
 MAX_CHUNK, FIRST_CHUNK = 200, 50
-#: Seconds of work that a chunk should take at least and at most: with one writer, all other work waits for it.
-#: Waiting for reads does not count.
-_SHORT, _LONG = 0.01, 0.03
+#: Items that one chunk meets at most, and bytes of their values.
+SCAN, LOOK_BYTES = 2_000, 1_000_000
+#: Items of its first read.
+_FIRST_READ = 25
+#: Microseconds of work that a chunk should take: with one writer, all other work waits for it.
+_CHUNK_WORK = 20_000
 #: Seconds for which a runner holds its job.
 HELD = HELD_MS / 1000
-#: Bytes of one chunk, unless a single item is larger.
-_CHUNK_BYTES = 1_000_000
 #: Errors that end a job: of the whole queue, and of items.
 _OF_QUEUES = (QueueNotFound, QueueClosed, NotForAttached)
 _REFUSALS = (QueueError, ValueTooLarge, KeyTooLarge, TransactionTooLarge)
 
 
-class Pace:
-    """Chooses the most items of the next chunk by the time that the chunks before took."""
+#: Gives, by a queue's config, what a searcher sees of a value; None: all of it.
+Shown = Callable[[Config], Callable[[bytes], bytes] | None]
 
-    def __init__(self) -> None:
-        self.limit = FIRST_CHUNK
 
-    def took(self, items: int, seconds: float) -> None:
-        """Note a chunk of so many items."""
-        if seconds > _LONG and items > 1:
-            self.limit = max(10, min(self.limit, items) // 2)
-        elif seconds < _SHORT and items >= self.limit:
-            self.limit = min(MAX_CHUNK, self.limit * 2)
+def all_shown(config: Config) -> None:
+    """Let searches see all of every value."""
 
-    def too_much(self) -> bool:
-        """Take fewer after a chunk that failed; False when it was one item already."""
-        fewer = self.limit > 1
-        self.limit = max(1, self.limit // 4)
-        return fewer
+
+@dataclass(slots=True)
+class Look:
+    """What a job meets next, from its mark on."""
+
+    #: The place of the last item that was met.
+    mark: bytes | None
+    met: int = 0
+    #: The ids of those that match.
+    wanted: list[bytes] = field(default_factory=list)
+    #: Nothing is behind these.
+    ended: bool = False
+
+
+def lanes_of(keys: QueueKeys, config: Config, query: Query, order: Order) -> list[Lane]:
+    """Return the ranges of the items that a query may match."""
+    if order == "age":
+        since, until = (None if at is None else to_ms(at) for at in (query.since, query.until))
+        return scan.by_age(keys, config, query.state, since, until)
+    return scan.by_place(keys, config, query.state, query.low, query.high)
+
+
+def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limit: int, shown: Shown) -> Look:
+    """Return what lies behind a job's mark: at most `limit` items that match, `SCAN` items and `LOOK_BYTES` bytes."""
+    query = job.wanted
+    filters, lanes = query.filters, lanes_of(keys, config, query, job.order)
+    sees = shown(config) if query.text else None
+    read = scan.read_index if job.order == "age" else scan.read_places
+    seen, step, size = Look(job.mark), StepSize(_FIRST_READ, MAX_CHUNK, LOOK_BYTES), 0
+    while True:
+        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(step.limit, SCAN - seen.met))
+        for (place, _, _), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
+            if place > job.bound:
+                seen.ended = True
+                return seen
+            seen.mark, seen.met = place, seen.met + 1
+            if one is None:
+                continue
+            size += len(one.value)
+            if not filters or query.picked(one, shown=sees) is not None:
+                seen.wanted.append(_rand(place, job, config))
+            if len(seen.wanted) == limit or (size >= LOOK_BYTES and seen.wanted):
+                return seen
+        seen.ended = last
+        if last or seen.met >= SCAN or size >= LOOK_BYTES:
+            return seen
+        step.took(seen.met, size)
+
+
+def _rand(place: bytes, job: Job, config: Config) -> bytes:
+    if job.order == "age":
+        return place
+    rand: bytes = ready_elements(place, fifo=config.fifo)[2] if job.state == "ready" else timed_elements(place)[1]
+    return rand
 
 
 class Steps:
@@ -97,22 +146,30 @@ class Steps:
         self._job_id = job_id
         self._leadership = leadership
         self._shown = shown
-        self._pace = Pace()
-        #: The most items of a chunk while one that does not fit is searched for.
-        self._narrow: int | None = None
+        #: The most items of the next chunk, by the microseconds of work that the last one took; fewer after a refusal.
+        self._size = StepSize(FIRST_CHUNK, MAX_CHUNK, _CHUNK_WORK)
+        #: The ids of the items that the last chunk was to change, and the seconds of work.
+        self._wanted: list[bytes] = []
+        self._took = 0.0
 
     def take(self, job: Job) -> Job:
         """Do the next step of a job and return it as it is then; another runner's job is returned as it is."""
+        self._wanted, self._took = [], 0.0
         try:
-            if job.act not in (PUSH, UNDO):
-                return self._change(job)
-            return self._advance(self._push if job.act == PUSH else self._undo, since=job)
+            after = self._advance({PUSH: self._push, UNDO: self._undo}.get(job.act, self._change))
         except (Conflict, TransactionTooOld):
-            if not self._pace.too_much():  # concurrent callers take these items: smaller chunks conflict less
+            if not self._size.too_much():  # concurrent callers take these items: smaller chunks conflict less
                 raise
             return job
         except _REFUSALS as error:
-            return self.fail(error)
+            wanted = [] if isinstance(error, _OF_QUEUES) else self._wanted
+            if len(wanted) > 1:  # which of these does not fit?
+                self._size.limit = len(wanted) // 2
+                return job
+            return self.fail(error, wanted[0].hex() if wanted else None)
+        if self._wanted:
+            self._size.took(len(self._wanted), int(self._took * 1e6))
+        return after
 
     def hold(self, *, take_over: bool = False) -> Job | None:
         """Hold the job for some seconds; None when another runner holds it, unless it is taken over."""
@@ -155,14 +212,13 @@ class Steps:
 
         return self._advance(fail)
 
-    def _advance(self, act: Callable[[Transaction, Job, int], Job], *, since: Job | None = None) -> Job:
-        """Run `act` on the job and write what it returns, if this runner holds the job, and it has not gone on."""
+    def _advance(self, act: Callable[[Transaction, Job, int], Job]) -> Job:
+        """Run `act` on the job and write what it returns, if this runner holds the job."""
         now_ms = self._context.now_ms()
 
         def run(tr: Transaction) -> Job:
             job = read_job(tr, self._keyspace, self._job_id)
-            gone_on = since is not None and (job.mark, job.chunks) != (since.mark, since.chunks)
-            if gone_on or not (job.running and self._leadership.holds(job.holding)):
+            if not (job.running and self._leadership.holds(job.holding)):
                 return job
             after = act(tr, job, now_ms)
             write_job(tr, self._keyspace, after, job)
@@ -170,95 +226,36 @@ class Steps:
 
         return self._context.kv.transact(run, background=True)
 
-    # Changing items
+    def _config(self, tr: ReadTransaction, queue_id: int, name: str) -> Config:
+        return Config.of(name, tr.get(self._keyspace.config(queue_id)).wait())
 
-    def _change(self, job: Job) -> Job:
-        limit = min(self._pace.limit, MAX_CHUNK, self._narrow or MAX_CHUNK)
+    def _change(self, tr: Transaction, job: Job, now_ms: int) -> Job:
+        """Change the next items; the scan for them conflicts with no transaction."""
+        began, config = time.thread_time(), self._config(tr, job.queue_id, job.queue)
+        target = None if job.to_id is None else self._config(tr, job.to_id, job.to or "")
+        keys, limit = self._keyspace.queue(config.id), self._size.limit
         if job.rate is not None:
             limit = max(1, min(limit, int(job.rate)))
-        seen: Look | None = None
-        try:
-            seen = self._look(job, limit)
-            after = self._chunk(job, seen)
-        except _OF_QUEUES:
-            raise
-        except _REFUSALS as error:
-            wanted = [] if seen is None else seen.wanted
-            if len(wanted) > 1:  # which of these does not fit?
-                self._narrow = len(wanted) // 2
-                return job
-            return self.fail(error, wanted[0].hex() if wanted else None)
-        if self._narrow is not None:
-            self._narrow = self._narrow * 2 if self._narrow < MAX_CHUNK else None
+        seen = look(tr.snapshot, keys, config, job, limit=limit, shown=self._shown)
+        self._wanted = seen.wanted
+        found = find(tr, keys, config, seen.wanted, (job.state,)) if seen.wanted else []
+        some = [one for one in found if one is not None]
+        changes = _changes(tr, self._keyspace, job, config, target, some, now_ms) if some else []
+        after = replace(
+            onward(job, now_ms=now_ms, met=seen.met, done=len(changes)),
+            mark=seen.mark,
+            skipped=job.skipped + len(seen.wanted) - len(changes),
+            chunks=job.chunks + bool(changes),
+        )
+        if seen.ended:
+            after = ended(after, DONE, now_ms=now_ms)
+        if changes:
+            trash_id = self._new_entry(tr, after)
+            self._trash.put_changes(tr, trash_id, config, changes, by=job.by, act=job.act, to=target)
+            note = {"job": job.id} | ({} if target is None else {"to": target.name})
+            self._record(tr, job, config, job.act, len(changes), after=note, also=job.to_id)
+        self._took = time.thread_time() - began
         return after
-
-    def _look(self, job: Job, limit: int) -> Look:
-        def read(tr: Any) -> Look:
-            config = Config.of(job.queue, tr.get(self._keyspace.config(job.queue_id)).wait())
-            return look(tr, self._keyspace.queue(config.id), config, job, limit=limit, shown=self._shown)
-
-        return self._context.kv.read(read, background=True)
-
-    def _chunk(self, was: Job, seen: Look) -> Job:
-        took: list[tuple[int, float]] = []
-
-        def act(tr: Transaction, job: Job, now_ms: int) -> Job:
-            began, keyspace = time.thread_time(), self._keyspace
-            config = Config.of(job.queue, tr.get(keyspace.config(job.queue_id)).wait())
-            target = None
-            if job.to_id is not None:
-                target = Config.of(job.to or "", tr.get(keyspace.config(job.to_id)).wait())
-            found = find(tr, keyspace.queue(config.id), config, seen.wanted) if seen.wanted else []
-            some, gone, handled = self._some(job, config, seen, found)
-            rands = self._context.id_generator.new_ids(len(some)) if some else []
-            changes = _changes(tr, keyspace, job, config, target, some, rands=rands, now_ms=now_ms) if some else []
-            after = replace(
-                onward(job, now_ms=now_ms, met=handled, done=len(changes)),
-                mark=seen.met[handled - 1][0] if handled else job.mark,
-                skipped=job.skipped + gone + len(some) - len(changes),
-                chunks=job.chunks + bool(changes),
-            )
-            if seen.ended and handled == len(seen.met):
-                after = ended(after, DONE, now_ms=now_ms)
-            if changes:
-                trash_id = self._new_entry(tr, after)
-                self._trash.put_changes(tr, trash_id, config, changes, by=job.by, act=job.act, to=target)
-                note = {"job": job.id} | ({} if target is None else {"to": target.name})
-                also = None if target is None else target.id
-                self._record(tr, job, config, job.act, len(changes), after=note, also=also)
-            took[:] = [(len(some), time.thread_time() - began)]
-            return after
-
-        after = self._advance(act, since=was)
-        if took:
-            self._pace.took(*took[-1])
-        return after
-
-    def _some(
-        self, job: Job, config: Config, seen: Look, found: list[StoredItem | None]
-    ) -> tuple[list[StoredItem], int, int]:
-        """Return the items of a chunk, how many have changed since the look, and how many it met with these."""
-        query = job.wanted
-        filters, shown = query.filters, self._shown(config) if query.text else None
-        some: list[StoredItem] = []
-
-        def matches(one: StoredItem) -> bool:
-            return query.matches(as_item(one, fifo=config.fifo, codec=config.values), shown=shown)
-
-        there = iter(found)
-        size = gone = 0
-        for n, (_, rand) in enumerate(seen.met):
-            if rand is None:
-                continue
-            one = next(there)
-            if one is None or one.state != query.state or (filters and not matches(one)):
-                gone += 1
-                continue
-            if some and size + len(one.value) > _CHUNK_BYTES:
-                return some, gone, n
-            some.append(one)
-            size += len(one.value)
-        return some, gone, len(seen.met)
 
     # Pushing and undoing
 
@@ -271,7 +268,7 @@ class Steps:
             raise Unreadable("The items that are next cannot be read. {why}", why=why(error)) from error
         if arrivals is None:
             raise Unreadable("The items that are next are not there any more.")
-        config = Config.of(job.queue, tr.get(keyspace.config(job.queue_id)).wait())
+        config = self._config(tr, job.queue_id, job.queue)
         new_ids = tuple(self._context.id_generator.new_ids(len(arrivals)))
         dues = (job.ready_ms,) * len(arrivals) if job.ready_ms is not None and job.ready_ms > now_ms else ()
         request = PushManyRequest(config.id, tuple(arrivals), new_ids, dues, now_ms)
@@ -333,25 +330,22 @@ def _changes(
     config: Config,
     target: Config | None,
     some: Sequence[StoredItem],
-    *,
-    rands: Sequence[bytes],
     now_ms: int,
 ) -> list[Change]:
     """Change these items as the job says, and return the changes; items that are as asked already are left out."""
-    if job.act == "delete":
-        return edit.delete(tr, keyspace, config, some)
-    if job.act == "promote":
-        return state_changes.promote(tr, keyspace, config, some)
-    if job.act == "retry":
-        return state_changes.retry(tr, keyspace, config, some)
-    if job.act == "release":
-        return state_changes.release(tr, keyspace, config, some, now_ms=now_ms, reason=job.reason)
-    if job.act == "reprioritize":
-        if job.ahead is not None:
-            return _bring(tr, keyspace, job, config, some)
-        return edit.reprioritize(tr, keyspace, config, some, priority=job.priority, shift=job.shift)
-    assert target is not None
-    return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands[: len(some)])
+    if target is not None:
+        rands = [there.rand for there in some]
+        return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands)
+    verbs: dict[str, Callable[..., list[Change]]] = {
+        "delete": edit.delete,
+        "promote": state_changes.promote,
+        "retry": state_changes.retry,
+        "release": partial(state_changes.release, now_ms=now_ms, reason=job.reason),
+        "reprioritize": partial(edit.reprioritize, priority=job.priority, shift=job.shift),
+    }
+    if job.ahead is not None:
+        return _bring(tr, keyspace, job, config, some)
+    return verbs[job.act](tr, keyspace, config, some)
 
 
 def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: Sequence[StoredItem]) -> list[Change]:

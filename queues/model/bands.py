@@ -64,11 +64,6 @@ def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple
     return checked
 
 
-def band_of(priority: Priority, edges: tuple[Priority, ...]) -> int:
-    """Return the number of the band that holds a priority."""
-    return bisect_right(edges, priority)
-
-
 def count_bands(priorities: Iterable[Priority], edges: tuple[Priority, ...]) -> Counter[int]:
     """Return how many of these priorities are in each band."""
     return Counter(map(bisect_right, repeat(edges), priorities))

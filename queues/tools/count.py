@@ -5,6 +5,7 @@ queue's change key has not moved meanwhile. Memory does not grow with the queue.
 """
 
 import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from queues.keys.item_suffix import read_place, ready_elements, timed_suffix
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
-from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.priority import Priority
 from queues.model.steps import Look, T, in_background, pairs, steps
@@ -151,7 +151,7 @@ def _count_ready(look: Look[Any], keys: QueueKeys, config: Config, generation: i
                 continue
             found.max_count = max(found.max_count, item.count)
             if item.priority is not None:
-                found.bands[generation, band_of(item.priority, config.edges)] += 1
+                found.bands[generation, bisect_right(config.edges, item.priority)] += 1
             if item.double:
                 found.hidden["ready"] += 1
                 found.doubles[Double(state="ready", generation=generation, suffix=item.suffix, rand=item.rand)] = None
@@ -291,7 +291,7 @@ def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, byte
         if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):
             return None, 0, None
         if priority is not None:
-            band_of(priority, config.edges)  # raises for a priority of another type
+            bisect_right(config.edges, priority)  # raises for a priority of another type
         return priority, count, rand
     except Exception:  # the tuple layer raises whatever it stumbles over
         return None, 0, None
