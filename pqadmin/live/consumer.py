@@ -21,7 +21,7 @@ from pqadmin.live.monitor import Monitor, get_monitor
 from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
-from pqadmin.live.sockets import Pass, Socket, isolate
+from pqadmin.live.sockets import Pass
 from pqadmin.store import store_now
 from queues.admin import LogLimit
 from queues.errors import StoreError
@@ -49,11 +49,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     slot: Slot
     badge: Pass
     _monitor: Monitor
-    _wake: asyncio.Event
-    _sender: asyncio.Task[None] | None = None
-    #: The fast path to the client, where the server has one.
+    #: The fast path to the client, where the server has one; elsewhere messages that are being sent.
     _pipe: Pipe | None = None
-    _uses_pipe = True
+    _sends: set[asyncio.Task[None]]
     _joined = False
     _ending = False
     _bad = 0
@@ -63,6 +61,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve the socket until it is closed, and release it in any case."""
+        self._sends = set()
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -81,7 +80,6 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     async def connect(self) -> None:
         """Accept the socket of a user with the right to read; `pqadmin.server.origin` has checked its origin."""
         loop = asyncio.get_running_loop()
-        self._wake = asyncio.Event()
         self._allowance = Allowance(rate=MAX_RATE, burst=MAX_RATE * BURST, now=loop.time())
         self._monitor = get_monitor()
         code = await self._refusal()
@@ -93,10 +91,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         self.slot = self._new_slot(loop.time())
         await self.accept()
         await self.send(self._hello(store_now().timestamp()))
-        self._pipe = (self.scope.get("extensions") or {}).get(PIPE) if self._uses_pipe else None
-        if self._pipe is None:
-            self._sender = loop.create_task(self._send_frames())
-        else:
+        self._pipe = (self.scope.get("extensions") or {}).get(PIPE)
+        if self._pipe is not None:
             self._pipe.acknowledged = self._acknowledged
         self._joined = True
         self._monitor.hub.join(self)
@@ -132,13 +128,15 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     # For the hub
 
     def wake(self) -> None:
-        """Send the slot's message: at once by the fast path, else by the sender's task."""
-        if self._pipe is None:
-            self._wake.set()
+        """Send the slot's message; one at most, as what comes after it wakes the socket again."""
+        if self._ending or (message := self._next()) is None:
             return
-        # One at most: what comes after it wakes the socket again.
-        if not self._ending and (message := self._next()) is not None:
+        if self._pipe is not None:
             self._pipe.push(*message)
+            return
+        sent = asyncio.get_running_loop().create_task(self.send((message[0] + message[1]).decode()))
+        self._sends.add(sent)
+        sent.add_done_callback(self._sends.discard)
 
     def end(self, code: int) -> None:
         """Close the socket with this code."""
@@ -218,23 +216,6 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             self.wake()
         return True
 
-    async def _send_frames(self) -> None:
-        while not self._ending:
-            await self._wake.wait()
-            self._wake.clear()
-            while (message := self._next_or_end()) is not None:
-                await self.send((message[0] + message[1]).decode())
-
-    def _next_or_end(self) -> tuple[bytes, bytes] | None:
-        found: tuple[bytes, bytes] | None = None
-
-        def take(_: Socket) -> None:
-            nonlocal found
-            found = None if self._ending else self._next()
-
-        isolate(self, take)
-        return found
-
     def _next(self) -> tuple[bytes, bytes] | None:
         now, wall = asyncio.get_running_loop().time(), store_now().timestamp()
         hub, slot = self._monitor.hub, self.slot
@@ -275,6 +256,5 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         if self._pipe is not None:
             self._pipe.acknowledged = None
             self._pipe = None
-        if self._sender is not None:
-            self._sender.cancel()
-            self._sender = None
+        for sent in self._sends:
+            sent.cancel()

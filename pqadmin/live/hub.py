@@ -1,12 +1,13 @@
 """The hub: the sockets of this process, and how the monitor's ticks reach them.
 
-The monitor's thread hands a tick to each event loop at most once at a time; what comes in between is merged, so a busy
-loop never has a queue of ticks before it. Frames never pass through a channel layer.
+One event loop serves them all. The monitor's thread hands it a tick at most once at a time; what comes in between is
+merged, so a busy loop never has a queue of ticks before it. Frames never pass through a channel layer.
 """
 
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -35,123 +36,6 @@ TOO_SLOW = 4408
 Guard = Callable[[Collection[Socket]], Awaitable[None]]
 
 
-class Desk:
-    """The sockets of one event loop. Everything but `post` runs in that loop."""
-
-    def __init__(self, hub: "Hub", loop: asyncio.AbstractEventLoop, guard: Guard | None) -> None:
-        self.loop = loop
-        self.watchers: set[Socket] = set()
-        self._hub = hub
-        self._guard = guard
-        self._guarding: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._lock = threading.Lock()
-        self._new: dict[int, str] = {}
-        self._posted = False
-        #: Sockets that are still to be woken, the seconds spent so far, and those of the last tick.
-        self._turn: list[Socket] = []
-        self._spent = 0.0
-        self.cost = 0.0
-
-    def post(self, new: Mapping[int, str] = NOTHING_NEW) -> None:
-        """Have the loop look at the hub's newest tick soon. From any thread; raises RuntimeError if it is closed."""
-        with self._lock:
-            self._new.update(new)
-            if self._posted:
-                return
-            self._posted = True
-        self.loop.call_soon_threadsafe(self._deliver)
-
-    def begin(self) -> None:
-        """Start the rounds with the first socket."""
-        if self._timer is None:
-            self._timer = self.loop.call_later(ROUND, self._round)
-
-    def end(self) -> None:
-        """Stop the rounds after the last socket."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._guarding is not None:
-            self._guarding.cancel()
-            self._guarding = None
-
-    def close_all(self, code: int) -> None:
-        """Close every socket of this loop."""
-        for watcher in tuple(self.watchers):
-            isolate(watcher, lambda one: one.end(code))
-
-    def _deliver(self) -> None:
-        with self._lock:
-            new, self._new, self._posted = self._new, {}, False
-        trouble = self._hub.trouble
-        #: Of the new queues alone, once for all sockets of one sight: all names would take long just when many grow.
-        seen: dict[Scope, frozenset[int]] = {}
-        grown = False
-
-        def tell(watcher: Socket) -> None:
-            nonlocal grown
-            slot = watcher.slot
-            if trouble is None:
-                slot.recover()
-            else:
-                slot.fail(*trouble)
-            if new and slot.grow:
-                if slot.sight not in seen:
-                    sees = slot.sight.teller(Right.READ)
-                    seen[slot.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))
-                slot.add(seen[slot.sight])
-                grown = True
-
-        for watcher in self.watchers:
-            isolate(watcher, tell)
-        self._turn = list(self.watchers)
-        self._spent = 0.0
-        self._wake_some()
-        if grown:
-            self._hub.screens_changed()
-
-    def _wake_some(self) -> None:
-        """Wake some sockets and let the loop do other things before the next ones."""
-        began = self.loop.time()
-        some, self._turn = self._turn[-AT_ONCE:], self._turn[:-AT_ONCE]
-        for watcher in some:
-            isolate(watcher, lambda one: one.wake())
-        self._spent += self.loop.time() - began
-        if self._turn:
-            self.loop.call_soon(self._wake_some)
-        else:
-            self.cost = self._spent
-
-    def _round(self) -> None:
-        self._timer = self.loop.call_later(ROUND, self._round)
-        # First: rights are checked whatever happens to frames.
-        if self._guard is not None and (self._guarding is None or self._guarding.done()):
-            self._guarding = self.loop.create_task(self._check(self._guard))
-        now = self.loop.time()
-
-        def look_at(watcher: Socket) -> None:
-            if watcher.slot.too_slow(now):
-                watcher.end(TOO_SLOW)
-            else:
-                watcher.wake()
-
-        for watcher in tuple(self.watchers):
-            isolate(watcher, look_at)
-
-    async def _check(self, guard: Guard) -> None:
-        try:
-            await guard(tuple(self.watchers))
-        except Exception as error:  # the next round checks again
-            _limited.warn(
-                type(error),
-                "The rights of sockets were not checked: %s: %s. It is tried again soon.",
-                type(error).__name__,
-                error,
-                exc_info=True,
-            )
-
-
 class Shown(NamedTuple):
     """What one socket has on its screen."""
 
@@ -162,62 +46,60 @@ class Shown(NamedTuple):
 
 
 class Hub:
-    """All sockets of the process. Thread-safe."""
+    """All sockets of the process. Thread-safe but for `join`, `leave` and `screens_changed`, which are the loop's."""
 
-    def __init__(
-        self,
-        *,
-        on_screens: Callable[[], None],
-        guard: Guard | None = None,
-    ) -> None:
+    def __init__(self, *, on_screens: Callable[[], None], guard: Guard | None = None) -> None:
         self.tick: Tick | None = None
         #: The oldest reading in each sum by now, milliseconds since the epoch; grows though the sum stays.
         self.as_of: Mapping[Scope, int] = {}
         #: (since, message) while the store cannot be read.
         self.trouble: tuple[float, str] | None = None
+        #: The seconds that serving every socket with the last tick took.
+        self.cost = 0.0
         self._on_screens = on_screens
         self._guard = guard
+        self._guarding: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._lock = threading.Lock()
-        self._desks: dict[asyncio.AbstractEventLoop, Desk] = {}
         self._screens: dict[Socket, Shown] = {}
+        self._new: dict[int, str] = {}
+        self._posted = False
+        #: Sockets that are still to be woken for this tick, and the seconds spent so far.
+        self._turn: list[Socket] = []
+        self._spent = 0.0
 
     def __len__(self) -> int:
         """Return the number of sockets."""
         return len(self._screens)
 
     def join(self, watcher: Socket) -> None:
-        """Take in a socket. In its event loop."""
+        """Take in a socket; the first one begins the rounds."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            desk = self._desks.get(loop)
-            if desk is None:
-                desk = self._desks[loop] = Desk(self, loop, self._guard)
-            desk.watchers.add(watcher)
+            if self._loop is not loop:
+                self._loop, self._timer, self._posted = loop, None, False
             self._screens[watcher] = _shown(watcher.slot)
         if self.trouble is not None:
             watcher.slot.fail(*self.trouble)
-        desk.begin()
+        if self._timer is None:
+            self._timer = loop.call_later(ROUND, self._round)
 
     def leave(self, watcher: Socket) -> None:
-        """Let go of a socket. In its event loop; a second call does nothing."""
-        loop = asyncio.get_running_loop()
+        """Let go of a socket; the last one ends the rounds. A second call does nothing."""
         with self._lock:
             self._screens.pop(watcher, None)
-            desk = self._desks.get(loop)
-            if desk is None:
-                return
-            desk.watchers.discard(watcher)
-            if not desk.watchers:
-                del self._desks[loop]
-                desk.end()
+        if not self._screens:
+            for running in (self._timer, self._guarding):
+                if running is not None:
+                    running.cancel()
+            self._timer = self._guarding = None
         self._on_screens()
 
     def screens_changed(self, watcher: Socket | None = None) -> None:
-        """Note what is on the screens now; the monitor reads it soon. In the socket's event loop."""
-        loop = asyncio.get_running_loop()
+        """Note what is on the screens now; the monitor reads it soon."""
         with self._lock:
-            desk = self._desks.get(loop)
-            for each in desk.watchers if desk and watcher is None else (watcher,):
+            for each in self._screens if watcher is None else (watcher,):
                 if each in self._screens:
                     self._screens[each] = _shown(each.slot)
         self._on_screens()
@@ -228,15 +110,9 @@ class Hub:
             return list(self._screens.values())
 
     def publish(self, tick: Tick, new: Mapping[int, str] = NOTHING_NEW) -> None:
-        """Hand a tick to every loop, and the names of queues that are new."""
+        """Hand out a tick, and the names of queues that are new."""
         self.tick, self.trouble = tick, None
         self._post(new)
-
-    @property
-    def cost(self) -> float:
-        """Return the seconds that serving every socket with the last tick took."""
-        with self._lock:
-            return sum(desk.cost for desk in self._desks.values())
 
     def fail(self, since: float, message: str) -> None:
         """Tell every socket that the store cannot be read since `since` (seconds since the epoch)."""
@@ -245,29 +121,87 @@ class Hub:
             self._post()
 
     def close_all(self, code: int) -> None:
-        """Close every socket, from any thread; returns before they are closed."""
-        for desk in self._all_desks():
-            try:
-                desk.loop.call_soon_threadsafe(desk.close_all, code)
-            except RuntimeError:
-                self._drop(desk)
+        """Close every socket; returns before they are closed."""
+        self._call(lambda: self._each(lambda watcher: watcher.end(code)))
 
     def _post(self, new: Mapping[int, str] = NOTHING_NEW) -> None:
-        for desk in self._all_desks():
-            try:
-                desk.post(new)
-            except RuntimeError:  # the loop was closed with sockets in it
-                self._drop(desk)
-
-    def _drop(self, desk: Desk) -> None:
+        """Have the loop look at the newest tick soon."""
         with self._lock:
-            self._desks.pop(desk.loop, None)
-            for watcher in desk.watchers:
-                self._screens.pop(watcher, None)
+            self._new.update(new)
+            if self._posted:
+                return
+            self._posted = True
+        self._call(self._deliver)
 
-    def _all_desks(self) -> list[Desk]:
+    def _call(self, do: Callable[[], None]) -> None:
+        try:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(do)
+        except RuntimeError:  # the loop was closed with sockets in it
+            with self._lock:
+                self._screens.clear()
+
+    def _each(self, do: Callable[[Socket], object]) -> None:
+        for watcher in tuple(self._screens):
+            isolate(watcher, do)
+
+    def _deliver(self) -> None:
         with self._lock:
-            return list(self._desks.values())
+            new, self._new, self._posted = self._new, {}, False
+        trouble = self.trouble
+        #: Of the new queues alone, once for all sockets of one sight: all names would take long just when many grow.
+        seen: dict[Scope, frozenset[int]] = {}
+
+        def tell(watcher: Socket) -> None:
+            slot = watcher.slot
+            if trouble is None:
+                slot.recover()
+            else:
+                slot.fail(*trouble)
+            if new and slot.grow:
+                if slot.sight not in seen:
+                    sees = slot.sight.teller(Right.READ)
+                    seen[slot.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))
+                slot.add(seen[slot.sight])
+
+        self._each(tell)
+        self._turn, self._spent = list(self._screens), 0.0
+        self._wake_some()
+        if seen:
+            self.screens_changed()
+
+    def _wake_some(self) -> None:
+        """Wake some sockets and let the loop do other things before the next ones."""
+        began = time.monotonic()
+        some, self._turn = self._turn[-AT_ONCE:], self._turn[:-AT_ONCE]
+        for watcher in some:
+            isolate(watcher, lambda one: one.wake())
+        self._spent += time.monotonic() - began
+        if self._turn:
+            asyncio.get_running_loop().call_soon(self._wake_some)
+        else:
+            self.cost = self._spent
+
+    def _round(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(ROUND, self._round)
+        # First: rights are checked whatever happens to frames.
+        if self._guard is not None and (self._guarding is None or self._guarding.done()):
+            self._guarding = loop.create_task(self._check(self._guard))
+        now = loop.time()
+        self._each(lambda one: one.end(TOO_SLOW) if one.slot.too_slow(now) else one.wake())
+
+    async def _check(self, guard: Guard) -> None:
+        try:
+            await guard(tuple(self._screens))
+        except Exception as error:  # the next round checks again
+            _limited.warn(
+                type(error),
+                "The rights of sockets were not checked: %s: %s. It is tried again soon.",
+                type(error).__name__,
+                error,
+                exc_info=True,
+            )
 
 
 def _shown(slot: Slot) -> Shown:

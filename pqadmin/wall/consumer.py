@@ -34,8 +34,6 @@ class WallConsumer(LiveConsumer):
     """One screen's socket."""
 
     slot: WallSlot
-    #: A wall sends few frames, which are not shared.
-    _uses_pipe = False
     _slug = ""
     _chooser: asyncio.Task[None] | None = None
 
