@@ -14,7 +14,7 @@ from pqadmin.dashboard.items.history import History, Line
 from pqadmin.dashboard.items.list import ACTS, Act
 from pqadmin.dashboard.items.search import EMPTY, Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
-from pqadmin.dashboard.jobs.words import Told, tell
+from pqadmin.dashboard.jobs.words import tell
 from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import Shown, show
@@ -132,7 +132,7 @@ def _listed(n: int, state: str, now: datetime) -> Item:
     )
 
 
-def sample_jobs(now: datetime) -> list[Told]:
+def sample_jobs(now: datetime) -> list[dict[str, Any]]:
     """Return jobs as pages show them."""
     ms = to_ms(now)
     running = Job(

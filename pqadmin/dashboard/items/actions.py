@@ -21,7 +21,7 @@ from pqadmin.dashboard.items import selection, uncovering
 from pqadmin.dashboard.items.act_forms import ActForm, LeaseForm, MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.items.act_previews import preview_of
 from pqadmin.dashboard.items.act_words import ITEM_ACTS, ItemAct
-from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
+from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show

@@ -13,8 +13,7 @@ from pqadmin.accounts.roles import Right
 from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.items.bulk_form import BulkForm
 from pqadmin.dashboard.items.query import asked, fields_of
-from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
-from pqadmin.dashboard.jobs.words import job_url, scope_words
+from pqadmin.dashboard.jobs.words import JobsHere, job_url, jobs_here, scope_words
 from pqadmin.dashboard.queue.actions import tolerated
 from pqadmin.display import format as write
 from pqadmin.display.values import what_searchers_see

@@ -1,6 +1,6 @@
 """Jobs: acts on many items, running and past; each can be canceled, let go on, and undone."""
 
-from datetime import datetime
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from pqadmin.pages import once, toasts, visibility
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
-from queues import Actions, Job, JobPage, Undone
+from queues import Actions, Undone
 from queues.admin import minted_ms, time_of_ms
 from queues.errors import JobNotFound, Unreadable
 
@@ -39,31 +39,28 @@ def jobs(request: HttpRequest) -> HttpResponse:
     after = request.GET.get("after", "")[:300] or None
     acts, now, may = _acts(request), store_now(), visibility.scope(request)
     visible = None if may.everything else partial(visibility.sees_job, may)
-
-    def read(after: str | None) -> JobPage:
-        return acts.job_page(limit=PAGE, after=after, visible=visible)
-
-    page, _looked, wrong = until_something(read, after, empty=_is_empty)
-    in_middle = after is not None and not wrong
-    every = acts.running_jobs()
-    running = [] if in_middle else every
+    page, _looked, wrong = until_something(
+        lambda after: acts.job_page(limit=PAGE, after=after, visible=visible),
+        after,
+        empty=lambda page: all(job.running for job in page.jobs) and not page.unreadable,
+    )
+    in_middle, running = after is not None and not wrong, acts.running_jobs()
+    shown = [] if in_middle else [job for job in reversed(running) if visibility.sees_job(may, job)]
     context = {
         "section": "jobs",
-        "all_running": every,
-        "running": [tell(job, now) for job in reversed(running) if visibility.sees_job(may, job)],
+        "all_running": running,
+        "running": [tell(job, now) for job in shown],
         "past": [tell(job, now) for job in page.jobs if not job.running],
         "wrong": wrong,
-        "unreadable": [_unreadable(job_id) for job_id in page.unreadable],
+        "unreadable": [
+            {"id": job_id, "began_at": time_of_ms(minted_ms(bytes.fromhex(job_id)))} for job_id in page.unreadable
+        ],
         "in_middle": in_middle,
         "looked_on": not page.certain and not may.everything,
         "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
         "now": now,
     }
     return render(request, "dashboard/jobs.html", context)
-
-
-def _is_empty(page: JobPage) -> bool:
-    return all(job.running for job in page.jobs) and not page.unreadable
 
 
 @require_safe
@@ -77,22 +74,13 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
     except Unreadable as error:
         context = {"section": "jobs", "why": damage_words(error.words), "damaged": True}
         return render(request, "dashboard/no_job.html", context, status=409)
-    return render(request, "dashboard/job.html", _about(request, found))
-
-
-def _unreadable(job_id: str) -> dict[str, Any]:
-    return {"id": job_id, "began_at": time_of_ms(minted_ms(bytes.fromhex(job_id))), "url": job_url(job_id)}
-
-
-def _about(request: HttpRequest, found: Job) -> dict[str, Any]:
-    now = store_now()
-    other = found.of or found.undo
-    return {
+    now, other = store_now(), found.of or found.undo
+    context = {
         "section": "jobs",
         "told": tell(found, now),
         "job": found,
         "all_running": _acts(request).running_jobs(),
-        "other": None if other is None else _other(request, other, now),
+        "other": None,
         "can_act": visibility.may_steer(visibility.scope(request), found),
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'queue': found.queue})}",
         "numbers": {
@@ -100,13 +88,10 @@ def _about(request: HttpRequest, found: Job) -> dict[str, Any]:
         },
         "now": now,
     }
-
-
-def _other(request: HttpRequest, job_id: str, now: datetime) -> Any:
-    try:
-        return tell(visibility.job(request, job_id), now)
-    except (JobNotFound, Unreadable):
-        return None
+    if other is not None:
+        with suppress(JobNotFound, Unreadable):
+            context["other"] = tell(visibility.job(request, other), now)
+    return render(request, "dashboard/job.html", context)
 
 
 class JobActionView(ActionView):

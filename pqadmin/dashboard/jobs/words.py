@@ -1,76 +1,66 @@
-"""Jobs in words: action, status, progress and time left."""
+"""Bulk jobs in words: action, status, progress and time left; and those that run on one queue now."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.errors import said
 from pqadmin.display.words import item_state_word
-from queues import Job, Query
-from queues.admin import BULK_PUSH, time_of_ms, to_ms
+from pqadmin.pages import visibility
+from pqadmin.store import get_store, store_now
+from queues import Job, Query, ReadTransaction
+from queues.admin import BULK_PUSH, BULK_UNDO, time_of_ms, to_ms
 from queues.errors import display_name
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A job as pages show it."""
-
-    job: Job
-    url: str
-    queue_url: str
-    to_url: str
-    title: str
-    #: Which items, in a few words each.
-    scope: list[str]
-    #: The shape beside the word: running, waiting, done, canceled or failed.
-    look: str
-    word: str
-    #: How far: 0 to 1000, None when unknown.
-    parts: int | None
-    percent: str
-    progress: str
-    speed: str
-    left: str
-    took: str
-    done: str
-    skipped: str
-    failure: str
-    failed_url: str
-    can_resume: bool
-    can_undo: bool
+#: Jobs that are named; more are counted.
+_NAMED = 3
 
 
-def tell(job: Job, now: datetime) -> Told:
-    """Put a job into words."""
-    waiting = job.running and not held(job, now)
-    parts = _parts(job)
-    return Told(
-        job=job,
-        url=job_url(job.id),
-        queue_url=queue_url(job.queue),
-        to_url="" if job.to is None else queue_url(job.to),
-        title=title(job),
-        scope=_scope(job),
-        look="waiting" if waiting else job.status,
-        word=_status_word(job, waiting),
-        parts=parts,
-        percent="" if parts is None else _("%(n)s %%") % {"n": f"{parts / 10:.0f}" if parts < 1000 else "100"},
-        progress=_progress(job),
-        speed=_("%(rate)s/s") % {"rate": write.rate(job.speed)} if job.running and job.speed and not waiting else "",
-        left=_left(job, waiting),
-        took=write.age(_seconds(job, now)),
-        done=write.number(job.done),
-        skipped=write.number(job.skipped) if job.skipped else "",
-        failure=_failure(job),
-        failed_url="" if job.failed_at is None else item_url(job.queue, job.failed_at),
-        can_resume=job.status in ("canceled", "failed") and job.undo is None,
-        can_undo=job.of is None and job.done > 0,
-    )
+def tell(job: Job, now: datetime) -> dict[str, Any]:
+    """Put a job into words, for the templates."""
+    waiting = job.running and job.held_ms <= to_ms(now)  # no process runs it
+    parts = 1000 if job.status == "done" else min(999, job.met * 1000 // job.total) if job.total else None
+    took = None if job.started_at is None else max(timedelta(0), (job.ended_at or now) - job.started_at).total_seconds()
+    return {
+        "job": job,
+        "url": job_url(job.id),
+        "queue_url": queue_url(job.queue),
+        "to_url": "" if job.to is None else queue_url(job.to),
+        "title": title(job),
+        # Which items, in a few words each.
+        "scope": _scope(job),
+        # The shape beside the word: running, waiting, done, canceled or failed.
+        "look": "waiting" if waiting else job.status,
+        "word": pgettext("job", "waiting for a server") if waiting else str(_STATUS_WORDS.get(job.status, job.status)),
+        # How far: 0 to 1000, None when unknown.
+        "parts": parts,
+        "percent": "" if parts is None else _("%(n)s %%") % {"n": f"{parts / 10:.0f}"},
+        "progress": _progress(job),
+        "speed": _("%(rate)s/s") % {"rate": write.rate(job.speed)} if job.running and job.speed and not waiting else "",
+        "left": _left(job, waiting),
+        "took": write.age(took),
+        "done": write.number(job.done),
+        "skipped": write.number(job.skipped) if job.skipped else "",
+        "failure": _failure(job),
+        "failed_url": "" if job.failed_at is None else item_url(job.queue, job.failed_at),
+        "can_resume": job.status in ("canceled", "failed") and job.undo is None,
+        "can_undo": job.of is None and job.done > 0,
+    }
+
+
+_STATUS_WORDS = {
+    "running": pgettext_lazy("job", "running"),
+    "done": pgettext_lazy("job", "done"),
+    "canceled": pgettext_lazy("job", "canceled"),
+    "failed": pgettext_lazy("job", "failed"),
+}
 
 
 def job_url(job_id: str) -> str:
@@ -78,67 +68,43 @@ def job_url(job_id: str) -> str:
     return reverse("dashboard:job", args=[job_id])
 
 
-def held(job: Job, now: datetime) -> bool:
-    """Return whether a process runs it now."""
-    return job.held_ms > to_ms(now)
-
-
 def title(job: Job) -> str:
     """Say what a job does."""
     queue, to = (write.shorten(display_name(name), 80) for name in (job.queue, job.to or ""))
     values = {"state": item_state_word(job.state), "queue": queue, "to": to}
-    match job.act:
-        case "push":
-            words = ngettext("Push %(n)s item to %(queue)s", "Push %(n)s items to %(queue)s", job.total or 0)
-            return words % (values | {"n": write.number(job.total)})
-        case "undo":
-            return _("Undo in %(queue)s") % values
-        case "move":
-            return _("Move %(state)s items from %(queue)s to %(to)s") % values
-        case "delete":
-            return _("Delete %(state)s items of %(queue)s") % values
-        case "promote":
-            return _("Promote delayed items of %(queue)s") % values
-        case "retry":
-            return _("Retry dead items of %(queue)s") % values
-        case "release":
-            return _("Take back leased items of %(queue)s") % values
-    if job.place == "front":
-        return _("Bring %(state)s items of %(queue)s to the front") % values
-    if job.place == "back":
-        return _("Bring %(state)s items of %(queue)s to the back") % values
+    if job.act == "push":
+        words = ngettext("Push %(n)s item to %(queue)s", "Push %(n)s items to %(queue)s", job.total or 0)
+        return words % (values | {"n": write.number(job.total)})
+    if job.act in _TITLES:
+        return str(_TITLES[job.act]) % values
+    if job.place is not None:
+        return str(_TITLES[job.place]) % values
     if job.shift is not None:
         by = f"{job.shift:+}" if isinstance(job.shift, int | float) else str(job.shift)
         return _("Shift the priority of %(state)s items of %(queue)s by %(by)s") % (values | {"by": by})
-    return _("Set the priority of %(state)s items of %(queue)s to %(priority)s") % (
-        values | {"priority": write.priority_short(job.priority)}
-    )
+    priority = write.priority_short(job.priority)
+    words = _("Set the priority of %(state)s items of %(queue)s to %(priority)s")
+    return words % (values | {"priority": priority})
 
 
-def _status_word(job: Job, waiting: bool) -> str:
-    if waiting:
-        return pgettext("job", "waiting for a server")
-    return {
-        "running": pgettext("job", "running"),
-        "done": pgettext("job", "done"),
-        "canceled": pgettext("job", "canceled"),
-        "failed": pgettext("job", "failed"),
-    }.get(job.status, job.status)
-
-
-def _parts(job: Job) -> int | None:
-    if job.status == "done":
-        return 1000
-    if not job.total:
-        return None
-    return min(999, job.met * 1000 // job.total)
+#: By the act; of a change of priorities, by the place.
+_TITLES = {
+    "undo": gettext_lazy("Undo in %(queue)s"),
+    "move": gettext_lazy("Move %(state)s items from %(queue)s to %(to)s"),
+    "delete": gettext_lazy("Delete %(state)s items of %(queue)s"),
+    "promote": gettext_lazy("Promote delayed items of %(queue)s"),
+    "retry": gettext_lazy("Retry dead items of %(queue)s"),
+    "release": gettext_lazy("Take back leased items of %(queue)s"),
+    "front": gettext_lazy("Bring %(state)s items of %(queue)s to the front"),
+    "back": gettext_lazy("Bring %(state)s items of %(queue)s to the back"),
+}
 
 
 def _progress(job: Job) -> str:
-    met, total = write.number(job.met), write.number(job.total)
+    met = write.number(job.met)
     if job.total is None:
         return ngettext("%(met)s item looked at", "%(met)s items looked at", job.met) % {"met": met}
-    return _("%(met)s of %(total)s") % {"met": met, "total": total}
+    return _("%(met)s of %(total)s") % {"met": met, "total": write.number(job.total)}
 
 
 def _left(job: Job, waiting: bool) -> str:
@@ -154,12 +120,6 @@ def _failure(job: Job) -> str:
     for end in (_("Nothing was changed."), _("Nothing was moved.")):
         words = words.removesuffix(end).rstrip()
     return words
-
-
-def _seconds(job: Job, now: datetime) -> float | None:
-    if job.started_at is None:
-        return None
-    return max(timedelta(0), (job.ended_at or now) - job.started_at).total_seconds()
 
 
 def _scope(job: Job) -> list[str]:
@@ -179,16 +139,14 @@ def scope_words(query: Query) -> list[str]:
     if query.item_id:
         found.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
     low, high = (None if edge is None else write.priority_short(edge) for edge in (query.low, query.high))
-    if low is not None and high is not None:
-        found.append(
-            _("priority %(low)s") % {"low": low}
-            if low == high
-            else _("priority %(low)s to %(high)s") % {"low": low, "high": high}
-        )
-    elif low is not None:
-        found.append(_("priority %(low)s or larger") % {"low": low})
-    elif high is not None:
-        found.append(_("priority %(high)s or smaller") % {"high": high})
+    if low is not None or high is not None:
+        if high is None:
+            words = _("priority %(low)s or larger")
+        elif low is None:
+            words = _("priority %(high)s or smaller")
+        else:
+            words = _("priority %(low)s") if low == high else _("priority %(low)s to %(high)s")
+        found.append(words % {"low": low, "high": high})
     if query.since is not None:
         found.append(_("pushed since %(at)s") % {"at": write.moment(query.since)})
     if query.until is not None:
@@ -198,3 +156,40 @@ def scope_words(query: Query) -> list[str]:
 
 def _cut(text: str) -> str:
     return write.shorten(write.visible(text), 80)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsHere:
+    """The running bulk jobs of one queue, as one user sees them."""
+
+    #: The newest first.
+    told: tuple[dict[str, Any], ...] = ()
+    #: How many more the user sees.
+    more: int = 0
+    #: One reaches a queue that the user does not see: no more is shown of it.
+    unseen: bool = False
+    #: Some may take or change present items; some add items.
+    takes: bool = False
+    brings: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.told) or self.unseen
+
+
+def jobs_here(request: HttpRequest, queue_id: int, *, tr: ReadTransaction) -> JobsHere:
+    """Read the running bulk jobs that take items from a queue, change them or add some."""
+    may, now = visibility.scope(request), store_now()
+    running = get_store().actions(request.user.get_username()).running_jobs(tr=tr)
+    here = [job for job in reversed(running) if queue_id in (job.queue_id, job.to_id)]
+    seen = [job for job in here if visibility.sees_job(may, job)]
+    return JobsHere(
+        told=tuple(tell(job, now) for job in seen[:_NAMED]),
+        more=max(0, len(seen) - _NAMED),
+        unseen=len(seen) < len(here),
+        takes=len(seen) < len(here) or any(_takes(job, queue_id) for job in seen),
+        brings=any(job.act in (BULK_UNDO, BULK_PUSH) or job.to_id == queue_id for job in seen),
+    )
+
+
+def _takes(job: Job, queue_id: int) -> bool:
+    return job.act == BULK_UNDO or (job.act != BULK_PUSH and job.queue_id == queue_id)

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.dashboard.jobs.on_queue import JobsHere, jobs_here
+from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, PauseForm, RenameForm
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url

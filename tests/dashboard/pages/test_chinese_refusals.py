@@ -298,7 +298,7 @@ def test_a_job_does_not_say_that_nothing_was_changed(store: Store) -> None:
     kept = store.actions("甲").job(begun.id)
     for language, told in (("en", failed.failure), ("zh-hans", "调整这么多，优先级就不符合队列的类型了。")):
         with translation.override(language):
-            assert tell(kept, kept.began_at).failure == told
+            assert tell(kept, kept.began_at)["failure"] == told
 
 
 ADDRESSES = [
