@@ -20,7 +20,6 @@ from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary, groups_of, label_of
 
 WINDOW = 100
-GROUPINGS = ("problems", "name", "group")
 #: Fields by which the table can be sorted, and whether the first click shows the largest first.
 SORTS = {"name": False, "ready": True, "in": True, "out": True, "oldest": True}
 
@@ -42,7 +41,7 @@ class Order:
         """Read an order from an address; what is unknown is the default."""
         field = sort.removeprefix("-")
         return cls(
-            grouping=grouping if grouping in GROUPINGS else "problems",
+            grouping=grouping if grouping in _GROUPINGS else "problems",
             sort=field if field in SORTS else "",
             descending=field in SORTS and sort.startswith("-"),
             favorites=first == "favorites" and grouping != "group",
@@ -103,41 +102,37 @@ def _in_order(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key,
 
 
 def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
-    key = _plain_key(order)
-    if not order.favorites:
-        return key
-    return lambda row: (row.status.id not in favorites, *key(row))
-
-
-def _plain_key(order: Order) -> Callable[[Row], Key]:
-    sort = _sort_value(order)
-    if order.grouping == "problems":
-        return lambda row: (_RANKS[row.problem], *sort(row), row.status.name, row.status.id)
-    if order.grouping == "group":
-        return lambda row: (label_of(row.status.name), *sort(row), row.status.name, row.status.id)
-    return lambda row: (*sort(row), row.status.name, row.status.id)
-
-
-def _sort_value(order: Order) -> Callable[[Row], Key]:
+    """Return what rows are sorted by: favorites, the grouping, the field, the name, the id."""
+    by_group = _GROUPINGS[order.grouping]
     sign = -1.0 if order.descending else 1.0
-    if order.sort == "name" and order.descending:
-        return lambda row: ([-ord(c) for c in row.status.name] + [1],)
-    if order.sort in ("", "name"):
-        # Among the queues in trouble the deepest comes first.
-        if order.grouping == "problems" and not order.sort:
-            return lambda row: (-row.status.totals.ready if row.problem else 0,)
-        return lambda row: ()
-    if order.sort == "ready":
-        return lambda row: (int(sign) * row.status.totals.ready,)
-    if order.sort == "in":
-        return lambda row: (sign * (-1.0 if row.rate_in is None else row.rate_in),)
-    if order.sort == "out":
-        return lambda row: (sign * (-1.0 if row.rate_out is None else row.rate_out),)
-    return lambda row: (sign * (-1.0 if row.status.oldest is None else -row.status.oldest.timestamp() + 4e9),)
+    # Among the queues in trouble the deepest comes first.
+    deepest = order.grouping == "problems" and not order.sort
+    field = (lambda row: -row.status.totals.ready if row.problem else 0) if deepest else _FIELDS[order.sort]
+    backwards = order.sort == "name" and order.descending
+
+    def key(row: Row) -> Key:
+        starred = (row.status.id not in favorites,) if order.favorites else ()
+        value = [-ord(c) for c in row.status.name] + [1] if backwards else sign * field(row)
+        return (*starred, *by_group(row), value, row.status.name, row.status.id)
+
+    return key
 
 
 #: The worst first; a queue without any comes last.
 _RANKS = {problem: rank for rank, problem in enumerate((*PROBLEMS, Problem.NONE))}
+_GROUPINGS: dict[str, Callable[[Row], Key]] = {
+    "problems": lambda row: (_RANKS[row.problem],),
+    "name": lambda row: (),
+    "group": lambda row: (label_of(row.status.name),),
+}
+_FIELDS: dict[str, Callable[[Row], float]] = {
+    "": lambda row: 0,
+    "name": lambda row: 0,
+    "ready": lambda row: row.status.totals.ready,
+    "in": lambda row: -1.0 if row.rate_in is None else row.rate_in,
+    "out": lambda row: -1.0 if row.rate_out is None else row.rate_out,
+    "oldest": lambda row: -1.0 if row.status.oldest is None else 4e9 - row.status.oldest.timestamp(),
+}
 
 
 def _groups(
