@@ -11,8 +11,8 @@ from pqadmin.dashboard.items.act_previews import Preview
 from pqadmin.dashboard.items.act_words import ITEM_ACTS
 from pqadmin.dashboard.items.buttons import act_word
 from pqadmin.dashboard.items.history import History, Line
-from pqadmin.dashboard.items.list import ACTS, Act
-from pqadmin.dashboard.items.search import EMPTY, Listed
+from pqadmin.dashboard.items.list import ACTS
+from pqadmin.dashboard.items.page import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import tell
 from pqadmin.display import format as write
@@ -98,13 +98,13 @@ def sample_history(now: datetime) -> History:
     return History(lines=(line, replace(line, by="bob", via="cli", what="pushed", details="", reason="")), more=True)
 
 
-def sample_lists(now: datetime) -> list[tuple[str, Listed, list[Act]]]:
+def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]]:
     """Return each state with a list of its items and the acts on them."""
     return [
         (
             state,
-            replace(EMPTY, items=tuple(_listed(n, state, now) for n in range(3))),
-            [Act(name=name, label=act_word(name)) for name in ACTS[state]],
+            Listed(items=tuple(_listed(n, state, now) for n in range(3))),
+            [{"name": name, "label": act_word(name)} for name in ACTS[state]],
         )
         for state in STATES
     ]

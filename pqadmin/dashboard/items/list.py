@@ -1,7 +1,7 @@
 """What the list of a queue's items shows: its tabs and ends, the items or the trash, what can be done with them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,9 +12,8 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.accounts.rights import Right
 from pqadmin.dashboard.items.buttons import act_word
-from pqadmin.dashboard.items.page import Seen
+from pqadmin.dashboard.items.page import PAGE, Seen
 from pqadmin.dashboard.items.query import TRASH
-from pqadmin.dashboard.items.search import PAGE
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of
@@ -51,30 +50,6 @@ _END_WORDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tab:
-    """One state of the queue's items."""
-
-    state: str
-    label: str
-    url: str
-    current: bool
-    #: None where it is not counted.
-    depth: int | None
-    #: How the depth reads.
-    shown: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
-    """Something that can be done with items."""
-
-    name: str
-    label: str
-    #: Where all matching items get it; empty: only chosen ones do.
-    all_url: str = ""
-
-
 def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     """Return what the list's template shows."""
     asked, listed, status = seen.asked, seen.listed, seen.status
@@ -85,11 +60,10 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
             trash = _trash(seen, asked.after)
         except BadCursor:
             trash, foreign_cursor = _trash(seen), True
+    entries = trash.entries if trash else ()
     may = visibility.scope(request)
-    may_act = may.can(Right.ACT, status.name)
-    known = visibility.known_to(may) if trash and trash.entries else {}
+    known = visibility.known_to(may) if entries else {}
     cursor = listed.cursor if trash is None else trash.cursor
-    next_url = "" if cursor is None else asked.address(after=cursor)
     return {
         "asked": asked,
         "listed": listed,
@@ -99,7 +73,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "foreign_cursor": foreign_cursor,
         "in_middle": asked.after is not None and not foreign_cursor,
         "first_url": asked.address(),
-        "next_url": next_url,
+        "next_url": "" if cursor is None else asked.address(after=cursor),
         "more_to_search": asked.searching and cursor is not None and len(listed.items) < PAGE,
         "select_url": asked.address(select="page", **({"after": asked.after} if asked.after else {})),
         "clear_url": "?" + urlencode({"state": asked.state}),
@@ -108,7 +82,10 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "scope_limits": _scope_limits(seen),
         "elsewhere": _elsewhere(seen),
         "total": _total(seen),
-        "acts": _acts(seen, url) if may_act else (),
+        "acts": [
+            {"name": name, "label": act_word(name), "all_url": _all_url(seen, url, name)}
+            for name in (act_names(status, asked.state) if may.can(Right.ACT, status.name) else ())
+        ],
         "all_words": _all_words(seen),
         "export_url": f"{url}export/{asked.address()}",
         "trash_rows": [
@@ -117,31 +94,28 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
                 _trash_words(visibility.seen_trash(may, entry)),
                 once.number(request, f"restore:{entry.id}") if visibility.may_undo(may, entry, known) else "",
             )
-            for entry in (trash.entries if trash else ())
+            for entry in entries
         ],
     }
 
 
-def _tabs(seen: Seen, trash: TrashPage | None) -> list[Tab]:
+def _tabs(seen: Seen, trash: TrashPage | None) -> list[dict[str, Any]]:
+    """Return one tab for each state, with the depth that scripts keep live, and as it reads."""
     status, asked = seen.status, seen.asked
     kept = {name: value for name, value in asked.pinned.items() if name != "state"} if asked.searching else {}
     tabs = []
     for state in ("ready", TRASH) if status.attached else (*STATES, TRASH):
-        depth = None if state == TRASH else getattr(status.totals, state)
-        shown = write.number(depth)
         if state == TRASH:
-            shown = _trash_depth(seen, trash)
+            depth, shown = None, _trash_depth(seen, trash)
         elif status.attached:
             depth, shown = seen.row.ready, write.counted(seen.row.ready)
+        else:
+            depth = getattr(status.totals, state)
+            shown = write.number(depth)
+        url = "?" + urlencode({"state": state} | (kept if state != TRASH else {}))
+        current = state == asked.state
         tabs.append(
-            Tab(
-                state=state,
-                label=str(_TABS[state]),
-                url="?" + urlencode({"state": state} | (kept if state != TRASH else {})),
-                current=state == asked.state,
-                depth=depth,
-                shown=shown,
-            )
+            {"state": state, "label": _TABS[state], "url": url, "current": current, "depth": depth, "shown": shown}
         )
     return tabs
 
@@ -212,18 +186,26 @@ def _scope(seen: Seen) -> str:
     return f"{words} · {found}"
 
 
-def _scope_limits(seen: Seen) -> str:
+#: By whether reasons are searched, and whether rules hide anything.
+_LIMITS = {
+    (False, False): gettext_lazy("Text is looked for in values as stored: not inside of gzip or zlib."),
+    (False, True): gettext_lazy(
+        "Text is looked for in values as stored: not inside of gzip or zlib, nor in what is redacted."
+    ),
+    (True, False): gettext_lazy(
+        "Text is looked for in reasons, and in values as stored, but not inside of gzip or zlib."
+    ),
+    (True, True): gettext_lazy(
+        "Text is looked for in reasons, and in values as stored, but not in packed or redacted parts."
+    ),
+}
+
+
+def _scope_limits(seen: Seen) -> Promise | str:
     """Say in what a search for text does not look, whatever it found."""
     if not seen.asked.query.text or seen.asked.state == TRASH:
         return ""
-    redacts = bool(rules_of(seen.status.redact))
-    if seen.asked.state == "dead":
-        if redacts:
-            return _("Text is looked for in reasons, and in values as stored, but not in packed or redacted parts.")
-        return _("Text is looked for in reasons, and in values as stored, but not inside of gzip or zlib.")
-    if redacts:
-        return _("Text is looked for in values as stored: not inside of gzip or zlib, nor in what is redacted.")
-    return _("Text is looked for in values as stored: not inside of gzip or zlib.")
+    return _LIMITS[seen.asked.state == "dead", bool(rules_of(seen.status.redact))]
 
 
 def _elsewhere(seen: Seen) -> Item | None:
@@ -243,27 +225,21 @@ def act_names(status: QueueStatus, state: str) -> Sequence[str]:
     return [name for name in names if name in ("move", "delete")] if status.attached else names
 
 
-def _acts(seen: Seen, url: str) -> list[Act]:
-    names = act_names(seen.status, seen.asked.state)
-    return [Act(name=name, label=act_word(name), all_url=_all_url(seen, url, name)) for name in names]
-
-
 def _all_url(seen: Seen, url: str, act: str) -> str:
     asked = seen.asked
-    if seen.status.attached or asked.wrong or act not in BULK_ACTIONS[asked.state]:
-        return ""
-    if not seen.listed.items and seen.listed.ended:
-        return ""
+    none = not seen.listed.items and seen.listed.ended
+    if none or seen.status.attached or asked.wrong or act not in BULK_ACTIONS[asked.state]:
+        return ""  # only chosen items get it
     return f"{url}bulk/?{urlencode({'act': act, **asked.pinned})}"
 
 
 def _all_words(seen: Seen) -> str:
     """Say which items “all” are."""
     asked, listed = seen.asked, seen.listed
-    if asked.searching:
-        if listed.ended:
-            return ngettext("The only match", "All %(n)s that match", listed.found) % {"n": write.number(listed.found)}
+    if asked.searching and not listed.ended:
         return _("All that match")
+    if asked.searching:
+        return ngettext("The only match", "All %(n)s that match", listed.found) % {"n": write.number(listed.found)}
     total = _total(seen)
     if total is None:
         return _("All of them")

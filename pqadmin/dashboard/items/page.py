@@ -1,18 +1,49 @@
-"""The queue page's data, read in one transaction so that all of it fits together."""
+"""The queue page's data, read in one transaction so that all of it fits together; a search goes by steps."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from pqadmin.dashboard.items.query import Asked
+from pqadmin.dashboard.items.query import TRASH, Asked
 from pqadmin.dashboard.items.query import asked as asked_for
-from pqadmin.dashboard.items.search import Listed, list_items
 from pqadmin.display.values import what_searchers_see
 from pqadmin.live.board.rows import Row
 from pqadmin.live.wire import END_ITEMS
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
 from pqadmin.store import get_store, store_now
 from queues import Item, Page, Queue, QueueStatus, ReadTransaction
+from queues.errors import BadCursor
+
+#: Items on one page of a queue.
+PAGE = 50
+#: Items of one step of a search, each a read of its own; steps and seconds after which an answer goes out.
+SCAN = 5_000
+STEPS = 5
+SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The items of a page, and how much was looked through for them."""
+
+    items: tuple[Item, ...] = ()
+    #: Where the next page begins; None: there is none.
+    cursor: str | None = None
+    searched: int = 0
+    found: int = 0
+    #: The items are in the order of their age, not of their places.
+    by_age: bool = False
+    #: Keys said that other items need not be looked at.
+    narrowed: bool = False
+    #: The cursor was not one of this list; the page is the first.
+    foreign_cursor: bool = False
+
+    @property
+    def ended(self) -> bool:
+        """Say whether everything was looked at."""
+        return self.cursor is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +89,44 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
         asked=asked,
         listed=list_items(queue, asked, shown=what_searchers_see(queue.config)) if listed is None else listed,
         now=now,
+    )
+
+
+def list_items(
+    queue: Queue,
+    asked: Asked,
+    *,
+    shown: Callable[[bytes], bytes] | None = None,
+    tr: ReadTransaction | None = None,
+) -> Listed:
+    """Return the page that an address asks for; `shown` gives what the reader sees of a value.
+
+    There are as many steps as the time allows: each a read of its own, or all of them within `tr`.
+    """
+    if asked.state == TRASH:
+        return Listed()
+    query, after, foreign_cursor = asked.query, asked.after, False
+    items: list[Item] = []
+    until = time.monotonic() + SECONDS
+    search = partial(queue.search, query, end=asked.end, scan=SCAN, preview=PREVIEW_BYTES, shown=shown, tr=tr)
+    for _ in range(STEPS):
+        try:
+            found = search(after=after, limit=PAGE - len(items))
+        except BadCursor:
+            found, foreign_cursor = search(after=None, limit=PAGE), True
+        items += found.items
+        after = found.cursor
+        if found.ended or len(items) == PAGE or time.monotonic() >= until:
+            break
+    by_age = found.order == "age"
+    by_time = (query.since or query.until) is not None
+    by_priority = query.state == "ready" and (query.low is not None or query.high is not None)
+    return Listed(
+        items=tuple(items),
+        cursor=found.cursor,
+        searched=found.searched_so_far,
+        found=found.found_so_far,
+        by_age=by_age,
+        narrowed=by_time if by_age else by_priority,
+        foreign_cursor=foreign_cursor,
     )
