@@ -6,12 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pqadmin.dashboard.items import act_words as words
+from pqadmin.dashboard.items import acts
 from pqadmin.dashboard.items.act_previews import Preview
-from pqadmin.dashboard.items.act_words import ITEM_ACTS
-from pqadmin.dashboard.items.buttons import act_word
 from pqadmin.dashboard.items.history import History, Line
-from pqadmin.dashboard.items.list import ACTS
 from pqadmin.dashboard.items.page import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import tell
@@ -40,7 +37,7 @@ def sample_acts(items: Sequence[Item]) -> dict[str, Any]:
                 Fate(item_id=_ID, text="ada edited it at 14:02:12 UTC. It is dead now.", url=""),
             ),
         ),
-        "unfit": words.unfit(ITEM_ACTS["move"], [item for item in items if item.state == "leased"], "ada"),
+        "unfit": acts.unfit(acts.ITEM_ACTS["move"], [item for item in items if item.state == "leased"], "ada"),
         "previews": (
             Preview(
                 lines=(
@@ -104,7 +101,7 @@ def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]
         (
             state,
             Listed(items=tuple(_listed(n, state, now) for n in range(3))),
-            [{"name": name, "label": act_word(name)} for name in ACTS[state]],
+            [{"name": act.verb, "label": act.label} for act in acts.acts_in(state)],
         )
         for state in STATES
     ]

@@ -4,8 +4,7 @@ A form carries the queue's id and a mark of each item that it shows. An item tha
 the action; the page then says which, and offers the action on the rest.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,12 +14,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.roles import Right
-from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.items import act_words as words
-from pqadmin.dashboard.items import selection, uncovering
+from pqadmin.dashboard.items import acts, selection, uncovering
 from pqadmin.dashboard.items.act_forms import ActForm, LeaseForm, MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.items.act_previews import preview_of
-from pqadmin.dashboard.items.act_words import ITEM_ACTS, ItemAct
+from pqadmin.dashboard.items.acts import ITEM_ACTS, ItemAct
 from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
@@ -29,7 +26,7 @@ from pqadmin.pages import once, toasts, visibility
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
-from queues import Queue, ReadTransaction
+from queues import Changed, Queue, ReadTransaction
 from queues.admin import Picked, Selection
 from queues.errors import NotForAttached, QueueError, QueueNotFound, StoreError
 
@@ -44,20 +41,6 @@ _FORMS: dict[str, type[ActForm]] = {
     "delay": RescheduleForm,
     "lease": LeaseForm,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What an action did."""
-
-    count: int
-    trash_id: str | None
-    #: The page of the one item, or of where the items are.
-    url: str = ""
-    #: What the message says; empty: the words of the action.
-    text: str = ""
-    #: Items that are dead now.
-    died: int = 0
 
 
 class ItemsActionView(QueueActionView):
@@ -77,8 +60,7 @@ class ItemsActionView(QueueActionView):
         """Read which action on which items is meant."""
         super().setup(request, *args, **kwargs)
         self.data: QueryDict = request.POST if request.method == "POST" else request.GET
-        verb = self.data.get("act", "")
-        self.chosen = ITEM_ACTS.get("delete" if verb == "delete_dead" else verb)
+        self.chosen = ITEM_ACTS.get(self.data.get("act", ""))
         self.ids = selection.wanted(self.data)
 
     @property
@@ -124,7 +106,7 @@ class ItemsActionView(QueueActionView):
     def unavailable(self) -> Exception | Refusal | None:
         """Attached queues have fewer actions; some actions are for one item."""
         if self.status.attached and not self.act.attached:
-            return NotForAttached(self.name, words.why_not_attached(self.act))
+            return NotForAttached(self.name, str(self.act.not_attached))
         if not self.act.single or len(self.ids) == 1:
             return None
         self.unavailable_name = "dashboard/_back.html"
@@ -159,20 +141,18 @@ class ItemsActionView(QueueActionView):
     @property
     def fit(self) -> list[Picked]:
         """The items that the action is for."""
-        user = self.request.user.get_username()
-        return [each for each in self.found.picked if words.why_not(self.act, each.item, user) is None]
+        return [each for each in self.found.picked if acts.why_not(self.act, each.item, self.username) is None]
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page of the action shows."""
         fit, fifo = self.fit, self.status.kind == "fifo"
         items = [each.item for each in fit]
         one = items[0] if len(items) == 1 else None
-        user = self.request.user.get_username()
         dying_at = self.max_attempts if self.act.verb == "release" else None
         context = {
             "chosen": self.act,
-            "consequence": words.consequence(self.act, items, fifo=fifo, max_attempts=dying_at),
-            "button": words.button(self.act, len(fit), fifo=fifo),
+            "consequence": acts.consequence(self.act, items, fifo=fifo, max_attempts=dying_at),
+            "button": acts.button(self.act, len(fit), fifo=fifo),
             "count": len(fit),
             "item": one,
             "item_address": "" if one is None else item_url(self.name, one.id),
@@ -180,8 +160,8 @@ class ItemsActionView(QueueActionView):
             "listed": items[:_LISTED],
             "unlisted": max(0, len(fit) - _LISTED),
             "states": selection.states(items),
-            "unfit": words.unfit(self.act, [each.item for each in self.found.picked], user),
-            "missing": _missing(self.found.missing, visibility.scope(self.request)),
+            "unfit": acts.unfit(self.act, [each.item for each in self.found.picked], self.username),
+            "fates": self.fates(dict.fromkeys(self.found.missing, "")),
             "back": self.back,
             "here": self.here,
             "now": store_now(),
@@ -200,7 +180,7 @@ class ItemsActionView(QueueActionView):
 
     def show(self, form: Any = None, refusal: Refusal | None = None, **more: Any) -> HttpResponse:
         """Render the form; a page without any item to act on is a conflict."""
-        self.title = words.title(self.act, len(self.fit), fifo=self.status.kind == "fifo")
+        self.title = acts.title(self.act, len(self.fit), fifo=self.status.kind == "fifo")
         response = super().show(form, refusal, **more)
         if response.status_code == 200 and not self.fit and "HX-Target" not in self.request.headers:
             response.status_code = 409
@@ -223,15 +203,18 @@ class ItemsActionView(QueueActionView):
         seen = selection.marks(self.data, self.found)
         if seen is None:
             raise once.FormRefused
-        done = self.do(form, seen)
-        text = done.text or words.done(self.act, done.count, len(seen), form.cleaned_data, died=done.died)
-        stays = self.act.stays or not done.url
+        link = ""
+        if isinstance(form, MoveForm):
+            changed, link = self.move(form, seen)
+        else:
+            changed = self.change(form, seen)
+        one = changed.count == 1 and "/items/" in link
         toasts.undoable(
             self.request,
-            text,
-            *filter(None, [done.trash_id]),
-            link="" if stays else done.url,
-            link_label=_("Look at it") if done.count == 1 and "/items/" in done.url else _("Look there"),
+            acts.done(self.act, changed, len(seen), form.cleaned_data),
+            *filter(None, [changed.trash_id]),
+            link=link,
+            link_label=_("Look at it") if one else _("Look there"),
         )
         return self.answer_of(None)
 
@@ -241,20 +224,19 @@ class ItemsActionView(QueueActionView):
             return item_url(self.name, self.ids[0])
         return self.url if self.back.startswith(f"{self.url}items/") else self.back
 
-    def do(self, form: ActForm, seen: Mapping[str, str]) -> Done:
-        """Perform the action."""
-        actions, ids, arguments = self.actions, list(seen), form.arguments
-        one = ids[0] if len(ids) == 1 else None
-        if one is not None and self.act.verb in ("delete", "ack"):
-            take = actions.ack if self.act.verb == "ack" else actions.delete_item
-            taken = take(self.name, one, expect_id=self.queue_id, expect=seen[one], **arguments)
-            return Done(count=1, trash_id=taken.trash_id)
-        if one is not None and self.act.verb == "lease":
-            lease = actions.lease(self.name, expect=one, etag=seen[one], expect_id=self.queue_id, **arguments)
-            return Done(count=1, trash_id=None, url=item_url(self.name, one), text=words.held(lease))
-        if isinstance(form, MoveForm):
-            return self.move(form, seen)
-        verbs: dict[str, Callable[..., Any]] = {
+    def change(self, form: ActForm, seen: Mapping[str, str]) -> Changed:
+        """Perform an action other than a move."""
+        actions, ids, verb, arguments = self.actions, list(seen), self.act.verb, form.arguments
+        arguments |= {"expect_id": self.queue_id}
+        if len(ids) == 1 and verb in ("delete", "ack"):
+            take = actions.ack if verb == "ack" else actions.delete_item
+            taken = take(self.name, ids[0], expect=seen[ids[0]], **arguments)
+            return Changed(count=1, skipped=0, trash_id=taken.trash_id)
+        if verb == "lease":
+            lease = actions.lease(self.name, expect=ids[0], etag=seen[ids[0]], **arguments)
+            form.cleaned_data["held_until"] = lease and lease.expires_at
+            return Changed(count=1, skipped=0, trash_id=None)
+        change: Callable[..., Changed] = {
             "delete": actions.delete_items,
             "reprioritize": actions.reprioritize,
             "promote": actions.promote,
@@ -262,13 +244,11 @@ class ItemsActionView(QueueActionView):
             "delay": actions.delay,
             "retry": actions.retry_dead,
             "release": actions.release,
-        }
-        changed = verbs[self.act.verb](self.name, ids, expect_id=self.queue_id, expect=seen, **arguments)
-        url = item_url(self.name, one) if one is not None else ""
-        return Done(count=changed.count, trash_id=changed.trash_id, url=url, died=changed.died)
+        }[verb]
+        return change(self.name, ids, expect=seen, **arguments)
 
-    def move(self, form: MoveForm, seen: Mapping[str, str]) -> Done:
-        """Move the items, if the user may act on the other queue."""
+    def move(self, form: MoveForm, seen: Mapping[str, str]) -> tuple[Changed, str]:
+        """Move the items, if the user may act on the other queue; return where they are too."""
         to, ids = form.cleaned_data["to"], list(seen)
         try:
             target = visibility.target(self.request, to)
@@ -284,7 +264,7 @@ class ItemsActionView(QueueActionView):
             suggestions = visibility.scope(self.request).of_those(missing.suggestions)
             raise NoTarget(QueueNotFound(to, tuple(suggestions)).words) from None
         one = len(ids) == 1 and not ids[0].startswith("key-") and not target.attached
-        return Done(count=changed.count, trash_id=changed.trash_id, url=item_url(to, ids[0]) if one else queue_url(to))
+        return changed, item_url(to, ids[0]) if one else queue_url(to)
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
         """Show the form again for the items that are as they were shown, and what happened to the rest."""
@@ -292,15 +272,17 @@ class ItemsActionView(QueueActionView):
         if seen is None or isinstance(error, QueueNotFound):
             return super().refused(form, error)
         self.load()
-        fates = selection.fates(self.name, seen, self.found, self.data, visibility.scope(self.request))
-        more = {}
-        if fates.gone or fates.changed:
+        fates = self.fates(seen)
+        if fates is not None:
             same = [each for each in self.found.picked if seen.get(each.item.id) == each.etag]
             self.found = Selection(picked=tuple(same), missing=())
-            more = {"missing": {"fates": fates}}
         refusal = explain(error)
         blame(form, refusal)
-        return self.show(form, refusal, **more)
+        return self.show(form, refusal, fates=fates)
+
+    def fates(self, seen: Mapping[str, str]) -> selection.Fates | None:
+        """Return what happened to items since a form showed them; None if they are as they were."""
+        return selection.fates(self.name, seen, self.found, self.data, visibility.scope(self.request))
 
     @property
     def back(self) -> str:
@@ -313,10 +295,3 @@ class ItemsActionView(QueueActionView):
             if parts.path == self.url or (parts.path.startswith(f"{self.url}items/") and "/edit/" not in parts.path):
                 return f"{parts.path}?{parts.query}" if parts.query else parts.path
         return self.url
-
-
-def _missing(ids: Sequence[str], may: Scope) -> Mapping[str, Any] | None:
-    if not ids:
-        return None
-    told = tuple(selection.fate_of_gone(each, may) for each in ids[: selection.TOLD])
-    return {"fates": selection.Fates(gone=len(ids), changed=0, told=told)}

@@ -1,6 +1,6 @@
 """What the list of a queue's items shows: its tabs and ends, the items or the trash, what can be done with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.accounts.rights import Right
-from pqadmin.dashboard.items.buttons import act_word
+from pqadmin.dashboard.items.acts import acts_in
 from pqadmin.dashboard.items.page import PAGE, Seen
 from pqadmin.dashboard.items.query import TRASH
 from pqadmin.display import format as write
@@ -20,17 +20,10 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.words import trash_words
 from pqadmin.pages import once, visibility
 from pqadmin.store import get_store
-from queues import Item, QueueStatus, TrashEntry, TrashPage
+from queues import Item, TrashEntry, TrashPage
 from queues.admin import BULK_ACTIONS, STATES
 from queues.errors import BadCursor, QueueNotFound, display_name
 
-#: Actions on chosen items by state, in the order of their buttons; what needs no confirmation first.
-ACTS = {
-    "ready": ("move", "reprioritize", "delay", "delete"),
-    "delayed": ("promote", "reschedule", "move", "reprioritize", "delete"),
-    "leased": ("release", "delete"),
-    "dead": ("retry", "move", "reprioritize", "delete"),
-}
 #: Entries of the trash that are read at most to count those of one queue for its tab.
 _TRASH_LOOK = 10
 _TABS = {
@@ -83,8 +76,8 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "elsewhere": _elsewhere(seen),
         "total": _total(seen),
         "acts": [
-            {"name": name, "label": act_word(name), "all_url": _all_url(seen, url, name)}
-            for name in (act_names(status, asked.state) if may.can(Right.ACT, status.name) else ())
+            {"name": act.verb, "label": act.label, "all_url": _all_url(seen, url, act.verb)}
+            for act in (acts_in(asked.state, status) if may.can(Right.ACT, status.name) else ())
         ],
         "all_words": _all_words(seen),
         "export_url": f"{url}export/{asked.address()}",
@@ -217,12 +210,6 @@ def _elsewhere(seen: Seen) -> Item | None:
         return get_store().queue(seen.status.name).find(item_id)
     except QueueNotFound:
         return None
-
-
-def act_names(status: QueueStatus, state: str) -> Sequence[str]:
-    """Return the acts on chosen items of a list, in the order of their buttons; none where a state has none."""
-    names = [name for name in ACTS.get(state, ()) if not (name == "reprioritize" and status.kind == "fifo")]
-    return [name for name in names if name in ("move", "delete")] if status.attached else names
 
 
 def _all_url(seen: Seen, url: str, act: str) -> str:

@@ -121,11 +121,13 @@ def states(items: Sequence[Item]) -> str:
     return " · ".join(f"{write.number(n)} {item_state_word(state)}" for state, n in counted.items())
 
 
-def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates:
-    """Return what happened to items since a form showed them."""
+def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates | None:
+    """Return what happened to items since a form showed them; None if they are as they were."""
     there = {each.item.id: each for each in now.picked}
     gone = [item_id for item_id in seen if item_id not in there]
     changed = [item_id for item_id in seen if item_id in there and there[item_id].etag != seen[item_id]]
+    if not gone and not changed:
+        return None
     text = data.get(SHOWN_AT, "")
     since = time_of_ms(int(text)) if text.isdecimal() and len(text) < 15 else None
     told = [fate_of_gone(item_id, may) for item_id in gone[:TOLD]]

@@ -14,9 +14,7 @@ from django.utils.translation import ngettext
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.items.act_words import ITEM_ACTS
-from pqadmin.dashboard.items.buttons import act_word, buttons
-from pqadmin.dashboard.items.list import act_names
+from pqadmin.dashboard.items.acts import ITEM_ACTS, acts_in, buttons
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
@@ -76,13 +74,13 @@ def _acts_on_ticked(place: Place, status: QueueStatus, may: Scope) -> list[Entry
     return [
         Entry(
             kind=Kind.ACT,
-            label=act_word(verb),
+            label=str(act.label),
             detail=ticked % {"n": write.number(place.selected)},
-            url=f"{queue_url(status.name)}act/?act={verb}",
-            grave=ITEM_ACTS[verb].grave,
-            press=verb,
+            url=f"{queue_url(status.name)}act/?act={act.verb}",
+            grave=act.grave,
+            press=act.verb,
         )
-        for verb in act_names(status, place.state)
+        for act in acts_in(place.state, status)
     ]
 
 
