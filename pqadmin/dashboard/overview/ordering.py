@@ -7,7 +7,7 @@ skipped, and rows that come or go in between do not shift the rest.
 import base64
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -78,7 +78,9 @@ def arrange(
     key, passes = _key(order, mine), partial(wanted.passes, now=seen.at)
     keyed: Sequence[tuple[Key, Row]] = seen.keep(
         ("order", wanted.text, order, mine),
-        lambda: _in_order(filter(passes, seen.rows) if wanted else seen.rows, key),
+        lambda: sorted(
+            ((key(row), row) for row in (filter(passes, seen.rows) if wanted else seen.rows)), key=itemgetter(0)
+        ),
     )
     first, foreign = 0, False
     if after:
@@ -95,10 +97,6 @@ def arrange(
         cursor=_encode(window[-1][0]) if more else None,
         foreign_cursor=foreign,
     )
-
-
-def _in_order(rows: Iterable[Row], key: Callable[[Row], Key]) -> list[tuple[Key, Row]]:
-    return sorted(((key(row), row) for row in rows), key=itemgetter(0))
 
 
 def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
