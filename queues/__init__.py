@@ -16,8 +16,8 @@ from queues.actions.perform import RequestKey
 from queues.actions.purge import Purged
 from queues.actions.take import Popped
 from queues.actions.undo import Undone
-from queues.aio.queue import AsyncQueue
-from queues.aio.store import AsyncStore
+from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, AsyncQueue
+from queues.aio.store import AsyncSpace, AsyncStore
 from queues.audit.audit import AuditEntry, AuditPage
 from queues.bulk.bulk_job import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
@@ -40,8 +40,12 @@ from queues.trash.trash import TrashEntry, TrashPage
 __all__ = [
     "Actions",
     "Answer",
+    "AnyAsyncQueue",
     "AnyQueue",
+    "AsyncFifoQueue",
+    "AsyncPriorityQueue",
     "AsyncQueue",
+    "AsyncSpace",
     "AsyncStore",
     "AuditEntry",
     "AuditPage",

@@ -79,9 +79,7 @@ class Queue:
 
         def __getattr__(self, name: str) -> Callable[..., None]:
             """Return what raises `WrongKind` for a verb of the other kind."""
-            if name not in _VERBS:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return lambda *_, **__: self.opened.check_kind(*_VERBS[name])
+            return verb_of_other_kind(self, name)
 
     @property
     def id(self) -> int:
@@ -590,6 +588,13 @@ class FifoQueue(Queue):
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item at the head, changing nothing."""
         return self.opened.look(PeekRequest(self.id, "min"), tr)
+
+
+def verb_of_other_kind(queue: Any, name: str) -> Callable[..., None]:
+    """Return what raises `WrongKind` for a verb that a queue does not have; raise `AttributeError` for other names."""
+    if name not in _VERBS:
+        raise AttributeError(f"{type(queue).__name__!r} object has no attribute {name!r}")
+    return lambda *_, **__: queue.opened.check_kind(*_VERBS[name])
 
 
 #: A queue of either kind; `isinstance` tells which.

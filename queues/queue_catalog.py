@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from queues.catalog import directory
 from queues.context import StoreContext
@@ -14,6 +14,20 @@ from queues.model.item import Item
 from queues.model.priority import Priority
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, open_queue
 from queues.trash.trash import Trash
+
+
+class OfAnyKind(TypedDict, total=False):
+    """Options of a new queue of either kind."""
+
+    codec: CodecName
+    exist_ok: bool
+
+
+class OfPriorities(OfAnyKind, total=False):
+    """Options of a new priority queue."""
+
+    priority_type: str
+    bands: Sequence[Priority] | None
 
 
 class QueueCatalog:
@@ -30,35 +44,18 @@ class QueueCatalog:
         name: str,
         *,
         kind: Literal["priority"] = ...,
-        priority_type: str = ...,
-        bands: Sequence[Priority] | None = ...,
-        codec: CodecName = ...,
-        exist_ok: bool = ...,
         tr: Transaction | None = ...,
+        **options: Unpack[OfPriorities],
     ) -> PriorityQueue: ...
 
     @overload
     def create_queue(
-        self,
-        name: str,
-        *,
-        kind: Literal["fifo"],
-        codec: CodecName = ...,
-        exist_ok: bool = ...,
-        tr: Transaction | None = ...,
+        self, name: str, *, kind: Literal["fifo"], tr: Transaction | None = ..., **options: Unpack[OfAnyKind]
     ) -> FifoQueue: ...
 
     @overload
     def create_queue(
-        self,
-        name: str,
-        *,
-        kind: str,
-        priority_type: str = ...,
-        bands: Sequence[Priority] | None = ...,
-        codec: CodecName = ...,
-        exist_ok: bool = ...,
-        tr: Transaction | None = ...,
+        self, name: str, *, kind: str, tr: Transaction | None = ..., **options: Unpack[OfPriorities]
     ) -> AnyQueue: ...
 
     def create_queue(

@@ -9,7 +9,7 @@ from pathlib import Path
 import lmdb
 
 from benchmarks.peers.peer import Door
-from queues import AsyncQueue, Queue, Store, open_store
+from queues import AsyncPriorityQueue, AsyncQueue, Queue, Store, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,8 @@ class OpenStore:
 
     async def async_client(self) -> EmbeddedAsyncClient:
         """Return the queue for one more coroutine."""
-        from queues import AsyncQueue
 
-        return EmbeddedAsyncClient(AsyncQueue(self.queue))
+        return EmbeddedAsyncClient(AsyncPriorityQueue(self.queue))
 
     def close(self) -> None:
         """Close the store."""

@@ -1,15 +1,16 @@
 """The verbs of one queue for coroutines, with the same arguments, answers and promises as those of `Queue`."""
 
+import asyncio
+import inspect
 from asyncio import get_running_loop
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
-from typing import Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
 from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
-from queues.aio.threads import in_thread
 from queues.aio.waiting import wait_for
-from queues.errors import NotForAttached
 from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item
@@ -21,11 +22,47 @@ from queues.operations.peek import check_end
 from queues.operations.pop import PopRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.settle import ack_request, extend_request, release_request, stale, stale_tokens
-from queues.queue import FifoQueue, PriorityQueue, Queue
+from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue, verb_of_other_kind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@overload
+def in_thread(verb: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]: ...
+
+
+@overload
+def in_thread(
+    verb: Callable[Concatenate[Any, P], T], then: Callable[[T], R]
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]: ...
+
+
+def in_thread(
+    verb: Callable[Concatenate[Any, P], Any], then: Callable[[Any], Any] = lambda answer: answer
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, Any]]:
+    """Return the method that runs the verb of this name of `self.sync` in a thread, and returns `then` of its answer.
+
+    It takes no `tr`: a function that `AsyncStore.transact` runs calls the verbs of threads. A coroutine that is
+    canceled leaves a thread that has begun to finish: the verb is then done and its answer is lost.
+    """
+
+    @wraps(verb)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        if "tr" in kwargs:
+            raise TypeError(f"{verb.__name__}() of a coroutine takes no tr=: use the verbs of threads in transact().")
+        return then(await asyncio.to_thread(getattr(self.sync, verb.__name__), *args, **kwargs))
+
+    signature = inspect.signature(verb)
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[parameter for name, parameter in signature.parameters.items() if name != "tr"]
+    )
+    return call
 
 
 class AsyncQueue:
-    """A queue for the coroutines of any event loop: the verbs of `PriorityQueue` and `FifoQueue`, without `tr`.
+    """A queue for the coroutines of any event loop: the verbs that both kinds have in common, without `tr`.
 
     `sync` is the queue for threads. Pushes, pops, leases and what settles them join batches; the other verbs run in a
     thread. A coroutine that is canceled during the first has either done nothing, or gets its answer all the same and
@@ -34,12 +71,10 @@ class AsyncQueue:
     """
 
     def __init__(self, queue: Queue) -> None:
-        if queue.attached:
-            raise NotForAttached(queue.name, "use its verbs in threads (asyncio.to_thread).")
         self.sync = queue
-        self._opened = queue.opened
-        self._kv = self._opened.context.kv
-        self._batches = self._opened.batches
+        self.opened = queue.opened
+        self._kv = self.opened.context.kv
+        self._batches = self.opened.batches
         #: What most pops are.
         self._pops = {"min": PopRequest(queue.id, 1, "min"), "max": PopRequest(queue.id, 1, "max")}
         self._box: Mailbox | None = None
@@ -47,79 +82,11 @@ class AsyncQueue:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sync.name!r} {self.sync.kind}>"
 
-    # Putting in
+    if not TYPE_CHECKING:
 
-    async def push(
-        self, value: Any, priority: Priority, *, delay: Duration | None = None, due: datetime | None = None
-    ) -> Item:
-        """Add an item: see `Queue.push`."""
-        if delay is not None or due is not None:
-            return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
-        item: Item = await self._send(push_request(self._opened, value, priority))
-        return item
-
-    async def push_many(
-        self,
-        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
-        *,
-        delay: Duration | None = None,
-        due: datetime | None = None,
-    ) -> list[Item]:
-        """Add items as one: see `Queue.push_many`."""
-        request = push_many_request(self._opened, items, either(delay, due))
-        return await self._send(request) if request.values else []
-
-    async def enqueue(self, value: Any, *, delay: Duration | None = None, due: datetime | None = None) -> Item:
-        """Add an item at the tail: see `Queue.enqueue`."""
-        return (await self.enqueue_many([value], delay=delay, due=due))[0]
-
-    async def enqueue_many(
-        self, values: Iterable[Any], *, delay: Duration | None = None, due: datetime | None = None
-    ) -> list[Item]:
-        """Add items at the tail as one: see `Queue.enqueue_many`."""
-        request = enqueue_many_request(self._opened, values, either(delay, due))
-        return await self._send(request) if request.values else []
-
-    # Taking
-
-    async def pop_min(self, *, wait: Wait = False) -> Item | None:
-        """Take the item of the smallest priority, or wait for one: see `Queue.pop_min`."""
-        if wait is False and self._opened.guess[1].kind == "priority":
-            items: list[Item] = await self._send(self._pops["min"], takes=True)
-            return items[0] if items else None
-        self._opened.check_kind("priority", "pop", "dequeue")
-        return await self._pop_one("min", wait)
-
-    async def pop_max(self, *, wait: Wait = False) -> Item | None:
-        """Take the item of the largest priority, or wait for one: see `Queue.pop_max`."""
-        self._opened.check_kind("priority", "pop", "dequeue")
-        return await self._pop_one("max", wait)
-
-    async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
-        """Take at most `n` items from one end: see `Queue.pop_many`."""
-        self._opened.check_kind("priority", "pop", "dequeue")
-        return await self._pop(n, check_end(end))
-
-    async def dequeue(self, *, wait: Wait = False) -> Item | None:
-        """Take the item at the head, or wait for one: see `Queue.dequeue`."""
-        self._opened.check_kind("fifo", "dequeue", "pop")
-        return await self._pop_one("min", wait)
-
-    async def dequeue_many(self, n: int) -> list[Item]:
-        """Take at most `n` items from the head: see `Queue.dequeue_many`."""
-        self._opened.check_kind("fifo", "dequeue", "pop")
-        return await self._pop(n, "min")
-
-    async def _pop_one(self, end: End, wait: Wait) -> Item | None:
-        if wait is False:
-            items: list[Item] = await self._send(self._pops[end], takes=True)
-        else:
-            items = await wait_for(self._opened, lambda: self._pop(1, end), list[Item](), wait)
-        return items[0] if items else None
-
-    async def _pop(self, n: int, end: End) -> list[Item]:
-        items: list[Item] = await self._send(pop_request(self._opened, n, end, None), takes=True)
-        return items
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            """Return what raises `WrongKind` for a verb of the other kind."""
+            return verb_of_other_kind(self, name)
 
     async def lease(
         self,
@@ -145,7 +112,7 @@ class AsyncQueue:
         wait: Wait = False,
     ) -> list[Lease]:
         """Hold at most `n` items for a time: see `Queue.lease_many`. Use a lease in `async with`."""
-        opened, side = self._opened, leasing_end(self._opened, end)
+        opened, side = self.opened, leasing_end(self.opened, end)
         held = seconds_of(seconds, LEASE, above_zero=True)
         binding = AsyncBinding(self, seconds=held, keep=keep)
 
@@ -155,36 +122,31 @@ class AsyncQueue:
 
         return await wait_for(opened, take, list[Lease](), wait)
 
-    # What is held
-
     async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
         """Acknowledge that the leased item is done: see `Queue.ack`."""
-        if await self._send(ack_request(self._opened, [lease], must_hold=must_hold)):
+        if await self._send(ack_request(self.opened, [lease], must_hold=must_hold)):
             raise stale()
 
     async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:
         """Acknowledge leases as one: see `Queue.ack_many`."""
         leases = list(leases)
-        request = ack_request(self._opened, leases)
+        request = ack_request(self.opened, leases)
         return stale_tokens(await self._send(request), leases) if request.leases else []
 
     async def release(
         self, lease: Lease | str, *, delay: Duration | None = None, reason: str = "", count_attempt: bool = True
     ) -> Item:
         """Give a leased item back: see `Queue.release`."""
-        request = release_request(self._opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
+        request = release_request(self.opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
         item: Item = await self._send(request)
         return item
 
     async def extend(self, lease: Lease | str, *, seconds: Duration) -> Lease:
         """Let a lease end so many seconds from now: see `Queue.extend`."""
-        return extended(self._opened, await self._send(extend_request(self._opened, lease, seconds)), lease)
+        return extended(self.opened, await self._send(extend_request(self.opened, lease, seconds)), lease)
 
     # What a thread runs
 
-    peek_min = in_thread(PriorityQueue.peek_min)
-    peek_max = in_thread(PriorityQueue.peek_max)
-    peek = in_thread(FifoQueue.peek)
     peek_many = in_thread(Queue.peek_many)
     expire = in_thread(Queue.expire)
     promote = in_thread(Queue.promote)
@@ -213,13 +175,110 @@ class AsyncQueue:
 
     # Inside
 
+    async def _pop_one(self, end: End, wait: Wait) -> Item | None:
+        request = self._pops[end]
+        if wait is False:
+            items = await self._pop(request)
+        else:
+            items = await wait_for(self.opened, lambda: self._pop(request), list[Item](), wait)
+        return items[0] if items else None
+
+    async def _pop(self, request: PopRequest) -> list[Item]:
+        items: list[Item] = await self._send(request, takes=True)
+        return items
+
     def _send(self, request: Request[Any], *, takes: bool = False) -> Arrival:
         """Have a request executed with those of concurrent callers; what is returned is awaited for its answer."""
         box, loop = self._box, get_running_loop()
         if box is None or box.loop() is not loop:
             box = self._box = mailbox()
         kind = type(request)
-        batch = self._batches.get(kind) or self._opened.batch(kind)
+        batch = self._batches.get(kind) or self.opened.batch(kind)
         arrival = Arrival(loop, self._kv, batch, request, box, takes)
         self._kv.submit(arrival)
         return arrival
+
+
+class AsyncPriorityQueue(AsyncQueue):
+    """A `PriorityQueue` for coroutines."""
+
+    #: The queue for threads: a function that `transact` runs calls its verbs.
+    sync: PriorityQueue
+
+    def __init__(self, queue: PriorityQueue) -> None:
+        super().__init__(queue)
+
+    async def push(
+        self, value: Any, priority: Priority, *, delay: Duration | None = None, due: datetime | None = None
+    ) -> Item:
+        """Add an item: see `PriorityQueue.push`."""
+        if delay is not None or due is not None:
+            return (await self.push_many([(value, priority)], delay=delay, due=due))[0]
+        item: Item = await self._send(push_request(self.opened, value, priority))
+        return item
+
+    async def push_many(
+        self,
+        items: Iterable[tuple[Any, Priority] | tuple[Any, Priority, When | None]],
+        *,
+        delay: Duration | None = None,
+        due: datetime | None = None,
+    ) -> list[Item]:
+        """Add items as one: see `PriorityQueue.push_many`."""
+        request = push_many_request(self.opened, items, either(delay, due))
+        return await self._send(request) if request.values else []
+
+    async def pop_min(self, *, wait: Wait = False) -> Item | None:
+        """Take the item of the smallest priority, or wait for one: see `PriorityQueue.pop_min`."""
+        return await self._pop_one("min", wait)
+
+    async def pop_max(self, *, wait: Wait = False) -> Item | None:
+        """Take the item of the largest priority, or wait for one: see `PriorityQueue.pop_max`."""
+        return await self._pop_one("max", wait)
+
+    async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
+        """Take at most `n` items from one end: see `PriorityQueue.pop_many`."""
+        return await self._pop(pop_request(self.opened, n, check_end(end), None))
+
+    peek_min = in_thread(PriorityQueue.peek_min)
+    peek_max = in_thread(PriorityQueue.peek_max)
+
+
+class AsyncFifoQueue(AsyncQueue):
+    """A `FifoQueue` for coroutines."""
+
+    #: The queue for threads: a function that `transact` runs calls its verbs.
+    sync: FifoQueue
+
+    def __init__(self, queue: FifoQueue) -> None:
+        super().__init__(queue)
+
+    async def enqueue(self, value: Any, *, delay: Duration | None = None, due: datetime | None = None) -> Item:
+        """Add an item at the tail: see `FifoQueue.enqueue`."""
+        return (await self.enqueue_many([value], delay=delay, due=due))[0]
+
+    async def enqueue_many(
+        self, values: Iterable[Any], *, delay: Duration | None = None, due: datetime | None = None
+    ) -> list[Item]:
+        """Add items at the tail as one: see `FifoQueue.enqueue_many`."""
+        request = enqueue_many_request(self.opened, values, either(delay, due))
+        return await self._send(request) if request.values else []
+
+    async def dequeue(self, *, wait: Wait = False) -> Item | None:
+        """Take the item at the head, or wait for one: see `FifoQueue.dequeue`."""
+        return await self._pop_one("min", wait)
+
+    async def dequeue_many(self, n: int) -> list[Item]:
+        """Take at most `n` items from the head: see `FifoQueue.dequeue_many`."""
+        return await self._pop(pop_request(self.opened, n, "min", None))
+
+    peek = in_thread(FifoQueue.peek)
+
+
+#: A queue of either kind for coroutines; `isinstance` tells which.
+AnyAsyncQueue: TypeAlias = AsyncPriorityQueue | AsyncFifoQueue
+
+
+def for_coroutines(queue: AnyQueue) -> AnyAsyncQueue:
+    """Return a queue for coroutines."""
+    return AsyncFifoQueue(queue) if isinstance(queue, FifoQueue) else AsyncPriorityQueue(queue)

@@ -1,15 +1,26 @@
-"""The store for coroutines: each call runs in a thread, and queues are `AsyncQueue`s."""
+"""The store for coroutines: each call runs in a thread, and its queues are those for coroutines."""
 
 import asyncio
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, Unpack, overload
 
-from queues.aio.queue import AsyncQueue
-from queues.aio.threads import in_thread
+from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, for_coroutines, in_thread
 from queues.model.codec import CodecName
+from queues.model.item import Item
 from queues.model.priority import Priority
+from queues.operations.space import Space
+from queues.queue import AnyQueue
+from queues.queue_catalog import OfAnyKind, OfPriorities
 from queues.store import Store
+
+
+def _restored(found: AnyQueue | Item) -> AnyAsyncQueue | Item:
+    return found if isinstance(found, Item) else for_coroutines(found)
+
+
+def _all(found: list[AnyQueue]) -> list[AnyAsyncQueue]:
+    return [for_coroutines(queue) for queue in found]
 
 
 class AsyncStore:
@@ -36,6 +47,19 @@ class AsyncStore:
     ) -> None:
         await self.close()
 
+    @overload
+    async def create_queue(
+        self, name: str, *, kind: Literal["priority"] = ..., **options: Unpack[OfPriorities]
+    ) -> AsyncPriorityQueue: ...
+
+    @overload
+    async def create_queue(
+        self, name: str, *, kind: Literal["fifo"], **options: Unpack[OfAnyKind]
+    ) -> AsyncFifoQueue: ...
+
+    @overload
+    async def create_queue(self, name: str, *, kind: str, **options: Unpack[OfPriorities]) -> AnyAsyncQueue: ...
+
     async def create_queue(
         self,
         name: str,
@@ -45,9 +69,9 @@ class AsyncStore:
         bands: Sequence[Priority] | None = None,
         codec: CodecName = "bytes",
         exist_ok: bool = False,
-    ) -> AsyncQueue:
+    ) -> AnyAsyncQueue:
         """Create a queue: see `Store.create_queue`."""
-        made = await asyncio.to_thread(
+        created = await asyncio.to_thread(
             self.sync.create_queue,
             name,
             kind=kind,
@@ -56,24 +80,22 @@ class AsyncStore:
             codec=codec,
             exist_ok=exist_ok,
         )
-        return AsyncQueue(made)
+        return for_coroutines(created)
 
-    async def queue(self, name: str) -> AsyncQueue:
-        """Return the queue of this name: see `Store.queue`. Raises `NotForAttached` for an attached queue."""
-        return AsyncQueue(await asyncio.to_thread(self.sync.queue, name))
+    def space(self, name: str) -> "AsyncSpace":
+        """Return the application's own keys under a name: see `Store.space`."""
+        return AsyncSpace(self.sync.space(name))
 
-    async def queues(self, prefix: str = "", *, after: str | None = None, limit: int = 100) -> list[AsyncQueue]:
-        """Return queues by name, without attached ones: see `Store.queues`."""
-        found = await asyncio.to_thread(self.sync.queues, prefix, after=after, limit=limit)
-        return [AsyncQueue(queue) for queue in found if not queue.attached]
-
-    async def rename_queue(self, old: str, new: str) -> AsyncQueue:
-        """Give a queue another name: see `Store.rename_queue`."""
-        return AsyncQueue(await asyncio.to_thread(self.sync.rename_queue, old, new))
-
+    attach = in_thread(Store.attach, for_coroutines)
+    queue = in_thread(Store.queue, for_coroutines)
+    priority_queue = in_thread(Store.priority_queue, AsyncPriorityQueue)
+    fifo_queue = in_thread(Store.fifo_queue, AsyncFifoQueue)
+    queues = in_thread(Store.queues, _all)
+    rename_queue = in_thread(Store.rename_queue, for_coroutines)
+    restore = in_thread(Store.restore, _restored)
     close = in_thread(Store.close)
+    detach = in_thread(Store.detach)
     delete_queue = in_thread(Store.delete_queue)
-    restore = in_thread(Store.restore)
     directory = in_thread(Store.directory)
     read = in_thread(Store.read)
     transact = in_thread(Store.transact)
@@ -81,4 +103,23 @@ class AsyncStore:
     first_answer = in_thread(Store.first_answer)
     snapshot = in_thread(Store.snapshot)
     wait_for_change = in_thread(Store.wait_for_change)
+    wait_for_items = in_thread(Store.wait_for_items)
     sweep = in_thread(Store.sweep)
+    set_clock = in_thread(Store.set_clock)
+    size = in_thread(Store.size)
+    now = in_thread(Store.now)
+
+
+class AsyncSpace:
+    """A `Space` for coroutines. `sync` is the one for threads, which a function that `transact` runs uses."""
+
+    def __init__(self, space: Space) -> None:
+        self.sync = space
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.sync.name!r}>"
+
+    get = in_thread(Space.get)
+    set = in_thread(Space.set)
+    clear = in_thread(Space.clear)
+    get_range = in_thread(Space.get_range)

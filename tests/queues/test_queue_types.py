@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from queues import FifoQueue, PriorityQueue, Queue, Store, open_store
+from queues import FifoQueue, PriorityQueue, Store, open_store
+from queues.aio.queue import for_coroutines
 from queues.errors import QueueNotFound, WrongKind
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +18,7 @@ VERBS = {
 }
 VERBS["mail"] += [("peek_min", ()), ("peek_max", ())]
 PROGRAM = """
-from queues import AsyncQueue, FifoQueue, PriorityQueue, Queue, open_store
+from queues import AsyncFifoQueue, AsyncPriorityQueue, AsyncStore, FifoQueue, open_store
 
 store = open_store("memory:")
 jobs = store.create_queue("jobs")
@@ -46,6 +47,29 @@ jobs.pop_min(wait="5")  # E
 jobs.pop_min(wait=None)  # E
 jobs.push(b"x", priority=5, codec="json")  # E
 store.create_queue("mail", codec="pickle")  # E
+
+
+async def coroutines(opened: AsyncStore) -> None:
+    jobs = await opened.create_queue("jobs")
+    mail = await opened.create_queue("mail", kind="fifo")
+    await jobs.pop_min(wait=True)
+    await mail.dequeue(wait=5.0)
+    await jobs.dequeue()  # E
+    await jobs.peek()  # E
+    await mail.push(b"x", 5)  # E
+    await mail.peek_min()  # E
+    await (await opened.priority_queue("jobs")).dequeue()  # E
+    await (await opened.fifo_queue("mail")).pop_min()  # E
+    await (await opened.queue("jobs")).push(b"x", 5)  # E
+    either = await opened.attach("legacy", prefix=b"legacy")
+    if isinstance(either, AsyncFifoQueue):
+        await either.dequeue()
+    else:
+        await either.pop_min()
+    await either.depth("ready")
+    AsyncPriorityQueue(store.fifo_queue("mail"))  # E
+    await opened.transact(lambda tr: jobs.sync.push(b"x", 5, tr=tr))
+    await opened.transact(lambda tr: mail.sync.push(b"x", 5, tr=tr))  # E
 """
 
 
@@ -78,14 +102,11 @@ def test_an_accessor_of_the_other_kind_refuses(store: Store) -> None:
 def test_a_verb_of_the_other_kind_is_refused(store: Store, name: str, verb: str, arguments: tuple[object, ...]) -> None:
     queue = store.queue(name)
     words = rf"{name} is a {queue.kind} queue: it has no \w+, use \w+\."
-    with pytest.raises(WrongKind, match=words):
-        getattr(queue, verb)(*arguments)
-    with pytest.raises(AttributeError):
-        queue.no_such_verb  # noqa: B018
-
-
-def test_queues_have_one_base_each() -> None:
-    assert (PriorityQueue.__bases__, FifoQueue.__bases__, Queue.__bases__) == ((Queue,), (Queue,), (object,))
+    for each in (queue, for_coroutines(queue)):
+        with pytest.raises(WrongKind, match=words):
+            getattr(each, verb)(*arguments)
+        with pytest.raises(AttributeError):
+            each.no_such_verb  # noqa: B018
 
 
 def test_a_wrong_verb_does_not_type_check(tmp_path: Path) -> None:

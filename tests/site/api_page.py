@@ -20,7 +20,8 @@ exceptions of `queues.errors`, [in-process queue](local-queue.md) has `queues.lo
 made from the docstrings by `make reference`.
 """
 #: The order of `queues`; what is not named here follows by name.
-FIRST = ["open_store", "Store", "Queue", "PriorityQueue", "FifoQueue", "AsyncStore", "AsyncQueue", "Lease", "Item"]
+FIRST = ["open_store", "Store", "Queue", "PriorityQueue", "FifoQueue", "AsyncStore", "AsyncQueue"]
+FIRST += ["AsyncPriorityQueue", "AsyncFifoQueue", "Lease", "Item"]
 
 
 def page() -> str:
@@ -43,7 +44,7 @@ def _entry(name: str, value: Any) -> Iterator[str]:
             yield "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows)
         twin = {
             method
-            for other in (["PriorityQueue", "FifoQueue", "Queue", "Store"] if name.startswith("Async") else [])
+            for other in ([name.removeprefix("Async")] if name.startswith("Async") else [])
             for method, _ in _methods(getattr(queues, other))
         }
         same = [_signature(member) for method, member in _methods(value) if method in twin]
@@ -73,6 +74,7 @@ def _signature(function: Any) -> str:
     if awaited := inspect.iscoroutinefunction(function):
         arguments = [part for part in arguments if not part.startswith("tr: ")]
         arguments = arguments[:-1] if arguments[-1:] == ["*"] else arguments
+        returns = re.sub(r"\b(Any)?(?=(Priority|Fifo)?Queue\b)", r"\1Async", returns)
     start = ("await " if awaited else "") + node.name
     line = f"{start}({', '.join(arguments)}){returns}"
     if len(line) <= WIDTH:

@@ -1,26 +1,31 @@
 """The store for coroutines, and that each verb of threads is one of coroutines with the same arguments."""
 
+import asyncio
 import inspect
 from typing import Any
 
 import pytest
 
-from queues import AsyncQueue, AsyncStore, FifoQueue, PriorityQueue, Store
-from queues.errors import QueueNotFound, StoreClosed, WrongKind
+from queues import (
+    AsyncFifoQueue,
+    AsyncPriorityQueue,
+    AsyncSpace,
+    AsyncStore,
+    FifoQueue,
+    PriorityQueue,
+    Space,
+    Store,
+)
+from queues.errors import NotForAttached, QueueNotFound, StoreClosed
 
-#: What a store offers to threads only: services, values that are made without waiting, and the clock.
-THREADS_ONLY = {
-    *("actions", "job_runner", "space", "remember", "wait_for_items", "interrupt", "upkeep", "recorder", "suggesting"),
-    *("now", "size", "set_clock"),
-    *("attach", "detach", "priority_queue", "fifo_queue"),
-}
+#: What makes services of threads, and what touches only the memory of this process.
+THREADS_ONLY = {"actions", "job_runner", "upkeep", "recorder", "suggesting", "remember", "interrupt", "space"}
 
 
-def verbs(*types: type) -> dict[str, Any]:
+def verbs(of: type) -> dict[str, Any]:
     return {
         name: value
-        for each in types
-        for base in reversed(each.__mro__)
+        for base in reversed(of.__mro__)
         for name, value in vars(base).items()
         if inspect.isfunction(value) and not name.startswith("_")
     }
@@ -33,17 +38,16 @@ def arguments(verb: Any) -> list[tuple[str, Any, Any, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("coroutines", "threads", "but"),
-    [(AsyncQueue, (PriorityQueue, FifoQueue), set()), (AsyncStore, (Store,), THREADS_ONLY)],
-    ids=["queue", "store"],
+    ("coroutines", "threads"),
+    [(AsyncPriorityQueue, PriorityQueue), (AsyncFifoQueue, FifoQueue), (AsyncStore, Store), (AsyncSpace, Space)],
 )
-def test_coroutines_have_the_verbs_of_threads(coroutines: type, threads: tuple[type, ...], but: set[str]) -> None:
-    ours, theirs = verbs(coroutines), verbs(*threads)
-    assert set(ours) == set(theirs) - but
-    for name, verb in ours.items():
-        assert inspect.iscoroutinefunction(verb), name
-        assert arguments(verb) == arguments(theirs[name]), name
-        assert "tr" not in inspect.signature(verb).parameters
+def test_coroutines_have_the_verbs_of_threads(coroutines: type, threads: type) -> None:
+    ours, theirs = verbs(coroutines), verbs(threads)
+    assert set(ours) - {"space"} == set(theirs) - THREADS_ONLY
+    for name in set(ours) - {"space"}:
+        assert inspect.iscoroutinefunction(ours[name]), name
+        assert arguments(ours[name]) == arguments(theirs[name]), name
+        assert "tr" not in inspect.signature(ours[name]).parameters
 
 
 async def test_a_store_is_used_by_coroutines(store: Store) -> None:
@@ -60,7 +64,11 @@ async def test_a_store_is_used_by_coroutines(store: Store) -> None:
         assert (await opened.queue("jobs")).sync.codec == "json"
         with pytest.raises(QueueNotFound):
             await opened.queue("mail")
+        assert type(await opened.fifo_queue("post")) is AsyncFifoQueue
         assert (await opened.sweep()).promoted == 0
+        totals = opened.space("totals")
+        await totals.set("sent", b"1")
+        assert await totals.get("sent") == b"1"
     with pytest.raises(StoreClosed):
         await opened.queue("jobs")
 
@@ -77,7 +85,28 @@ async def test_coroutines_look_and_operate(store: Store) -> None:
     async with await jobs.lease():
         assert [held.id for held in (await jobs.leased()).items] == [item.id]
     assert not await jobs.wait(0.01)
-    with pytest.raises(WrongKind):
-        await jobs.peek()
     with pytest.raises(TypeError, match="takes no tr="):
         await jobs.depth(tr=None)
+
+
+async def test_coroutines_use_attached_queues(store: Store) -> None:
+    opened = AsyncStore(store)
+    legacy = await opened.attach("legacy", prefix=("legacy",))
+    pushed = await legacy.push(b"a", 2)
+    await legacy.push_many([(b"b", 1), (b"c", 3)])
+    assert await legacy.depth() == 3
+    assert [item.value for item in await legacy.peek_many(2)] == [b"b", b"a"]
+    assert (await legacy.pop_min(wait=1)).value == b"b"
+    assert (await legacy.pop_max()).value == b"c"
+    assert await legacy.remove(pushed.id) == pushed
+    assert await legacy.pop_min(wait=0.01) is None
+    for refused in (legacy.lease(), legacy.push(b"a", 1, delay=1), legacy.pause(reason="r"), legacy.delayed()):
+        with pytest.raises(NotForAttached):
+            await refused
+    waiter = asyncio.create_task(legacy.pop_min(wait=120))
+    await asyncio.sleep(0.01)
+    await legacy.push(b"d", 1)
+    assert (await waiter).value == b"d"
+    await opened.detach("legacy")
+    with pytest.raises(QueueNotFound):
+        await legacy.pop_min()

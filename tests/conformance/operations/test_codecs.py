@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from queues import AsyncQueue, Item, Queue, Raw, Store
+from queues import AsyncPriorityQueue, Item, Queue, Raw, Store
 from queues.errors import BadCodec, BadSetting, BadValue, QueueExists, Undecodable, ValueTooLarge
 from queues.workers import Pool, Worker
 from tests.others import PREFIX
@@ -47,7 +47,7 @@ def test_every_read_decodes_the_value(store: Store, jobs: Queue, codec: str) -> 
 
 def test_coroutines_encode_and_decode(jobs: Queue, codec: str) -> None:
     async def work() -> list[Any]:
-        queue = AsyncQueue(jobs)
+        queue = AsyncPriorityQueue(jobs)
         await queue.push(VALUES[codec], 1)
         await queue.push_many([(VALUES[codec], 2)])
         lease = await queue.lease()
@@ -100,7 +100,7 @@ def test_a_value_that_is_not_encoded_changes_nothing(store: Store, codec: Any, w
         lambda: jobs.push(wrong, 1, delay=5),
         lambda: mail.enqueue(wrong),
         lambda: store.transact(lambda tr: jobs.push(wrong, 1, tr=tr)),
-        lambda: asyncio.run(AsyncQueue(jobs).push(wrong, 1)),
+        lambda: asyncio.run(AsyncPriorityQueue(jobs).push(wrong, 1)),
     ):
         with pytest.raises(BadValue, match=rf"(jobs|mail) has the codec {codec}"):
             push()
@@ -115,7 +115,7 @@ def test_an_item_that_does_not_decode_is_taken_with_its_bytes(store: Store) -> N
     ids = [old.push(b"{not json", n).id for n in range(4)]
     store.actions("ann").move_items("old", ids, to="jobs")
     popped, lease = jobs.pop_min(), jobs.lease()
-    looked, waited = jobs.peek_min(), asyncio.run(AsyncQueue(jobs).pop_min())
+    looked, waited = jobs.peek_min(), asyncio.run(AsyncPriorityQueue(jobs).pop_min())
     for item in (popped, lease.item, looked, waited):
         assert item.raw == b"{not json"
         with pytest.raises(Undecodable, match="jobs has the codec json"):

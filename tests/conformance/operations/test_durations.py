@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import AsyncQueue, Queue, Store
+from queues import AsyncPriorityQueue, Queue, Store
 from queues.errors import BadTime
 from queues.workers import Backoff, Worker
 from tests.conftest import Clock
@@ -37,7 +37,7 @@ def test_delays_and_leases_are_seconds_or_timedeltas(store: Store, jobs: Queue, 
 
 
 def test_coroutines_give_durations_too(jobs: Queue, clock: Clock) -> None:
-    queue = AsyncQueue(jobs)
+    queue = AsyncPriorityQueue(jobs)
 
     async def work() -> None:
         for minute in (60, timedelta(minutes=1)):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import AsyncQueue, Query, Queue, Store
+from queues import AsyncPriorityQueue, Query, Queue, Store
 from queues.errors import (
     BadEnd,
     BadLimit,
@@ -71,4 +71,4 @@ def test_a_time_with_a_zone_pauses(jobs: Queue, clock: Clock) -> None:
 
 def test_the_priority_may_be_positional(jobs: Queue) -> None:
     assert jobs.push(b"y", 7).priority == jobs.push(b"z", priority=7).priority == 7
-    assert asyncio.run(AsyncQueue(jobs).push(b"a", 9)).priority == 9
+    assert asyncio.run(AsyncPriorityQueue(jobs).push(b"a", 9)).priority == 9

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from queues import AsyncQueue, Lease, Queue, Store
+from queues import AsyncPriorityQueue, Lease, Queue, Store
 from queues.errors import LeaseNotBound, StaleLease
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -127,7 +127,7 @@ def run(work) -> None:
 
 
 def test_blocks_of_coroutines(jobs: Queue, clock: Clock) -> None:
-    queue = AsyncQueue(jobs)
+    queue = AsyncPriorityQueue(jobs)
 
     async def work() -> None:
         with pytest.raises(ZeroDivisionError):
@@ -145,7 +145,7 @@ def test_blocks_of_coroutines(jobs: Queue, clock: Clock) -> None:
 
 
 def test_a_canceled_block_releases_without_an_attempt(jobs: Queue) -> None:
-    queue = AsyncQueue(jobs)
+    queue = AsyncPriorityQueue(jobs)
 
     async def work() -> None:
         begun = asyncio.Event()
@@ -167,7 +167,7 @@ def test_a_canceled_block_releases_without_an_attempt(jobs: Queue) -> None:
 
 def test_threads_use_with_and_coroutines_async_with(jobs: Queue) -> None:
     jobs.push(b"2", priority=2)
-    queue = AsyncQueue(jobs)
+    queue = AsyncPriorityQueue(jobs)
 
     async def work() -> None:
         with pytest.raises(LeaseNotBound, match="Queue"), await queue.lease():

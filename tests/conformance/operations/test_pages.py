@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from queues import AsyncQueue, Queue, Store, Transaction
+from queues import AsyncPriorityQueue, Queue, Store, Transaction
 from queues.errors import BadEnd, BadLimit, TooLarge
 from tests.all_items import all_items
 
@@ -62,7 +62,7 @@ def test_peek_many_joins_a_transaction_and_refuses_more_than_a_pop_takes(store: 
 
 
 def test_coroutines_peek_at_many(jobs: Queue) -> None:
-    assert asyncio.run(AsyncQueue(jobs).peek_many(3)) == jobs.peek_many(3)
+    assert asyncio.run(AsyncPriorityQueue(jobs).peek_many(3)) == jobs.peek_many(3)
 
 
 def test_text_priorities_with_a_common_beginning_are_told_apart(store: Store) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from queues import AsyncQueue, Item, Queue, Store, open_store
+from queues import AsyncFifoQueue, AsyncPriorityQueue, Item, Queue, Store, open_store
 from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
 from queues.serving.waiters import Call, Waiter, WaitQueue
 from tests.conftest import Clock
@@ -545,11 +545,11 @@ def taking_verbs(store: Store) -> list[tuple[Callable[..., Any], Callable[..., A
     """Return each verb that waits for items, for threads and for coroutines."""
     jobs, mail = store.create_queue("jobs"), store.create_queue("mail", kind="fifo")
     return [
-        (jobs.pop_min, AsyncQueue(jobs).pop_min),
-        (jobs.pop_max, AsyncQueue(jobs).pop_max),
-        (mail.dequeue, AsyncQueue(mail).dequeue),
-        (jobs.lease, AsyncQueue(jobs).lease),
-        (partial(jobs.lease_many, 2), partial(AsyncQueue(jobs).lease_many, 2)),
+        (jobs.pop_min, AsyncPriorityQueue(jobs).pop_min),
+        (jobs.pop_max, AsyncPriorityQueue(jobs).pop_max),
+        (mail.dequeue, AsyncFifoQueue(mail).dequeue),
+        (jobs.lease, AsyncPriorityQueue(jobs).lease),
+        (partial(jobs.lease_many, 2), partial(AsyncPriorityQueue(jobs).lease_many, 2)),
     ]
 
 
