@@ -152,7 +152,7 @@ def test_ticked_rows_are_moved_by_keys_alone(new_page: NewPage, store: Store) ->
         page.keyboard.press(key)
     page.keyboard.press("Control+k")
     first = page.locator("#palette-found a").first
-    expect(first).to_have_text(re.compile("Move….*2 selected items.*act"))
+    expect(first).to_have_text(re.compile("Move….*2 selected items.*act", re.DOTALL))
     held = [item.id for item in jobs.items(limit=2).items]
     there = re.escape(f"/queues/jobs/act/?state=ready&id={held[0]}&id={held[1]}&act=move")
     expect(first).to_have_attribute("href", re.compile(f"{there}$"))  # what another tab would open
@@ -173,7 +173,7 @@ def test_an_open_item_is_deleted_by_keys_alone_and_only_once_confirmed(new_page:
     operator = Operator(page).open_item(item.id, "jobs")
     page.keyboard.press("Control+k")
     page.keyboard.type("delete")
-    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Delete….*this item.*act"))
+    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Delete….*this item.*act", re.DOTALL))
     page.keyboard.press("Enter")
     page.wait_for_url("**/act/?act=delete&id=*")
     operator.expect_words("Delete this item?")
