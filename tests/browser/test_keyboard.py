@@ -20,7 +20,7 @@ from tests.browser.wall.test_wall import make_board
 
 #: Addresses of the table that lead to no page of their own: acts that are sent only, files, and answers for programs.
 NO_PAGES = {
-    "livez", "readyz", "words",
+    "words",
     "accounts:logout", "people:role", "people:add-grant", "people:remove-grant", "people:active",
     "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favorite", "dashboard:theme",
     "dashboard:language", "dashboard:time-zone", "dashboard:start-sample", "dashboard:stop-sample",
