@@ -21,7 +21,7 @@ from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.shapes import Shape, error_shape
 from pqadmin.conf.log import log_json
-from pqadmin.files.formats import BadFormat
+from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
 from queues import Actions, AnyQueue, Store, open_store
 from queues.admin import verify_store

@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pqadmin.files.export_parts import Format, Shape, csv_rows, part
+from pqadmin.files.entries import Format
+from pqadmin.files.export_parts import Shape, csv_rows, part
 from pqadmin.files.formula import defused
 from queues import AuditEntry, AuditPage
 

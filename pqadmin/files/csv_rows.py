@@ -1,36 +1,35 @@
 """CSV (RFC 4180, comma, header line) with the columns `value`, `value_base64`, `value_json`, `priority`,
 `priority_base64`.
 
-A record may span lines inside double quotes; its number is that of its last line. Every cell is written in quotes;
-cells without are read too. Text that a spreadsheet would run as a formula is written as base64, be it a value or a
-priority; numbers are none.
+A record may span lines inside double quotes; its number is that of its last line.
 """
 
-import base64
 import csv
-import io
 from collections.abc import Iterator
 from typing import IO
 
 from pqadmin.display.format import shorten, visible
-from pqadmin.files.entries import NAMES, REDACTED, BadEntry, Blank, Entry, Outcome, Unfit, entry_of_cells
-from pqadmin.files.formula import is_formula
-from pqadmin.files.lines import MAX_LINE_BYTES, LongLine, numbered, too_long
-from pqadmin.files.plain_text import plain_text
+from pqadmin.files.entries import (
+    NAMES,
+    REDACTED,
+    VALUE_NAMES,
+    BadEntry,
+    BadFormat,
+    Blank,
+    Outcome,
+    Unfit,
+    entry_of_cells,
+)
+from pqadmin.files.lines import MAX_LINE_BYTES, numbered
 from queues.admin import PriorityType
-from queues.errors import Worded, Words
+from queues.errors import Words
 
 #: Cells of a header that are looked at: there are not so many names.
 MAX_COLUMNS = 50
 
 
-class Unreadable(Worded):
-    """The file cannot be read from this line: no usable header, or a start inside a record."""
-
-
-class _LineTooLong(Worded):
-    def __init__(self, line: LongLine) -> None:
-        super().__init__(too_long(line))
+class _LineTooLong(Exception):
+    """A line that was read past; its argument says so."""
 
 
 class _Lines:
@@ -44,16 +43,15 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines)
-        self.number = line.number
-        if isinstance(line, LongLine):
+        self.number, line = next(self._lines)
+        if isinstance(line, Words):
             raise _LineTooLong(line)
         # Bytes that are not UTF-8 pass as lone surrogates and are refused with their record.
-        return line.data.decode(errors="surrogateescape")
+        return line.decode(errors="surrogateescape")
 
 
 def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0) -> Iterator[Outcome]:
-    """Yield what every record that ends after line `skip` holds, in order; raise `Unreadable`.
+    """Yield what every record that ends after line `skip` holds, in order; raise `BadFormat`.
 
     Records are read from the first line even when skipped: only that tells where one begins.
     """
@@ -69,14 +67,13 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
         except StopIteration:
             return
         except (csv.Error, _LineTooLong) as error:
-            why = _why(error)
-            reason = why if isinstance(error, _LineTooLong) else Words("not CSV: {error}", error=why)
+            reason = error.args[0] if isinstance(error, _LineTooLong) else Words("not CSV: {error}", error=_why(error))
             outcome = BadEntry(line=lines.number, first=first, reason=reason)
         else:
             outcome = _outcome(first, lines.number, cells, columns, priority_type)
         if lines.number > skip:
             if first <= skip:
-                raise Unreadable(
+                raise BadFormat(
                     "Line {skip} is inside a record (lines {first} to {number}).",
                     skip=skip,
                     first=first,
@@ -86,7 +83,8 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
 
 
 def _why(error: csv.Error | _LineTooLong) -> Words:
-    return error.words if isinstance(error, _LineTooLong) else _SAID.get(str(error), Words(str(error)))
+    said = error.args[0]
+    return said if isinstance(said, Words) else _SAID.get(said, Words(said))
 
 
 #: What Python says of a record with an open quote, and of one with a quote within.
@@ -99,27 +97,22 @@ def _columns(rows: Iterator[list[str]]) -> list[str]:
     try:
         cells = next(rows, [])
     except (csv.Error, _LineTooLong) as error:
-        raise Unreadable(
-            "The first line is no CSV header: {error}.",
-            error=_why(error),
-        ) from None
+        raise BadFormat("The first line is no CSV header: {error}.", error=_why(error)) from None
     if len(cells) > MAX_COLUMNS:
-        raise Unreadable(
-            "The first line of a CSV file names its columns; this one has {size:,} cells.", size=len(cells)
-        )
+        raise BadFormat("The first line of a CSV file names its columns; this one has {size:,} cells.", size=len(cells))
     columns = [cell.strip() for cell in cells]
     unknown = [column for column in columns if column not in (*NAMES, REDACTED)]
     if unknown or not columns:
         found = ", ".join(f"“{visible(shorten(column, 40))}”" for column in unknown[:3]) or Words("nothing")
-        raise Unreadable(
+        raise BadFormat(
             "The first line of a CSV file names its columns out of {names}; found {found}.",
             names=", ".join(NAMES),
             found=found,
         )
     if len(set(columns)) != len(columns):
-        raise Unreadable("The first line of the CSV file names a column twice.")
-    if not set(columns) & {"value", "value_base64", "value_json"}:
-        raise Unreadable("The CSV file has no column value, value_base64 or value_json.")
+        raise BadFormat("The first line of the CSV file names a column twice.")
+    if not set(columns) & set(VALUE_NAMES):
+        raise BadFormat("The CSV file has no column value, value_base64 or value_json.")
     return columns
 
 
@@ -139,40 +132,3 @@ def _outcome(
         return BadEntry(line=number, first=first, reason=Words("not UTF-8"))
     except Unfit as error:
         return BadEntry(line=number, first=first, reason=error.words)
-
-
-_PRIORITY_COLUMNS: dict[PriorityType | None, list[str]] = {
-    None: [],
-    "int": ["priority"],
-    "float": ["priority"],
-    "str": ["priority", "priority_base64"],
-}
-
-
-def write(stream: IO[bytes], entries: Iterator[Entry], *, priority_type: PriorityType | None) -> int:
-    """Write a header and the entries and return their number; `priority_type` is None for a FIFO queue."""
-    columns = [*_PRIORITY_COLUMNS[priority_type], "value", "value_base64"]
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-    count = 0
-    try:
-        writer.writerow(columns)
-        for entry in entries:
-            count += 1
-            writer.writerow([*_priority_cells(entry), *_text_cells(entry.value)])
-    finally:
-        text.detach()
-    return count
-
-
-def _text_cells(data: bytes) -> list[str]:
-    text = plain_text(data)
-    if text is None or is_formula(text):
-        return ["", base64.b64encode(data).decode()]
-    return [text, ""]
-
-
-def _priority_cells(entry: Entry) -> list[str]:
-    if entry.priority is None:
-        return []
-    return _text_cells(entry.priority.encode()) if isinstance(entry.priority, str) else [repr(entry.priority)]

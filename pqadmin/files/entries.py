@@ -7,14 +7,17 @@ values, and at most one of the two priorities.
 
 import base64
 import binascii
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from pqadmin.display.format import shorten, visible
-from pqadmin.files.strict_json import BadJSON, LongInteger, Member, parse
+from pqadmin.files.strict_json import BadJSON, LongInteger, parse
 from queues import Priority
 from queues.admin import MAX_VALUE_SIZE, PriorityType, normalize_priority, parse_priority
 from queues.errors import BadPriority, Worded, Words
 
+Format = Literal["ndjson", "csv"]
 VALUE_NAMES = ("value", "value_base64", "value_json")
 PRIORITY_NAMES = ("priority", "priority_base64")
 NAMES = (*VALUE_NAMES, *PRIORITY_NAMES)
@@ -51,11 +54,15 @@ class Blank:
 Outcome = Entry | BadEntry | Blank
 
 
+class BadFormat(Worded):
+    """The file is of no format that can be read; the message says why."""
+
+
 class Unfit(Worded):
     """The line holds no entry; the message says why."""
 
 
-def entry_of_members(members: dict[str, Member], *, line: int, priority_type: PriorityType | None) -> Entry:
+def entry_of_members(members: dict[str, object], *, line: int, priority_type: PriorityType | None) -> Entry:
     """Make an entry from a JSON object; raise `Unfit`."""
     if REDACTED in members:
         raise Unfit(_HIDDEN)
@@ -67,22 +74,11 @@ def entry_of_members(members: dict[str, Member], *, line: int, priority_type: Pr
     given = [name for name in VALUE_NAMES if name in members]
     if len(given) != 1:
         raise Unfit(_one_value(given))
-    member = members[given[0]]
-    if given[0] == "value_json":
-        value = member.source.encode()
-    elif not isinstance(member.value, str):
+    written = members[given[0]]
+    if not isinstance(written, str):
         raise Unfit("{name} is text in double quotes; for other JSON use value_json", name=given[0])
-    else:
-        value = member.value.encode() if given[0] == "value" else _from_base64(given[0], member.value)
-    priorities = {name: members[name].value for name in PRIORITY_NAMES if name in members}
-    encoded = priorities.get("priority_base64")
-    priority: Priority | None
-    if encoded is None:
-        priority = _priority_of_json(priorities.get("priority"), priority_type)
-    elif not isinstance(encoded, str):
-        raise Unfit("priority_base64 is text in double quotes")
-    else:
-        priority = _priority_of_base64(encoded, priorities.get("priority"), priority_type)
+    value = _from_base64(given[0], written) if given[0] == "value_base64" else written.encode()
+    priority = _priority(members.get("priority"), members.get("priority_base64"), priority_type, normalize_priority)
     return Entry(line=line, value=_sized(value), priority=priority)
 
 
@@ -108,12 +104,14 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
         raise Unfit("value_json is empty")
     else:
         value = cells.get("value", "").encode()
-    given, encoded = cells.get("priority"), cells.get("priority_base64")
-    priority: Priority | None
+    text, encoded = cells.get("priority"), cells.get("priority_base64")
     if encoded:
-        priority = _priority_of_base64(encoded, given or None, priority_type)
-    else:
-        priority = _priority_of_text(encoded if given is None else given, priority_type)
+        text = text or None
+    elif text is None:
+        text = encoded
+    if priority_type != "str":
+        text = text or None
+    priority = _priority(text, encoded or None, priority_type, parse_priority)
     return Entry(line=line, value=_sized(value), priority=priority)
 
 
@@ -139,44 +137,30 @@ def _sized(value: bytes) -> bytes:
     return value
 
 
-def _priority_of_json(given: object, priority_type: PriorityType | None) -> Priority | None:
+def _priority(
+    given: object, encoded: object, priority_type: PriorityType | None, read: Callable[[Any, PriorityType], Priority]
+) -> Priority | None:
+    """Read a priority as it is given, or in base64; None for a FIFO queue."""
     if priority_type is None:
-        if given is not None:
+        if given is not None or encoded is not None:
             raise Unfit("a FIFO queue takes no priority")
         return None
+    if encoded is not None:
+        if given is not None:
+            raise Unfit("priority and priority_base64 are given together; one priority is needed")
+        if priority_type != "str":
+            raise Unfit("priority_base64 is only for text priorities")
+        if not isinstance(encoded, str):
+            raise Unfit("priority_base64 is text in double quotes")
+        try:
+            given, read = _from_base64("priority_base64", encoded).decode(), normalize_priority
+        except UnicodeDecodeError:
+            raise Unfit("priority_base64 is not UTF-8") from None
     if given is None:
         raise Unfit("priority is missing")
     if isinstance(given, LongInteger):
         raise Unfit("the priority has {digits:,} digits; at most 614 are allowed", digits=given.digits)
     try:
-        return normalize_priority(given, priority_type)
-    except BadPriority as error:
-        raise Unfit(error.words.within()) from None
-
-
-def _priority_of_base64(encoded: str, other: object, priority_type: PriorityType | None) -> Priority:
-    if priority_type is None:
-        raise Unfit("a FIFO queue takes no priority")
-    if other is not None:
-        raise Unfit("priority and priority_base64 are given together; one priority is needed")
-    if priority_type != "str":
-        raise Unfit("priority_base64 is only for text priorities")
-    try:
-        return normalize_priority(_from_base64("priority_base64", encoded).decode(), priority_type)
-    except UnicodeDecodeError:
-        raise Unfit("priority_base64 is not UTF-8") from None
-    except BadPriority as error:
-        raise Unfit(error.words.within()) from None
-
-
-def _priority_of_text(given: str | None, priority_type: PriorityType | None) -> Priority | None:
-    if priority_type is None:
-        if given:
-            raise Unfit("a FIFO queue takes no priority")
-        return None
-    if given is None or (given == "" and priority_type != "str"):
-        raise Unfit("priority is missing")
-    try:
-        return parse_priority(given, priority_type)
+        return read(given, priority_type)
     except BadPriority as error:
         raise Unfit(error.words.within()) from None

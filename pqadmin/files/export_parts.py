@@ -3,11 +3,11 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
+from pqadmin.files.entries import Format
 from pqadmin.files.plain_text import json_text
 
-Format = Literal["csv", "ndjson"]
 #: One line: its members by name.
 Shape = dict[str, Any]
 

@@ -4,20 +4,15 @@ import codecs
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 from pqadmin.files import csv_rows, ndjson
-from pqadmin.files.entries import BadEntry, Entry, Outcome
+from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format, Outcome
 from queues import Raw
 from queues.admin import Codec, PriorityType
-from queues.errors import BadValue, Worded
+from queues.errors import BadValue
 
-Format = Literal["ndjson", "csv"]
 _SUFFIXES: dict[str, Format] = {".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv"}
-
-
-class BadFormat(Worded):
-    """The file is of no format that can be read; the message says why."""
 
 
 def format_of_name(name: str) -> Format | None:
@@ -49,11 +44,8 @@ def read(
     A value that the queue's codec cannot decode is a bad line.
     """
     reader = ndjson.read if file_format == "ndjson" else csv_rows.read
-    try:
-        for outcome in reader(stream, priority_type=priority_type, skip=skip):
-            yield _decodable(outcome, codec) if isinstance(outcome, Entry) and codec is not None else outcome
-    except csv_rows.Unreadable as error:
-        raise BadFormat(error.words) from None
+    for outcome in reader(stream, priority_type=priority_type, skip=skip):
+        yield _decodable(outcome, codec) if isinstance(outcome, Entry) and codec is not None else outcome
 
 
 def _decodable(entry: Entry, codec: Codec) -> Entry | BadEntry:
@@ -62,12 +54,3 @@ def _decodable(entry: Entry, codec: Codec) -> Entry | BadEntry:
     except BadValue as error:
         return BadEntry(line=entry.line, first=entry.line, reason=error.words)
     return entry
-
-
-def write(
-    stream: IO[bytes], file_format: Format, entries: Iterator[Entry], *, priority_type: PriorityType | None
-) -> int:
-    """Write the entries and return their number; `priority_type` is None for a FIFO queue."""
-    if file_format == "csv":
-        return csv_rows.write(stream, entries, priority_type=priority_type)
-    return ndjson.write(stream, entries)

@@ -1,6 +1,7 @@
 """The items of a page's query as a file: NDJSON or CSV, for an import, or with all fields.
 
-A value that pages redact is redacted here: it is named `value_redacted`, and an import refuses its line.
+A value that pages redact is redacted here: it is named `value_redacted`, and an import refuses its line. In CSV, text
+that a spreadsheet would run as a formula is written as base64, be it a value or a priority; numbers are none.
 """
 
 import base64
@@ -12,8 +13,8 @@ from typing import Any
 from pqadmin.display import items
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import masked, what_searchers_see
-from pqadmin.files.entries import REDACTED
-from pqadmin.files.export_parts import Format, Shape, csv_rows, part
+from pqadmin.files.entries import REDACTED, Format
+from pqadmin.files.export_parts import Shape, csv_rows, part
 from pqadmin.files.formula import defused, is_formula
 from pqadmin.files.plain_text import plain_text
 from queues import Item, Query, Queue
@@ -34,14 +35,25 @@ def lines(
     end: End,
     rules: Redaction,
     file_format: Format,
-    details: bool,
+    details: bool = False,
     clock: Callable[[], float] = time.monotonic,
+    count: Callable[[int], object] = int,
 ) -> Iterator[bytes]:
-    """Yield the items in the page's order; each step is a transaction, so a queue in use is not one snapshot."""
+    """Yield the items in the page's order; each step is a transaction, so a queue in use is not one snapshot.
+
+    `count` is told how many items each part has.
+    """
     columns = _columns(queue, rules, details=details)
     if file_format == "csv":
         yield csv_rows([columns])
-    cells = partial(_cells, columns)
+    for shapes in _shapes(queue, query, end, rules, details=details, clock=clock):
+        count(len(shapes))
+        yield part(shapes, partial(_cells, columns), file_format)
+
+
+def _shapes(
+    queue: Queue, query: Query, end: End, rules: Redaction, *, details: bool, clock: Callable[[], float]
+) -> Iterator[list[Shape]]:
     shown = what_searchers_see(queue.config)
     after: str | None = None
     while True:
@@ -51,9 +63,9 @@ def lines(
         for item in found.items:
             shapes.append(_shape(item, rules, details=details))
             if clock() >= until:
-                yield part(shapes, cells, file_format)
+                yield shapes
                 shapes, until = [], clock() + SECONDS
-        yield part(shapes, cells, file_format)  # an empty one too: a disconnected client is noticed
+        yield shapes  # an empty list too: a disconnected client is noticed
         after = found.cursor
         if after is None:
             return
@@ -63,7 +75,7 @@ def _columns(queue: Queue, rules: Redaction, *, details: bool) -> tuple[str, ...
     priorities: tuple[str, ...] = () if queue.kind == "fifo" else ("priority",)
     if priorities and (queue.priority_type == "str" or queue.attached):
         priorities = ("priority", "priority_base64")
-    raw = (_RAW,) if queue.attached and queue.kind != "fifo" else ()
+    raw = (_RAW,) if details and queue.attached and queue.kind != "fifo" else ()
     values = ("value", "value_base64", *((REDACTED,) if rules else ()))
     return (*priorities, *raw, *values, *(_KNOWN if details else ()))
 

@@ -1,12 +1,11 @@
 """Physical lines of a byte stream, numbered from 1, in bounded memory.
 
 A line ends with LF; a CR before it is kept for the format to judge. A line longer than the limit is never held in
-memory: it is read past and handed out as `LongLine`.
+memory: it is read past.
 """
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO
 
 from queues.errors import Words
@@ -15,44 +14,18 @@ from queues.errors import Words
 MAX_LINE_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawLine:
-    """One line of the file with its line end."""
-
-    number: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongLine:
-    """A line that was longer than the limit and was read past."""
-
-    number: int
-    size: int
-
-
-def numbered(stream: IO[bytes], *, limit: int = MAX_LINE_BYTES) -> Iterator[RawLine | LongLine]:
-    """Yield the stream's lines in order; a UTF-8 byte order mark before the first is dropped."""
+def numbered(stream: IO[bytes]) -> Iterator[tuple[int, bytes | Words]]:
+    """Yield the stream's lines in order, of too long ones what is wrong with them; drop a UTF-8 byte order mark."""
     number = 0
-    while data := stream.readline(limit + 1):
+    while data := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
-        if len(data) > limit and not data.endswith(b"\n"):
-            yield LongLine(number=number, size=len(data) + _rest_of_line(stream))
-            continue
-        if number == 1:
-            data = data.removeprefix(codecs.BOM_UTF8)
-        yield RawLine(number=number, data=data)
-
-
-def too_long(line: LongLine) -> Words:
-    """Say what is wrong with a line that was read past."""
-    return Words("the line has {size:,} bytes; at most {most:,} are allowed", size=line.size, most=MAX_LINE_BYTES)
-
-
-def _rest_of_line(stream: IO[bytes]) -> int:
-    size = 0
-    while data := stream.readline(1 << 16):
-        size += len(data)
-        if data.endswith(b"\n"):
-            break
-    return size
+        if len(data) > MAX_LINE_BYTES and not data.endswith(b"\n"):
+            size = len(data)
+            while not data.endswith(b"\n") and (data := stream.readline(1 << 16)):
+                size += len(data)
+            yield (
+                number,
+                Words("the line has {size:,} bytes; at most {most:,} are allowed", size=size, most=MAX_LINE_BYTES),
+            )
+        else:
+            yield number, data.removeprefix(codecs.BOM_UTF8) if number == 1 else data

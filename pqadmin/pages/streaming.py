@@ -26,6 +26,7 @@ from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import export_parts
+from pqadmin.files.entries import Format
 from pqadmin.live import guard
 from pqadmin.live.sockets import Pass
 from queues.admin import LogLimit
@@ -73,7 +74,7 @@ def stream(
     parts: Iterator[bytes],
     *,
     name: str,
-    file_format: export_parts.Format,
+    file_format: Format,
 ) -> HttpResponseBase:
     """Return an answer of parts, offered as a file; its last line says so if it is not complete."""
     user = cast(User, request.user)  # views ask for a right, so there is a user

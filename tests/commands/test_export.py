@@ -13,8 +13,8 @@ from django.core.management import call_command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pqadmin.files.items_dump import replacing
-from queues import Queue, open_store
+from pqadmin.commands.management.commands.export_items import replacing
+from queues import Query, Queue, open_store
 from tests.all_items import all_items
 from tests.commands.conftest import Run, Shop
 
@@ -86,24 +86,24 @@ def test_what_was_there_stays_until_the_export_is_complete(
     run: Run, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = shop.store.create_queue("from")
-    queue.push_many([(b"x", n) for n in range(150)])
+    queue.push_many([(b"x", n) for n in range(750)])
     file = tmp_path / "out.ndjson"
     file.write_text("before")
-    real = Queue.items
+    real = Queue.search
 
-    def gone(self: Queue, **options: Any) -> Any:
+    def gone(self: Queue, query: Query, **options: Any) -> Any:
         if options["after"] is not None:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return real(self, **options)
+        return real(self, query, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Queue, "items", gone)
+        patch.setattr(Queue, "search", gone)
         answer = run("export_items", "from", str(file))
     assert (answer.code, answer.error) == (1, "No space left on device")
     assert file.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir() if path.suffix in (".part", ".ndjson")] == ["out.ndjson"]
     run("export_items", "from", str(file))
-    assert len(file.read_text().splitlines()) == 150
+    assert len(file.read_text().splitlines()) == 750
 
 
 def test_a_link_stays_a_link_and_a_device_is_written_directly(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from pqadmin.display.words import (
     verb_words,
 )
 from pqadmin.files import audit_export as audit_file
-from pqadmin.files import export_parts
+from pqadmin.files.entries import Format
 from pqadmin.pages import streaming, visibility
 from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
@@ -110,7 +110,7 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
     if asked.wrong:
         return HttpResponse(asked.wrong, status=400, content_type="text/plain; charset=utf-8")
     may = visibility.scope(request)
-    file_format: export_parts.Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
+    file_format: Format = "csv" if request.GET.get("format") == "csv" else "ndjson"
     return streaming.stream(
         request,
         audit_file.lines(lambda after: _page(asked, after, audit_file.STEP, may)[0], file_format),

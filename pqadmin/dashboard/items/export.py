@@ -10,7 +10,8 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items import query
 from pqadmin.display.errors import said
 from pqadmin.display.redaction import rules_of
-from pqadmin.files import export_parts, items_export
+from pqadmin.files import items_export
+from pqadmin.files.entries import Format
 from pqadmin.pages import streaming
 from pqadmin.pages.queue_context import about, status_of
 from pqadmin.store import get_store
@@ -45,7 +46,7 @@ def export(request: HttpRequest, name: str) -> HttpResponseBase:
         queue.query(asked.query)
     except QueueError as error:
         return HttpResponse(said(error), status=400, content_type="text/plain; charset=utf-8")
-    file_format: export_parts.Format = "csv" if wanted == "csv" else "ndjson"
+    file_format: Format = "csv" if wanted == "csv" else "ndjson"
     return streaming.stream(
         request,
         items_export.lines(

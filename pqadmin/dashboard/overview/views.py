@@ -24,11 +24,9 @@ from pqadmin.live.board.sparks import SPARKS
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.words import attached_note, attached_words, problem_words
 from pqadmin.pages import visibility
-from pqadmin.pages.compression import tightly
 from pqadmin.store import get_store, store_now
 
 
-@tightly
 @require_safe
 @require(Right.READ)
 def overview(request: HttpRequest) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import formats
-from pqadmin.files.entries import BadEntry, Entry
+from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
 from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS, Codec, PriorityType
 
 #: Wrong lines that are shown.
@@ -35,7 +35,7 @@ class Batch:
     #: The first of the lines that hold no item, with why.
     bad: tuple[BadEntry, ...]
     bad_count: int
-    file_format: formats.Format | None
+    file_format: Format | None
     #: Why none of it can be pushed, apart from bad lines; empty: it can.
     wrong: str
 
@@ -73,7 +73,7 @@ class _Bounded(io.BytesIO):
 def read(
     data: bytes,
     *,
-    file_format: formats.Format | None,
+    file_format: Format | None,
     priority_type: PriorityType | None,
     codec: Codec | None = None,
     at_once: bool = False,
@@ -98,7 +98,7 @@ def read(
                 bad_count += 1
                 if len(bad) < MAX_SHOWN:
                     bad.append(outcome)
-    except formats.BadFormat as error:
+    except BadFormat as error:
         wrong = said(error)
     except _TooManyLines as error:
         wrong = _(

@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from pqadmin.display.redaction import NOTHING
-from pqadmin.files import export_parts, formats, items_export
-from pqadmin.files.entries import BadEntry, Entry
+from pqadmin.files import formats, items_export
+from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
 from pqadmin.files.formula import is_formula
 from queues import Query, Store
 from tests.dashboard.audit.test_audit import FORMULAS, body
@@ -25,7 +25,7 @@ HOSTILE = [
     b"\xff\x00",
     b"a\r\nb",
     b"'=1",
-    "\u202e<script>".encode(),
+    "\u202e<script>\x1b[31m\u009b".encode(),
     b'{"a": 1}',
 ]
 
@@ -33,7 +33,7 @@ HOSTILE = [
 @pytest.mark.parametrize("priority_type", ["int", "float", "str", "fifo"])
 @pytest.mark.parametrize("file_format", ["csv", "ndjson"])
 def test_what_is_exported_comes_back_to_the_byte(
-    operator: Desk, store: Store, file_format: formats.Format, priority_type: str
+    operator: Desk, store: Store, file_format: Format, priority_type: str
 ) -> None:
     if priority_type == "fifo":
         queue = store.create_queue("jobs", kind="fifo")
@@ -55,7 +55,10 @@ def test_what_is_exported_comes_back_to_the_byte(
     assert [(entry.value, entry.priority) for entry in read if isinstance(entry, Entry)] == [
         (item.value, item.priority) for item in queue.items(limit=100).items
     ]
-    if file_format == "csv":
+    if file_format == "ndjson":
+        assert not set(text) & set("\x1b\u009b\u202e"), "harmless on a terminal"
+    else:
+        assert text.startswith('"'), "every cell is quoted"
         for row in csv.DictReader(io.StringIO(text, newline="")):
             assert not is_formula(row["value"])
             assert not is_formula(row.get("priority", "")) or priority_type in ("int", "float")
@@ -91,13 +94,13 @@ def test_all_that_is_known_is_told_and_no_import_takes_it(operator: Desk, store:
     assert (known["id"], known["state"], known["size"]) == (item.id, "delayed", 2)
     assert known["due_at"] == item.due_at.isoformat(timespec="milliseconds")
     text = body(operator, address + "csv")[1]
-    with pytest.raises(formats.BadFormat, match="names its columns"):
+    with pytest.raises(BadFormat, match="names its columns"):
         list(formats.read(io.BytesIO(text.encode()), "csv", priority_type="int"))
 
 
 @pytest.mark.parametrize("file_format", ["csv", "ndjson"])
 def test_hidden_values_stay_hidden_and_their_marks_are_not_imported(
-    operator: Desk, store: Store, file_format: formats.Format
+    operator: Desk, store: Store, file_format: Format
 ) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b'{"pin": "hunter2", "n": 1}', priority=1)
@@ -137,7 +140,7 @@ def test_an_attached_queue_is_exported_with_foreign_items(operator: Desk, store:
 
 
 @pytest.mark.parametrize("file_format", ["csv", "ndjson"])
-def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: export_parts.Format) -> None:
+def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: Format) -> None:
     queue = store.create_queue("jobs")
     queue.push_many([(b"v%d" % n, n) for n in range(30)])
 

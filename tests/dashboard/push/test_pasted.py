@@ -1,13 +1,16 @@
 """Texts of very many lines: no more of them are read than tell that they are too many."""
 
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import IO, Any
 
 import pytest
 
 from pqadmin.dashboard.push import pasted
 from pqadmin.display import format as write
-from pqadmin.files import formats, lines
+from pqadmin.files import csv_rows, ndjson
+from pqadmin.files.entries import Format
+from pqadmin.files.lines import numbered
 from queues.items.ready import MAX_ITEMS
 
 GOOD = b'{"value": "x", "priority": 1}\n'
@@ -19,13 +22,14 @@ MANY = 20_000
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the numbers of the lines that were read."""
     numbers: list[int] = []
-    plain = lines.RawLine
 
-    def noted(**fields: Any) -> lines.RawLine:
-        numbers.append(fields["number"])
-        return plain(**fields)
+    def noted(stream: IO[bytes]) -> Iterator[Any]:
+        for number, line in numbered(stream):
+            numbers.append(number)
+            yield number, line
 
-    monkeypatch.setattr(lines, "RawLine", noted)
+    monkeypatch.setattr(ndjson, "numbered", noted)
+    monkeypatch.setattr(csv_rows, "numbered", noted)
     return numbers
 
 
@@ -40,7 +44,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         (HEADER + b'a"b,1\n' * MANY, "csv"),
     ],
 )
-def test_only_so_many_lines_are_read(read: list[int], data: bytes, file_format: formats.Format | None) -> None:
+def test_only_so_many_lines_are_read(read: list[int], data: bytes, file_format: Format | None) -> None:
     batch = pasted.read(data, file_format=file_format, priority_type="int", at_once=True)
     assert len(read) <= MAX_ITEMS + pasted.MORE_LINES + 2  # a header, and the one that is too many
     assert f"more than {write.number(5_000)} lines" in batch.wrong
@@ -91,7 +95,7 @@ LONG = b"[" + b"[]," * 300_000 + b"1]"
         ),
     ],
 )
-def test_a_very_long_line_is_refused_without_being_parsed(line: bytes, file_format: formats.Format, why: str) -> None:
+def test_a_very_long_line_is_refused_without_being_parsed(line: bytes, file_format: Format, why: str) -> None:
     began = time.thread_time()
     batch = pasted.read(line + b"\n", file_format=file_format, priority_type="int", at_once=True)
     assert time.thread_time() - began < 0.1

@@ -1,14 +1,21 @@
 """`pqadmin export_items`: write a queue's items to a file."""
 
+import os
+import stat
 import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from pqadmin.commands.arguments import FORMAT, QUEUE, Argument, flag
 from pqadmin.commands.interruption import Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.display.redaction import NOTHING
 from pqadmin.files import formats
-from pqadmin.files.items_dump import entries, replacing
-from queues import Store
+from pqadmin.files.items_export import lines
+from queues import Query, Store
 
 _STDOUT = "-"
 
@@ -17,7 +24,7 @@ class Command(StoreCommand):
     """Write the ready items of a queue to a file, as NDJSON or CSV.
 
     They are in the order in which they would be taken; none is taken. import_items of the file gives an equal sequence
-    (with --end min). The queue is read page by page, so the export of a queue in use is not one snapshot. The file
+    (with --end min). The queue is read step by step, so the export of a queue in use is not one snapshot. The file
     appears when it is complete.
     """
 
@@ -34,14 +41,48 @@ class Command(StoreCommand):
         """Write the items."""
         queue, name = store.queue(options["queue"]), options["file"]
         file_format = options["format"] or formats.format_of_name(name) or "ndjson"
-        found = entries(queue, end=options["end"])
-        priority_type = None if queue.kind == "fifo" else queue.priority_type
+        counts: list[int] = []
+        parts = lines(queue, Query(), end=options["end"], rules=NOTHING, file_format=file_format, count=counts.append)
         if name == _STDOUT:
-            count = formats.write(sys.stdout.buffer, file_format, found, priority_type=priority_type)
+            sys.stdout.buffer.writelines(parts)
             sys.stdout.buffer.flush()
         else:
             with Interruption(), replacing(Path(name)) as stream:
-                count = formats.write(stream, file_format, found, priority_type=priority_type)
+                stream.writelines(parts)
         if not options["quiet"]:
-            items = "1 item" if count == 1 else f"{count} items"
+            items = "1 item" if sum(counts) == 1 else f"{sum(counts)} items"
             self.tell(f"Exported {items} of {queue.name}.")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces the one of this name only when the block succeeds.
+
+    It is readable by its owner alone, whatever the umask and the old file's rights are.
+
+    A pipe or device is written directly: it has nothing to replace.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        with target.open("wb") as stream:
+            yield stream
+        return
+    waiting = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
+    try:
+        with _made(waiting) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        waiting.replace(target)
+    except BaseException:
+        with suppress(OSError):  # what went wrong first is told
+            waiting.unlink(missing_ok=True)
+        raise
+
+
+def _made(waiting: Path) -> IO[bytes]:
+    """Create a file under a name that no other process knows; an error names its folder."""
+    try:
+        return os.fdopen(os.open(waiting, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(waiting.parent)) from error

@@ -30,6 +30,7 @@ from pqadmin.commands.progress import ImportProgress, place
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand, os_user
 from pqadmin.display.format import visible
 from pqadmin.files import formats
+from pqadmin.files.entries import BadFormat
 from queues import AnyQueue, Queue, Store
 from queues.errors import OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
@@ -146,7 +147,7 @@ def _failure(importer: Importer, outcomes: Iterator[Any]) -> CommandError | None
         error, message = stop, f"{place(stop.entry)}: {visible(str(stop))}. Stopped (--strict)."
     except OutcomeUnknown as unknown:
         error, message = unknown, f"{unknown} Look with --resume: the audit tells whether the last chunk is in."
-    except (QueueError, StoreError, formats.BadFormat, OSError) as failed:
+    except (QueueError, StoreError, BadFormat, OSError) as failed:
         error, message = failed, str(failed)
     except Interrupted as stop:
         error, message, returncode = stop, "Interrupted.", EXIT_INTERRUPTED
