@@ -114,10 +114,7 @@ class Store(QueueCatalog):
         self.trash = self._trash
         self.history = History(self.context)
         self.doctor = Doctor(
-            kv,
-            keyspace,
-            now_ms=self.context.now_ms,
-            sweep_unclaimed=lambda config: sweep_unclaimed(self.context, self.trash, config),
+            self.context, sweep_unclaimed=lambda config: sweep_unclaimed(self.context, self.trash, config)
         )
         self.id = store_record.settle(kv, self.context.keyspace, url)
         if self.clock is not None:

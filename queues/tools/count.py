@@ -7,19 +7,19 @@ queue's change key has not moved meanwhile. Memory does not grow with the queue.
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from queues.items.counters import counted_in, total
-from queues.keys.item_suffix import read_place, ready_elements, timed_suffix
+from queues.items.stored_item import PlaceRead, StoredItem, at_place
+from queues.keys.item_suffix import ready_elements, timed_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys, Side
-from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
+from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side
+from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Result
 from queues.model.config import Config
 from queues.model.priority import Priority
 from queues.model.steps import Look, T, in_background, pairs, steps
-from queues.model.tuples import Range
 
 #: Of one transaction: keys, and seconds; a transaction has five.
 _MAX_KEYS, _MAX_SECONDS = 10_000, 1.5
@@ -27,16 +27,6 @@ _MAX_KEYS, _MAX_SECONDS = 10_000, 1.5
 _TRIES = 3
 #: A queue has at most 8 depth totals and 32 band totals a generation.
 _ALL = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Double:
-    """An item with the id of another item of its queue, and its place."""
-
-    state: str
-    generation: int
-    suffix: bytes
-    rand: bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,8 +46,8 @@ class QueueCount:
     index: Counter[str] = field(default_factory=Counter)
     #: Entries of the index of ready items without an item.
     stray: int = 0
-    #: Items with the id of another item of the queue; by state, those of them that the index does not show.
-    doubles: dict[Double, None] = field(default_factory=dict)
+    #: Items with the id of another item of the queue, by key; by state, those of them that the index does not show.
+    doubles: dict[bytes, StoredItem] = field(default_factory=dict)
     hidden: Counter[str] = field(default_factory=Counter)
     expiries: int = 0
     #: The largest push order.
@@ -105,18 +95,30 @@ def count_queue(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> QueueC
 
 def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config) -> QueueCount | None:
     found = QueueCount(change=look(lambda tr: tr.get(keys.change).wait()))
-    for generation in config.generations:
-        _count_ready(look, keys, config, generation, found)
-        delayed = keys.generation(generation).delayed_range()
-        _count_indexed(look, keys, config, delayed, "delayed", found, generation)
-    _count_indexed(look, keys, config, keys.leases(), "leased", found)
-    _count_indexed(look, keys, config, keys.dead(), "dead", found)
-    found.expiries = sum(1 for _ in pairs(look, keys.expiries()))
     for state in STATES:
+        for generation in counted_in(config, state):
+            for items in items_of(look, keys, config, state, generation):
+                found.items[generation, state] += len(items)
+                for item in items:
+                    _add(found, keys, config, item)
         found.index[state] = sum(1 for index in keys.indexes(state, config.generations) for _ in pairs(look, index))
+    found.expiries = sum(1 for _ in pairs(look, keys.expiries()))
     if found.unindexed["ready"] or found.index["ready"] != found.ready - found.hidden["ready"]:
         found.stray = sum(len(strays) for strays in stray_entries(look, keys, config))
     return found if look(lambda tr: _told(tr, keyspace, keys, config, found)) else None
+
+
+def _add(found: QueueCount, keys: QueueKeys, config: Config, item: "CountedItem | None") -> None:
+    if item is None:
+        found.strange += 1
+        return
+    there = item.there
+    found.max_count = max(found.max_count, item.count)
+    if item.priority is not None:
+        found.bands[there.generation, bisect_right(config.edges, item.priority)] += 1
+    found.hidden[there.state] += item.hidden
+    found.unindexed[there.state] += not (item.indexed or item.hidden)
+    found.doubles |= {double.key(keys): double for double in item.doubles}
 
 
 def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Config, found: QueueCount) -> bool:
@@ -142,160 +144,116 @@ def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Conf
     return True
 
 
-def _count_ready(look: Look[Any], keys: QueueKeys, config: Config, generation: int, found: QueueCount) -> None:
-    for items in ready_items(look, keys, config, generation):
-        for item in items:
-            found.items[generation, "ready"] += 1
-            if item.rand is None:
-                found.strange += 1
-                continue
-            found.max_count = max(found.max_count, item.count)
-            if item.priority is not None:
-                found.bands[generation, bisect_right(config.edges, item.priority)] += 1
-            if item.double:
-                found.hidden["ready"] += 1
-                found.doubles[Double(state="ready", generation=generation, suffix=item.suffix, rand=item.rand)] = None
-            elif not item.indexed:
-                found.unindexed["ready"] += 1
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedItem:
-    """A ready item, compared with the index."""
+    """An item, compared with the index."""
 
-    key: bytes
-    suffix: bytes
-    priority: Priority | None
-    count: int
-    #: None: the key does not have the form of this project's and the recipe's keys.
-    rand: bytes | None
-    #: Whether the index shows this place.
+    #: Without its record and value.
+    there: StoredItem
+    #: The index shows this place.
     indexed: bool
-    #: Whether it has the id of another item; looked up only for items that the index does not show.
-    double: bool = False
+    #: Another item has this id, and the index shows that one.
+    hidden: bool
+    #: The items that need other ids: a leased item keeps its id, because its token holds it.
+    doubles: Sequence[StoredItem]
+    #: Of a ready item; its push order.
+    priority: Priority | None = None
+    count: int = 0
 
 
-def ready_items(look: Look[Any], keys: QueueKeys, config: Config, generation: int) -> Iterator[list[CountedItem]]:
-    """Yield the ready items of a generation in steps."""
-    ready = keys.generation(generation)
+def items_of(
+    look: Look[Any], keys: QueueKeys, config: Config, state: str, generation: int
+) -> Iterator[list[CountedItem | None]]:
+    """Yield the items of a state in steps; None stands for a key that neither this project nor the recipe writes.
 
-    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem]:
-        parts = [(key, ready.suffix_of(key)) for key, _ in found]
-        items = [(key, suffix, _elements(suffix, config)) for key, suffix in parts]
-        entries = [
-            None if rand is None else tr.get(keys.index("ready", rand, generation)) for _, _, (_, _, rand) in items
+    Of two items of one id in different states, the item of the later state is the one that finds the other.
+    """
+    within = {
+        "ready": lambda: keys.generation(generation).ready_range,
+        "delayed": lambda: keys.generation(generation).delayed_range(),
+        "leased": keys.leases,
+        "dead": keys.dead,
+    }[state]()
+
+    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem | None]:
+        parsed = [_parsed(keys, config, state, generation, key) for key, _ in found]
+        reads = [one and _reads(tr, keys, config, one[0]) for one in parsed]
+        return [
+            one and read and _compared(tr, keys, config, *one, *read) for one, read in zip(parsed, reads, strict=True)
         ]
-        counted = []
-        for (key, suffix, (priority, count, rand)), read in zip(items, entries, strict=True):
-            entry = None if read is None else read.wait()
-            indexed = _shows(entry, generation, suffix)
-            counted.append(
-                CountedItem(
-                    key=key,
-                    suffix=suffix,
-                    priority=priority,
-                    count=count,
-                    rand=rand,
-                    indexed=indexed,
-                    double=not indexed and rand is not None and _is_double(tr, keys, config, rand, entry),
-                )
-            )
-        return counted
 
-    yield from steps(look, ready.ready_range, read)
+    yield from steps(look, within, read)
 
 
-def _is_double(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
-    """Return whether another item has the id of a ready item."""
-    reads = [
-        tr.get(keys.index(state, rand, generation))
-        for state in STATES[1:]
-        for generation in (config.generations if state in IN_GENERATIONS else (1,))
+def _parsed(
+    keys: QueueKeys, config: Config, state: str, generation: int, key: bytes
+) -> tuple[StoredItem, Priority | None, int] | None:
+    """Return the item of a key with its priority and push order; None for a strange key."""
+    suffix, priority, count = b"", None, 0
+    if state != "ready":
+        ms, rand = keys.elements(key)[-2:]
+        suffix = suffix if state == "leased" else timed_suffix(ms, rand)
+    else:
+        suffix = keys.generation(generation).suffix_of(key)
+        try:
+            priority, count, rand = ready_elements(suffix, fifo=config.fifo)
+            if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):
+                return None
+            if priority is not None:
+                bisect_right(config.edges, priority)  # raises for a priority of another type
+        except Exception:  # the tuple layer raises whatever it stumbles over
+            return None
+    there = StoredItem(state=state, rand=rand, generation=generation, suffix=suffix, attempts=0, value=b"")
+    return there, priority, count
+
+
+def _reads(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, there: StoredItem
+) -> tuple[Result[bytes | None], list[PlaceRead]]:
+    """Read what the index says of an item's id, in its own state and in the states before it."""
+    earlier = STATES[: STATES.index(there.state)]
+    return tr.get(there.index(keys)), [PlaceRead(tr, keys, config.generations, there.rand, state) for state in earlier]
+
+
+def _compared(
+    tr: ReadTransaction,
+    keys: QueueKeys,
+    config: Config,
+    there: StoredItem,
+    priority: Priority | None,
+    count: int,
+    own: Result[bytes | None],
+    earlier: list[PlaceRead],
+) -> CountedItem:
+    entry, places = own.wait(), [read.wait() for read in earlier]
+    doubles = [
+        at_place(there.rand, state, place) for state, place in zip(STATES, places, strict=False) if place is not None
     ]
-    if entry is not None:
-        generation, suffix, _ = read_place(entry)
-        reads.append(tr.get(keys.generation(generation).ready(suffix)))
-    return any(read.wait() is not None for read in reads)
+    if there.state == "leased":
+        return CountedItem(there=there, indexed=entry is not None, hidden=False, doubles=doubles)
+    shown = None if entry is None else at_place(there.rand, there.state, entry)
+    indexed = shown is not None and shown.suffix == there.suffix
+    hidden = shown is not None and not indexed
+    if there.state == "ready":
+        indexed = indexed and shown is not None and shown.generation == there.generation
+        hidden = not indexed and _has_other(tr, keys, config, there.rand, shown)
+    doubles = [there] if hidden or doubles else []
+    return CountedItem(there=there, indexed=indexed, hidden=hidden, doubles=doubles, priority=priority, count=count)
+
+
+def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, shown: StoredItem | None) -> bool:
+    """Return whether the ready item that the index shows is there, or an item of this id in another state."""
+    reads = [PlaceRead(tr, keys, config.generations, rand, state) for state in STATES[1:]]
+    there = None if shown is None else tr.get(shown.key(keys)).wait()
+    return there is not None or any(read.wait() is not None for read in reads)
 
 
 def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[list[bytes]]:
     """Yield the keys of the ready index whose item is gone, in steps."""
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[bytes]:
-        places = [(key, *read_place(value)[:2]) for key, value in found]
-        items = [(key, tr.get(keys.generation(generation).ready(suffix))) for key, generation, suffix in places]
+        items = [(key, tr.get(at_place(b"", "ready", value).key(keys))) for key, value in found]
         return [key for key, item in items if item.wait() is None]
 
     for index in keys.indexes("ready", config.generations):
         yield from steps(look, index, read)
-
-
-def _count_indexed(
-    look: Look[Any],
-    keys: QueueKeys,
-    config: Config,
-    within: Range,
-    state: str,
-    found: QueueCount,
-    generation: int = OUTSIDE,
-) -> None:
-    """Count delayed, leased or dead items, and compare them with the index.
-
-    Of two items of one id in different states, the item of the earlier state is found by the other one.
-    """
-    earlier = [
-        (other, live)
-        for other in STATES[: STATES.index(state)]
-        for live in (config.generations if other in IN_GENERATIONS else (OUTSIDE,))
-    ]
-
-    def read(tr: ReadTransaction, items: list[KeyValue]) -> list[tuple[bool, bool, list[Double]]]:
-        places = [(keys.elements(key)[-2], keys.elements(key)[-1]) for key, _ in items]
-        entries = [tr.get(keys.index(state, rand, generation or 1)) for _, rand in places]
-        lookups = [[tr.get(keys.index(other, rand, live or 1)) for other, live in earlier] for _, rand in places]
-        return [
-            compared(ms, rand, entry.wait(), [lookup.wait() for lookup in of])
-            for (ms, rand), entry, of in zip(places, entries, lookups, strict=True)
-        ]
-
-    def compared(
-        ms: int, rand: bytes, entry: bytes | None, doubles: list[bytes | None]
-    ) -> tuple[bool, bool, list[Double]]:
-        """Return whether an entry exists, whether it shows another item, and items of equal ids."""
-        if state == "leased":  # a lease keeps its id: its token holds it
-            return (
-                entry is not None,
-                False,
-                [
-                    Double(state=other, generation=live, suffix=read_place(at)[1], rand=rand)
-                    for (other, live), at in zip(earlier, doubles, strict=True)
-                    if at is not None
-                ],
-            )
-        own = Double(state=state, generation=generation, suffix=timed_suffix(ms, rand), rand=rand)
-        hidden = entry is not None and read_place(entry)[1] != own.suffix
-        double = hidden or any(at is not None for at in doubles)
-        return entry is not None, hidden, [own] if double else []
-
-    for items in steps(look, within, read):
-        found.items[generation, state] += len(items)
-        for known, hidden, doubles in items:
-            found.unindexed[state] += not known
-            found.hidden[state] += hidden
-            found.doubles |= dict.fromkeys(doubles)
-
-
-def _elements(suffix: bytes, config: Config) -> tuple[Priority | None, int, bytes | None]:
-    try:
-        priority, count, rand = ready_elements(suffix, fifo=config.fifo)
-        if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):
-            return None, 0, None
-        if priority is not None:
-            bisect_right(config.edges, priority)  # raises for a priority of another type
-        return priority, count, rand
-    except Exception:  # the tuple layer raises whatever it stumbles over
-        return None, 0, None
-
-
-def _shows(entry: bytes | None, generation: int, suffix: bytes) -> bool:
-    return entry is not None and read_place(entry)[:2] == (generation, suffix)

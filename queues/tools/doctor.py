@@ -11,16 +11,16 @@ from typing import Literal
 from queues.background.commit_slots import count_stale, sweep_slots
 from queues.background.staging_leftovers import find_unclaimed
 from queues.catalog import directory
+from queues.context import StoreContext
 from queues.errors import display_name
-from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import OUTSIDE
-from queues.kv.port import KeyValueStore, ReadTransaction
+from queues.kv.port import ReadTransaction
 from queues.model.config import Config, decode
 from queues.model.lookalikes import described, lookalikes
 from queues.model.steps import in_background, pairs
 from queues.tools.content import count_spaces
 from queues.tools.count import QueueCount, count_queue
-from queues.tools.orphans import Unknown, clear_rest, find_orphans, repair_orphan
+from queues.tools.orphans import clear_rest, find_orphans
 from queues.tools.repair import repair_counters, repair_ids, repair_index, repair_order
 
 Kind = Literal[
@@ -73,41 +73,26 @@ OnQueue = Callable[[str], None]
 class Doctor:
     """Examines and repairs one store."""
 
-    def __init__(
-        self,
-        kv: KeyValueStore,
-        keyspace: Keyspace,
-        *,
-        now_ms: Callable[[], int],
-        sweep_unclaimed: Callable[[Config], int],
-    ) -> None:
-        self._kv = kv
-        self._keyspace = keyspace
-        self._now_ms = now_ms
+    def __init__(self, context: StoreContext, *, sweep_unclaimed: Callable[[Config], int]) -> None:
+        self._context = context
         self._sweep_unclaimed = sweep_unclaimed
 
     def examine(self, *, on_queue: OnQueue = lambda name: None) -> Examination:
         """Examine everything and change nothing; `on_queue` gets the name of each queue that is counted."""
-        return _Run(self._kv, self._keyspace, self._now_ms).run(on_queue)
+        return _Run(self._context, None).run(on_queue)
 
     def repair(self, *, on_queue: OnQueue = lambda name: None) -> Examination:
         """Repair what can be repaired; return what was done and what is still wrong."""
-        return _Run(self._kv, self._keyspace, self._now_ms, self._sweep_unclaimed).run(on_queue)
+        return _Run(self._context, self._sweep_unclaimed).run(on_queue)
 
 
 class _Run:
     """One examination, or one repair if it can sweep unclaimed pops."""
 
-    def __init__(
-        self,
-        kv: KeyValueStore,
-        keyspace: Keyspace,
-        now_ms: Callable[[], int],
-        sweep_unclaimed: Callable[[Config], int] | None = None,
-    ) -> None:
-        self._kv = kv
-        self._keyspace = keyspace
-        self._now_ms = now_ms
+    def __init__(self, context: StoreContext, sweep_unclaimed: Callable[[Config], int] | None) -> None:
+        self._kv = context.kv
+        self._keyspace = context.keyspace
+        self._now_ms = context.now_ms
         self._sweep_unclaimed = sweep_unclaimed
         self._repairs = sweep_unclaimed is not None
         self._findings: list[Finding] = []
@@ -165,14 +150,10 @@ class _Run:
     def _orphans(self) -> None:
         orphans, leftovers = find_orphans(self._kv, self._keyspace)
         if self._repairs and orphans:
-            for orphan in orphans:
-                done = repair_orphan(self._kv, self._keyspace, orphan, now_ms=self._now_ms())
-                if done is not None:
-                    self._mended.append(done)
+            self._mended += filter(None, [orphan.repair(self._now_ms()) for orphan in orphans])
             orphans, leftovers = find_orphans(self._kv, self._keyspace)
         for orphan in orphans:
-            kind: Kind = "orphan" if isinstance(orphan, Unknown) else "name"
-            self._found(kind, None, orphan.says, mendable=not self._repairs)
+            self._found(orphan.kind, None, orphan.says, mendable=not self._repairs)
         if leftovers is None:
             says = "A record in the trash cannot be read, so it is unknown which keys of queues are orphaned."
             self._found("record", None, says, mendable=False)
@@ -222,7 +203,7 @@ class _Run:
         kv, keyspace, name = self._kv, self._keyspace, display_name(config.name)
         count = self._count(config)
         if count is not None and count.doubles:
-            given = counted(repair_ids(kv, keyspace, config, list(count.doubles)), "item")
+            given = counted(repair_ids(kv, keyspace, config, list(count.doubles.values())), "item")
             self._mended.append(f"{name}: {given} with the id of another item got an id of its own.")
             count = self._count(config)
         if count is not None and (count.unindexed["ready"] or count.stray):
@@ -251,34 +232,48 @@ class _Run:
 
 def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Finding]:
     """Return the findings of a queue by its count and a later push-order number."""
-    name = config.name
-    found: list[Finding] = []
-    for generation, state in sorted(count.items.keys() | count.told.keys()):
-        there, told = count.items[generation, state], count.told[generation, state]
-        if there != told:
-            says = f"{_are(there, state)}, the counters say {told}."
-            found.append(Finding(kind="counter", queue=name, says=says))
+    findings: list[Finding] = []
+
+    def found(kind: Kind, says: str, *, mendable: bool = True) -> None:
+        findings.append(Finding(kind=kind, queue=config.name, says=says, mendable=mendable))
+
+    for state, there, told in _wrong_counters(count):
+        found("counter", f"{_are(there, state)}, the counters say {told}.")
     if wrong := _wrong_bands(config, count):
-        says = f"The counts of {counted(wrong, 'priority band')} differ from the items that are there."
-        found.append(Finding(kind="band", queue=name, says=says))
+        found("band", f"The counts of {counted(wrong, 'priority band')} differ from the items that are there.")
     if count.doubles:
-        says = f"{counted(len(count.doubles), 'item')} with the id of another item here: --repair gives other ids."
-        found.append(Finding(kind="id", queue=name, says=says))
-    found += _index_findings(name, count)
+        items = counted(len(count.doubles), "item")
+        found("id", f"{items} with the id of another item here: --repair gives other ids.")
+    for state, number in sorted(count.unindexed.items()):
+        if number:
+            says = f"{_are(number, state)} but not found by id: the index does not show their places."
+            found("index", says, mendable=state == "ready")
+    if count.stray:
+        found("index", f"{counted(count.stray, 'entry', 'entries')} of the index for items that are not there.")
+    for state in ("delayed", "leased", "dead"):
+        there = sum(n for (_, of), n in count.items.items() if of == state)
+        if count.index[state] != there - count.hidden[state] and not count.unindexed[state]:
+            found("index", f"{_are(there, state)}, the index has {count.index[state]}.", mendable=False)
     if count.strange:
         keys = counted(count.strange, "key")
         says = f"{keys} among the ready items written by neither pqadmin nor FoundationDB's recipe: left alone."
-        found.append(Finding(kind="items", queue=name, says=says, mendable=False))
-    if count.expiries != count.items[OUTSIDE, "leased"]:
-        says = f"{_are(count.items[OUTSIDE, 'leased'], 'leased')}, {counted(count.expiries, 'lease')} would ever end."
-        found.append(Finding(kind="index", queue=name, says=says, mendable=False))
+        found("items", says, mendable=False)
+    leased = count.items[OUTSIDE, "leased"]
+    if count.expiries != leased:
+        says = f"{_are(leased, 'leased')}, {counted(count.expiries, 'lease')} would ever end."
+        found("index", says, mendable=False)
     if count.max_count >= config.base + stamp:
-        says = "Items are numbered ahead of what is pushed now, which would leave before them among equals."
-        found.append(Finding(kind="order", queue=name, says=says))
+        found("order", "Items are numbered ahead of what is pushed now, which would leave before them among equals.")
     if count.drift:
-        says = "The drift flag is up: a pop found nothing where counters said otherwise."
-        found.append(Finding(kind="drift", queue=name, says=says))
-    return found
+        found("drift", "The drift flag is up: a pop found nothing where counters said otherwise.")
+    return findings
+
+
+def _wrong_counters(count: QueueCount) -> Iterator[tuple[str, int, int]]:
+    """Yield (state, items, items by the counters) where these differ."""
+    for at in sorted(count.items.keys() | count.told.keys()):
+        if count.items[at] != count.told[at]:
+            yield at[1], count.items[at], count.told[at]
 
 
 def _wrong_bands(config: Config, count: QueueCount) -> int:
@@ -289,10 +284,8 @@ def _wrong_bands(config: Config, count: QueueCount) -> int:
 
 def _counters_repaired(config: Config, count: QueueCount) -> Iterator[str]:
     """Yield what was wrong with counters, bands and drift flag before they were repaired."""
-    for generation, state in sorted(count.items.keys() | count.told.keys()):
-        there, told = count.items[generation, state], count.told[generation, state]
-        if there != told:
-            yield f"the counters said {told} {state}, {there} are there; now they agree."
+    for state, there, told in _wrong_counters(count):
+        yield f"the counters said {told} {state}, {there} are there; now they agree."
     if wrong := _wrong_bands(config, count):
         yield f"the counts of {counted(wrong, 'priority band')} differed from the items; now they agree."
     if count.drift:
@@ -301,20 +294,3 @@ def _counters_repaired(config: Config, count: QueueCount) -> Iterator[str]:
 
 def _are(n: int, state: str) -> str:
     return f"{counted(n, 'item')} {'is' if n == 1 else 'are'} {state}"
-
-
-def _index_findings(name: str, count: QueueCount) -> list[Finding]:
-    found = []
-    for state, number in sorted(count.unindexed.items()):
-        if number:
-            says = f"{_are(number, state)} but not found by id: the index does not show their places."
-            found.append(Finding(kind="index", queue=name, says=says, mendable=state == "ready"))
-    if count.stray:
-        says = f"{counted(count.stray, 'entry', 'entries')} of the index for items that are not there."
-        found.append(Finding(kind="index", queue=name, says=says))
-    for state in ("delayed", "leased", "dead"):
-        there = sum(n for (_, of), n in count.items.items() if of == state)
-        if count.index[state] != there - count.hidden[state] and not count.unindexed[state]:
-            says = f"{_are(there, state)}, the index has {count.index[state]}."
-            found.append(Finding(kind="index", queue=name, says=says, mendable=False))
-    return found

@@ -1,6 +1,9 @@
 """Orphans: names without queues, queues without names, and keys of unknown queues."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 from queues.catalog import directory
 from queues.errors import display_name
@@ -24,46 +27,14 @@ _ITEMS = frozenset("idlz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StrayName:
-    """A name of no queue, or of one that has another name."""
+class Orphan:
+    """A name without its queue, a queue without its name, or keys of an unknown queue."""
 
-    name: str
-    queue_id: int
-
-    @property
-    def says(self) -> str:
-        """The finding, in words."""
-        return f"The name “{display_name(self.name)}” leads to no queue of that name."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nameless:
-    """A queue whose name leads nowhere, or to another queue."""
-
-    config: Config
-
-    @property
-    def says(self) -> str:
-        """The finding, in words."""
-        return f"“{display_name(self.config.name)}” (queue number {self.config.id}) cannot be found by its name."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
-    """Keys of a queue that has neither a config nor a trash record."""
-
-    queue_id: int
-    #: Whether there are items among them, or only counters.
-    items: bool
-
-    @property
-    def says(self) -> str:
-        """The finding, in words."""
-        what = "Items and counters" if self.items else "Counters"
-        return f"{what} are left of queue number {self.queue_id}, which has lost its record and is not in the trash."
-
-
-Orphan = StrayName | Nameless | Unknown
+    kind: Literal["name", "orphan"]
+    #: The finding, in words.
+    says: str
+    #: Repairs it, and returns what was done; None when nothing was.
+    repair: Callable[[int], str | None]
 
 
 def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], list[int] | None]:
@@ -71,7 +42,7 @@ def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], l
 
     None for the latter: a record in the trash cannot be read, so that a lost queue may be in the trash.
     """
-    orphans: list[Orphan] = [*_stray_names(kv, keyspace), *_nameless(kv, keyspace)]
+    orphans = [*_stray_names(kv, keyspace), *_nameless(kv, keyspace)]
     behind = keyspace.queues_behind
     keys = first_keys(in_background(kv), behind(None), lambda key: behind(keyspace.id_of_queue(key))[0])
     found = [keyspace.id_of_queue(key) for key in keys]
@@ -86,17 +57,38 @@ def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], l
         if kinds <= _TOTALS:
             leftovers.append(queue_id)
         else:
-            orphans.append(Unknown(queue_id=queue_id, items=bool(kinds & _ITEMS)))
+            orphans.append(_unknown(kv, keyspace, queue_id, items=bool(kinds & _ITEMS)))
     return orphans, leftovers
 
 
-def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> list[StrayName]:
-    def read(tr: ReadTransaction, names: list[KeyValue]) -> list[StrayName]:
-        of = [StrayName(name=keyspace.name_of(key), queue_id=int.from_bytes(value, "big")) for key, value in names]
-        reads = [(stray, tr.get(keyspace.config(stray.queue_id))) for stray in of]
-        return [stray for stray, record in reads if _leads_astray(record.wait(), stray.name)]
+def _unknown(kv: KeyValueStore, keyspace: Keyspace, queue_id: int, *, items: bool) -> Orphan:
+    """Return the orphan of a queue that has neither a config nor a trash record, but items or counters."""
 
-    return [stray for some in steps(in_background(kv), keyspace.names(), read) for stray in some]
+    def repair(now_ms: int) -> str | None:
+        if items:
+            name = f"recovered-{queue_id:x}"
+            return kv.transact(lambda tr: _recover(tr, keyspace, queue_id, name, now_ms), background=True)
+        cleared = clear_rest(kv, keyspace, queue_id)
+        return f"Cleared what was left of queue number {queue_id}: counters and no item." if cleared else None
+
+    what = "Items and counters" if items else "Counters"
+    says = f"{what} are left of queue number {queue_id}, which has lost its record and is not in the trash."
+    return Orphan(kind="orphan", says=says, repair=repair)
+
+
+def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
+    """Yield names of no queue, or of one that has another name."""
+
+    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[tuple[str, int]]:
+        names = [(keyspace.name_of(key), int.from_bytes(value, "big")) for key, value in found]
+        reads = [(name, queue_id, tr.get(keyspace.config(queue_id))) for name, queue_id in names]
+        return [(name, queue_id) for name, queue_id, record in reads if _leads_astray(record.wait(), name)]
+
+    for some in steps(in_background(kv), keyspace.names(), read):
+        for name, queue_id in some:
+            repair = partial(_repair_name, keyspace=keyspace, name=name, queue_id=queue_id)
+            says = f"The name “{display_name(name)}” leads to no queue of that name."
+            yield Orphan(kind="name", says=says, repair=partial(_transact, kv, repair))
 
 
 def _leads_astray(record: bytes | None, name: str) -> bool:
@@ -105,13 +97,19 @@ def _leads_astray(record: bytes | None, name: str) -> bool:
     return record is None if config is None else config.name != name
 
 
-def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> list[Nameless]:
-    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[Nameless]:
+def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
+    """Yield queues whose name leads nowhere, or to another queue."""
+
+    def read(tr: ReadTransaction, found: list[KeyValue]) -> list[Config]:
         configs = [config for _, record in found if (config := decode(record)) is not None]
         reads = [(config, tr.get(keyspace.name(config.name))) for config in configs]
-        return [Nameless(config=config) for config, read in reads if read.wait() != config.id.to_bytes(8, "big")]
+        return [config for config, read in reads if read.wait() != config.id.to_bytes(8, "big")]
 
-    return [lost for some in steps(in_background(kv), keyspace.all_configs, read) for lost in some]
+    for some in steps(in_background(kv), keyspace.all_configs, read):
+        for config in some:
+            repair = partial(_repair_nameless, keyspace=keyspace, queue_id=config.id)
+            says = f"“{display_name(config.name)}” (queue number {config.id}) cannot be found by its name."
+            yield Orphan(kind="name", says=says, repair=partial(_transact, kv, repair))
 
 
 def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
@@ -154,17 +152,8 @@ def _kind(keys: QueueKeys, key: bytes) -> str:
     return str(elements[1]) if len(elements) > 2 else "mark"
 
 
-def repair_orphan(kv: KeyValueStore, keyspace: Keyspace, orphan: Orphan, *, now_ms: int) -> str | None:
-    """Repair an orphan and return what was done; None when nothing was."""
-    if isinstance(orphan, StrayName):
-        return kv.transact(lambda tr: _repair_name(tr, keyspace, orphan, now_ms), background=True)
-    if isinstance(orphan, Nameless):
-        return kv.transact(lambda tr: _repair_nameless(tr, keyspace, orphan), background=True)
-    if orphan.items:
-        name = f"recovered-{orphan.queue_id:x}"
-        return kv.transact(lambda tr: _recover(tr, keyspace, orphan.queue_id, name, now_ms), background=True)
-    cleared = clear_rest(kv, keyspace, orphan.queue_id)
-    return f"Cleared what was left of queue number {orphan.queue_id}: counters and no item." if cleared else None
+def _transact(kv: KeyValueStore, repair: Callable[..., str | None], now_ms: int) -> str | None:
+    return kv.transact(lambda tr: repair(tr, now_ms=now_ms), background=True)
 
 
 def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
@@ -187,24 +176,23 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
     return sum(iter(lambda: kv.transact(clear, background=True), 0))
 
 
-def _repair_name(tr: Transaction, keyspace: Keyspace, orphan: StrayName, now_ms: int) -> str | None:
+def _repair_name(tr: Transaction, keyspace: Keyspace, name: str, queue_id: int, now_ms: int) -> str | None:
     tr.use_reserve()
-    key, shown = keyspace.name(orphan.name), display_name(orphan.name)
-    there = tr.get(key).wait()
-    if there is None or int.from_bytes(there, "big") != orphan.queue_id:
+    key = keyspace.name(name)
+    if tr.get(key).wait() != queue_id.to_bytes(8, "big"):
         return None
-    record = tr.get(keyspace.config(orphan.queue_id)).wait()
-    if not _leads_astray(record, orphan.name):
+    record = tr.get(keyspace.config(queue_id)).wait()
+    if not _leads_astray(record, name):
         return None
     tr.clear(key)
     tr.add(keyspace.directory_change, 1)
-    recovered = _recover(tr, keyspace, orphan.queue_id, orphan.name, now_ms) if record is None else None
-    return recovered or f"Cleared the name “{shown}”, which led to no queue of that name."
+    recovered = _recover(tr, keyspace, queue_id, name, now_ms) if record is None else None
+    return recovered or f"Cleared the name “{display_name(name)}”, which led to no queue of that name."
 
 
-def _repair_nameless(tr: Transaction, keyspace: Keyspace, orphan: Nameless) -> str | None:
+def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms: int) -> str | None:
     tr.use_reserve()
-    config = decode(tr.get(keyspace.config(orphan.config.id)).wait())
+    config = decode(tr.get(keyspace.config(queue_id)).wait())
     if config is None:
         return None
     there = tr.get(keyspace.name(config.name)).wait()

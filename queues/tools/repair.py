@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import StoredItem, with_stored
+from queues.items.stored_item import StoredItem, at_place, with_stored
 from queues.keys.item_suffix import place, read_place, timed_suffix, with_rand
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, Side
@@ -19,7 +19,7 @@ from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another
 from queues.model.steps import in_background
-from queues.tools.count import CountedItem, Double, QueueCount, ready_items, stray_entries
+from queues.tools.count import QueueCount, items_of, stray_entries
 
 #: Index entries of one transaction.
 _STEP = 200
@@ -31,54 +31,46 @@ def repair_index(kv: KeyValueStore, keyspace: Keyspace, config: Config) -> tuple
     keys, look = keyspace.queue(config.id), in_background(kv)
     written = cleared = 0
     for generation in config.generations:
-        for items in ready_items(look, keys, config, generation):
-            lost = [item for item in items if not item.indexed and item.rand is not None]
-            written += _in_steps(kv, keys, lost, partial(_write_entry, keys=keys, generation=generation))
+        for items in items_of(look, keys, config, "ready", generation):
+            lost = [item.there for item in items if item is not None and not item.indexed]
+            written += _in_steps(kv, keys, lost, _write_entry)
     for strays in stray_entries(look, keys, config):
-        cleared += _in_steps(kv, keys, strays, partial(_clear_entry, keys=keys))
+        cleared += _in_steps(kv, keys, strays, _clear_entry)
     return written, cleared
 
 
-def repair_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Sequence[Double]) -> int:
+def repair_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: Sequence[StoredItem]) -> int:
     """Give items with the id of another item new ids, and return their number."""
-    keys = keyspace.queue(config.id)
-
-    return _in_steps(kv, keys, doubles, partial(_give_id, keys=keys, fifo=config.fifo))
+    return _in_steps(kv, keyspace.queue(config.id), doubles, partial(_give_id, fifo=config.fifo))
 
 
-def _give_id(tr: Transaction, double: Double, *, keys: QueueKeys, fifo: bool) -> int:
+def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) -> int:
     """Give an item another id, made of its own and of its key. Leave the index of the other item alone."""
-    bare = StoredItem(
-        state=double.state,
-        rand=double.rand,
-        generation=double.generation,
-        suffix=double.suffix,
-        attempts=0,
-        value=b"",
-    )
     key, index = bare.key(keys), bare.index(keys)
     read, where = tr.get(key), tr.get(index).wait()
     stored = read.wait()
     if stored is None:
         return 0
-    there, rand = with_stored(bare, stored), another(double.rand, key)
+    there, rand = with_stored(bare, stored), another(bare.rand, key)
     attempts = there.header.get("attempts", 0)
     tr.clear(key)
-    if where is not None and read_place(where)[1] == double.suffix:
+    if where is not None and read_place(where)[1] == bare.suffix:
         attempts = read_place(where)[2]
         tr.clear(index)
-    ready = double.state == "ready"
-    suffix = with_rand(double.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
+    ready = bare.state == "ready"
+    suffix = with_rand(bare.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
     transition.write(tr, keys, replace(there, rand=rand, suffix=suffix, attempts=attempts))
     return 1
 
 
-def _in_steps(kv: KeyValueStore, keys: QueueKeys, wrong: Sequence[T], repair: Callable[[Transaction, T], int]) -> int:
+def _in_steps(
+    kv: KeyValueStore, keys: QueueKeys, wrong: Sequence[T], repair: Callable[[Transaction, QueueKeys, T], int]
+) -> int:
     """Repair things of a queue, some in a transaction, and return how many were repaired."""
 
     def step(tr: Transaction, at: int) -> int:
         tr.use_reserve()
-        repaired = sum([repair(tr, one) for one in wrong[at : at + _STEP]])
+        repaired = sum([repair(tr, keys, one) for one in wrong[at : at + _STEP]])
         if repaired:
             CounterDelta(keys, wake=False).apply(tr)
         return repaired
@@ -86,28 +78,26 @@ def _in_steps(kv: KeyValueStore, keys: QueueKeys, wrong: Sequence[T], repair: Ca
     return sum(kv.transact(partial(step, at=at), background=True) for at in range(0, len(wrong), _STEP))
 
 
-def _write_entry(tr: Transaction, item: CountedItem, *, keys: QueueKeys, generation: int) -> int:
-    rand = item.rand or b""
-    entry = tr.get(keys.index("ready", rand, generation))
-    if tr.get(item.key).wait() is None:
+def _write_entry(tr: Transaction, keys: QueueKeys, there: StoredItem) -> int:
+    index = there.index(keys)
+    entry = tr.get(index)
+    if tr.get(there.key(keys)).wait() is None:
         return 0
     old, attempts = entry.wait(), 0
     if old is not None:
-        other_generation, other, attempts = read_place(old)
-        if tr.get(keys.generation(other_generation).ready(other)).wait() is not None:
+        other = at_place(there.rand, "ready", old)
+        if tr.get(other.key(keys)).wait() is not None:
             return 0  # two items of one id: the index keeps the one that it shows
-    tr.set(keys.index("ready", rand, generation), place(generation, item.suffix, attempts))
+        attempts = other.attempts
+    tr.set(index, place(there.generation, there.suffix, attempts))
     if attempts:
-        tr.set(keys.generation(generation).tried, b"")
+        tr.set(keys.generation(there.generation).tried, b"")
     return 1
 
 
-def _clear_entry(tr: Transaction, key: bytes, *, keys: QueueKeys) -> int:
+def _clear_entry(tr: Transaction, keys: QueueKeys, key: bytes) -> int:
     entry = tr.get(key).wait()
-    if entry is None:
-        return 0
-    generation, suffix, _ = read_place(entry)
-    if tr.get(keys.generation(generation).ready(suffix)).wait() is not None:
+    if entry is None or tr.get(at_place(b"", "ready", entry).key(keys)).wait() is not None:
         return 0
     tr.clear(key)
     return 1
