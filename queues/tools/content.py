@@ -116,21 +116,18 @@ def outside(kv: KeyValueStore, keyspace: Keyspace) -> Walk:
     return Walk(kv, keyspace, ((_FIRST_KEY, begin), (end, KEYS_END)), prefix=b"")
 
 
-def digest_outside(kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: OnChunk = lambda keys, size: None) -> Digest:
-    """Return the digest of the keys outside of the root."""
-    return _sum(outside(kv, keyspace), (), on_chunk)
-
-
 def digest(kv: KeyValueStore, keyspace: Keyspace, *, on_chunk: OnChunk = lambda keys, size: None) -> Digest:
     """Return the digest of a whole store.
 
     It leaves out what differs between a store and its copy: the root, slots, the store record, the base of a queue.
     """
     root = len(keyspace.root)
-    return _sum(Walk(kv, keyspace), [(low[root:], high[root:]) for low, high in based(keyspace)], on_chunk)
+    rebased = [(low[root:], high[root:]) for low, high in based(keyspace)]
+    return digest_of(Walk(kv, keyspace), rebased, on_chunk=on_chunk)
 
 
-def _sum(walk: Walk, rebased: Sequence[Range], on_chunk: OnChunk) -> Digest:
+def digest_of(walk: Walk, rebased: Sequence[Range] = (), *, on_chunk: OnChunk) -> Digest:
+    """Return the digest of what a walk reads, without the base of queues in the ranges `rebased`."""
     total = hashlib.sha256()
     frame = _FRAME.pack
     keys = size = 0

@@ -15,7 +15,7 @@ commits of the source's clients.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ from queues.kv import open_kv
 from queues.kv.limits import KEYS_END
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
-from queues.tools.content import MAX_BYTES, Digest, Walk, based, cost, digest, digest_outside, outside, seal, with_base
+from queues.tools.content import MAX_BYTES, Digest, Walk, based, cost, digest, digest_of, outside, seal, with_base
 
 Phase = Literal["copying", "verifying", "finishing"]
 Part = Literal["root", "outside"]
@@ -90,17 +90,14 @@ class _Mark:
     stamp: int = 0
 
     def encode(self) -> bytes:
-        header = asdict(self) | {"at": self.at.hex(), "from": self.from_url}
-        del header["from_url"]
-        return records.encode(header)
+        header = asdict(self) | {"at": self.at.hex()}
+        return records.encode(header | {"from": header.pop("from_url")})
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "_Mark":
-        header = header | {"at": bytes.fromhex(header["at"]), "from_url": header["from"]}
-        del header["from"]
-        for name in ("verified", "outside"):
-            header[name] = header[name] and Digest(**header[name])
-        return cls(**header)
+        digests = {name: header[name] and Digest(**header[name]) for name in ("verified", "outside")}
+        header = header | digests | {"at": bytes.fromhex(header["at"])}
+        return cls(from_url=header.pop("from"), **header)
 
     def next_round(self, store_format: int) -> "_Mark":
         """Return the mark with which the next round begins."""
@@ -134,17 +131,11 @@ def copy_store(
         raise BadSetting(
             "Keys outside of the root are not copied from a cluster: they belong to other programs.", "with_outside"
         )
-    source = open_kv(from_url, slots=keyspace.slots)
-    try:
+    with closing(open_kv(from_url, slots=keyspace.slots)) as source:
         record = store_record.require(source, keyspace, from_url)
         store_record.check(record, from_url)
-        target = open_kv(to_url, slots=keyspace.slots)
-        try:
-            return _Copy(source, target, keyspace, from_url, to_url, record).run(with_outside, on_progress, hold)
-        finally:
-            target.close()
-    finally:
-        source.close()
+        with closing(open_kv(to_url, slots=keyspace.slots)) as target:
+            return _Copy(source, target, keyspace, from_url, to_url, record, on_progress, hold).run(with_outside)
 
 
 class _Copy:
@@ -158,17 +149,19 @@ class _Copy:
         from_url: str,
         to_url: str,
         record: StoreRecord,
+        on_progress: OnProgress,
+        hold: Hold,
     ) -> None:
         self._source = source
         self._target = target
         self._keyspace = keyspace
         self._from, self._to = from_url, to_url
         self._record = record
-
-    def run(self, with_outside: bool | None, on_progress: OnProgress, hold: Hold) -> Copied:
-        """Copy, verify and finish."""
         self._on_progress, self._hold = on_progress, hold
-        with hold():
+
+    def run(self, with_outside: bool | None) -> Copied:
+        """Copy, verify and finish."""
+        with self._hold():
             resumed = self._begin(with_outside)
         if self._mark.format != self._record.format:  # the source has another format since
             self._advance(self._mark.next_round(self._record.format))
@@ -293,21 +286,11 @@ class _Copy:
             self._give_up_round()
         # Later than everything copied: a base raised by it sorts new pushes into the copy behind that.
         stamp = self._source.transact(lambda tr: tr.stamp())
-        self._advance(
-            replace(
-                self._mark,
-                verified=here,
-                outside=around,
-                at=b"",
-                keys=here.keys,
-                size=here.size,
-                seal=after,
-                stamp=stamp,
-            )
-        )
+        mark = replace(self._mark, at=b"", keys=here.keys, size=here.size, seal=after, stamp=stamp)
+        self._advance(replace(mark, verified=here, outside=around))
 
     def _digest_outside(self, kv: KeyValueStore, phase: Phase) -> Digest:
-        return digest_outside(kv, self._keyspace, on_chunk=self._on_chunk(phase))
+        return digest_of(outside(kv, self._keyspace), on_chunk=self._on_chunk(phase))
 
     def _raise_bases(self) -> None:
         """Raise the base of every queue, deleted ones included."""

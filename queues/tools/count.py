@@ -13,10 +13,10 @@ from typing import Any
 
 from queues.items.counters import counted_in, total
 from queues.items.stored_item import PlaceRead, StoredItem, at_place
-from queues.keys.item_suffix import ready_elements, timed_suffix
+from queues.keys.item_suffix import read_place, ready_elements, timed_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side
-from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Result
+from queues.keys.queue_keys import OUTSIDE, STATES, GenerationKeys, QueueKeys, Side
+from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.priority import Priority
 from queues.model.steps import Look, T, in_background, pairs, steps
@@ -144,21 +144,21 @@ def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Conf
     return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class CountedItem:
     """An item, compared with the index."""
 
     #: Without its record and value.
     there: StoredItem
-    #: The index shows this place.
-    indexed: bool
-    #: Another item has this id, and the index shows that one.
-    hidden: bool
-    #: The items that need other ids: a leased item keeps its id, because its token holds it.
-    doubles: Sequence[StoredItem]
     #: Of a ready item; its push order.
-    priority: Priority | None = None
-    count: int = 0
+    priority: Priority | None
+    count: int
+    #: The index shows this place.
+    indexed: bool = False
+    #: Another item has this id, and the index shows that one.
+    hidden: bool = False
+    #: The items that need other ids: a leased item keeps its id, because its token holds it.
+    doubles: Sequence[StoredItem] = ()
 
 
 def items_of(
@@ -168,33 +168,38 @@ def items_of(
 
     Of two items of one id in different states, the item of the later state is the one that finds the other.
     """
-    within = {
-        "ready": lambda: keys.generation(generation).ready_range,
-        "delayed": lambda: keys.generation(generation).delayed_range(),
-        "leased": keys.leases,
-        "dead": keys.dead,
-    }[state]()
+    of, earlier = keys.generation(generation), STATES[: STATES.index(state)]
+    within = {"ready": of.ready_range, "delayed": of.delayed_range(), "leased": keys.leases(), "dead": keys.dead()}
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem | None]:
-        parsed = [_parsed(keys, config, state, generation, key) for key, _ in found]
-        reads = [one and _reads(tr, keys, config, one[0]) for one in parsed]
-        return [
-            one and read and _compared(tr, keys, config, *one, *read) for one, read in zip(parsed, reads, strict=True)
+        items = [_parsed(keys, of, config, state, generation, key) for key, _ in found]
+        reads = [
+            (item, tr.get(item.there.index(keys)), [(other, place_read(tr, item, other)) for other in earlier])
+            for item in items
+            if item is not None
         ]
+        for item, own, others in reads:
+            rand = item.there.rand
+            doubles = [at_place(rand, other, at) for other, read in others if (at := read.wait()) is not None]
+            _compare(tr, keys, config, item, own.wait(), doubles)
+        return items
 
-    yield from steps(look, within, read)
+    def place_read(tr: ReadTransaction, item: CountedItem, other: str) -> PlaceRead:
+        return PlaceRead(tr, keys, config.generations, item.there.rand, other)
+
+    yield from steps(look, within[state], read)
 
 
 def _parsed(
-    keys: QueueKeys, config: Config, state: str, generation: int, key: bytes
-) -> tuple[StoredItem, Priority | None, int] | None:
+    keys: QueueKeys, of: GenerationKeys, config: Config, state: str, generation: int, key: bytes
+) -> CountedItem | None:
     """Return the item of a key with its priority and push order; None for a strange key."""
     suffix, priority, count = b"", None, 0
     if state != "ready":
         ms, rand = keys.elements(key)[-2:]
         suffix = suffix if state == "leased" else timed_suffix(ms, rand)
     else:
-        suffix = keys.generation(generation).suffix_of(key)
+        suffix = of.suffix_of(key)
         try:
             priority, count, rand = ready_elements(suffix, fifo=config.fifo)
             if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):
@@ -204,47 +209,36 @@ def _parsed(
         except Exception:  # the tuple layer raises whatever it stumbles over
             return None
     there = StoredItem(state=state, rand=rand, generation=generation, suffix=suffix, attempts=0, value=b"")
-    return there, priority, count
+    return CountedItem(there, priority, count)
 
 
-def _reads(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, there: StoredItem
-) -> tuple[Result[bytes | None], list[PlaceRead]]:
-    """Read what the index says of an item's id, in its own state and in the states before it."""
-    earlier = STATES[: STATES.index(there.state)]
-    return tr.get(there.index(keys)), [PlaceRead(tr, keys, config.generations, there.rand, state) for state in earlier]
-
-
-def _compared(
+def _compare(
     tr: ReadTransaction,
     keys: QueueKeys,
     config: Config,
-    there: StoredItem,
-    priority: Priority | None,
-    count: int,
-    own: Result[bytes | None],
-    earlier: list[PlaceRead],
-) -> CountedItem:
-    entry, places = own.wait(), [read.wait() for read in earlier]
-    doubles = [
-        at_place(there.rand, state, place) for state, place in zip(STATES, places, strict=False) if place is not None
-    ]
+    item: CountedItem,
+    entry: bytes | None,
+    earlier: list[StoredItem],
+) -> None:
+    """Compare an item with its entry in the index, and with the items of its id in the states before its own."""
+    there = item.there
     if there.state == "leased":
-        return CountedItem(there=there, indexed=entry is not None, hidden=False, doubles=doubles)
-    shown = None if entry is None else at_place(there.rand, there.state, entry)
-    indexed = shown is not None and shown.suffix == there.suffix
-    hidden = shown is not None and not indexed
+        item.indexed, item.doubles = entry is not None, earlier
+        return
+    generation, suffix = (0, b"") if entry is None else read_place(entry)[:2]
+    item.indexed = suffix == there.suffix
+    item.hidden = entry is not None and not item.indexed
     if there.state == "ready":
-        indexed = indexed and shown is not None and shown.generation == there.generation
-        hidden = not indexed and _has_other(tr, keys, config, there.rand, shown)
-    doubles = [there] if hidden or doubles else []
-    return CountedItem(there=there, indexed=indexed, hidden=hidden, doubles=doubles, priority=priority, count=count)
+        item.indexed = item.indexed and generation == there.generation
+        item.hidden = not item.indexed and _has_other(tr, keys, config, there.rand, entry)
+    if item.hidden or earlier:
+        item.doubles = [there]
 
 
-def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, shown: StoredItem | None) -> bool:
+def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
     """Return whether the ready item that the index shows is there, or an item of this id in another state."""
     reads = [PlaceRead(tr, keys, config.generations, rand, state) for state in STATES[1:]]
-    there = None if shown is None else tr.get(shown.key(keys)).wait()
+    there = None if entry is None else tr.get(at_place(rand, "ready", entry).key(keys)).wait()
     return there is not None or any(read.wait() is not None for read in reads)
 
 

@@ -179,7 +179,8 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
 def _repair_name(tr: Transaction, keyspace: Keyspace, name: str, queue_id: int, now_ms: int) -> str | None:
     tr.use_reserve()
     key = keyspace.name(name)
-    if tr.get(key).wait() != queue_id.to_bytes(8, "big"):
+    there = tr.get(key).wait()
+    if there is None or int.from_bytes(there, "big") != queue_id:
         return None
     record = tr.get(keyspace.config(queue_id)).wait()
     if not _leads_astray(record, name):
