@@ -22,6 +22,7 @@ from queues.errors import (
 )
 from queues.items import admission, locate
 from queues.items.admission import stored_value
+from queues.items.counters import note_by_hand
 from queues.kv.port import Transaction
 from queues.model.codec import Raw
 from queues.model.config import MAX_REASON, check_text
@@ -102,6 +103,7 @@ def _push(
     else:
         # The queue itself refuses a missing priority.
         pushed = queue.push_many(raw, delay=delay, due=due, tr=action.tr)  # type: ignore[arg-type]
+    note_by_hand(action.tr, queue.opened.keys, "push", len(pushed))
     if trash_id is not None:
         stored_items = locate.arrived(action.tr, action.keyspace, queue.config, pushed)
         action.trash.put_arrivals(action.tr, trash_id, queue.config, stored_items, by=action.actor)

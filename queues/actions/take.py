@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from queues.actions.perform import Action, action, shown
 from queues.errors import HeadChanged, ItemChanged, WrongKind, display_name
 from queues.items import locate
+from queues.items.counters import note_by_hand
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.operations.lease import Lease
@@ -50,6 +51,7 @@ def _pop(action: Action, queue_name: str, n: int, end: str, reason: str, expect:
     _confirm(expect, taken[0] if taken else None)
     if not taken:
         return []
+    note_by_hand(action.tr, queue.opened.keys, "pop", len(taken))
     trash_ids = action.context.id_generator.new_ids(len(taken))
     action.trash.put_each(action.tr, trash_ids, queue.config, taken, by=action.actor)
     one = taken[0] if len(taken) == 1 else None
@@ -91,6 +93,7 @@ def lease(
     if seen is not None and any(each.etag != etag for each in seen.picked):
         raise ItemChanged("The item is not as shown any more: changed meanwhile. Nothing was taken.")
     item = lease.item
+    note_by_hand(tr, queue.opened.keys, "lease", 1)
     after = {"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": action.actor}
     action.record(queue, "lease", item=item.id, reason=reason, before=shown(item), after=after)
     return lease

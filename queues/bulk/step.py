@@ -40,6 +40,7 @@ from queues.errors import (
     ValueTooLarge,
 )
 from queues.items import edit, locate, scan, state_changes, transition
+from queues.items.counters import note_by_hand
 from queues.items.scan import Lane, Order
 from queues.items.stored_item import StoredItem, find
 from queues.items.transition import Change
@@ -274,6 +275,7 @@ class Steps:
         request = PushManyRequest(config.id, tuple(arrivals), new_ids, dues, now_ms)
         items = OpenQueue(self._context, config).send(request, tr)
         pushed = locate.arrived(tr, keyspace, config, items)
+        note_by_hand(tr, keyspace.queue(config.id), "push", len(pushed))
         tr.clear(keyspace.incoming(job_id, job.chunks))
         after = onward(job, now_ms=now_ms, met=len(pushed), done=len(pushed))
         after = replace(after, chunks=job.chunks + 1)

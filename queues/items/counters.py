@@ -24,6 +24,13 @@ def total_bytes(number: int) -> bytes | None:
     return None if number == 0 else number.to_bytes(8, "little", signed=True)
 
 
+#: Verbs that programs and people both do; the work of people is counted once more under a name of its own.
+SHARED = ("push", "pop", "lease", "ack", "release", "promote")
+#: What these names begin with.
+BY_HAND = "hand_"
+#: Verbs that people alone do, as far as they change what is ready.
+OF_PEOPLE = ("delete", "move", "move_in", "restore", "purge", "retry", "delay", *(BY_HAND + verb for verb in SHARED))
+
 #: Twice the longest sleep: a transaction may commit some seconds after its time was taken.
 SOON_MS = 60_000
 #: The same for sweepers: most leases end later, and so wake no sweeper.
@@ -80,6 +87,11 @@ class CounterDelta:
         """Count a verb's work."""
         self._add(self._keys.traffic(verb), n)
 
+    def by_hand(self, verb: str, n: int = 1) -> None:
+        """Note that what a verb's work counts was done by a person."""
+        if verb in SHARED:
+            self.traffic(BY_HAND + verb, n)
+
     def waits(self, now_ms: int, pushed: Mapping[int, int]) -> None:
         """Count the waits of taken items: so many of each were pushed at these milliseconds."""
         for pushed_ms, n in pushed.items():
@@ -104,6 +116,13 @@ class CounterDelta:
 def wake(tr: Transaction, keys: QueueKeys) -> None:
     """Signal viewers and workers that the queue changed."""
     CounterDelta(keys, wake=True).apply(tr)
+
+
+def note_by_hand(tr: Transaction, keys: QueueKeys, verb: str, n: int) -> None:
+    """Count work that this transaction did for a person, who is no consumer."""
+    delta = CounterDelta(keys, wake=False)
+    delta.by_hand(verb, n)
+    delta.apply(tr)
 
 
 #: √2-wide buckets: 63 reach 2^31.5 ms, 36 days; longer waits count as that.

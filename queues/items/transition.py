@@ -329,6 +329,7 @@ def _write(
     delta = CounterDelta(keys, wake=False)
     if verb is not None:
         delta.traffic(verb, len(changes))
+        delta.by_hand(verb, len(changes))
     refuse_taken(tr, keys, config, [(before, after) for before, after in changes if after is not None])
     for before, after in changes:
         change(tr, keys, config, before, after, delta)

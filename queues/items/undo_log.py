@@ -163,6 +163,7 @@ class Undoing:
         self.items.append(id_of(before))
         if one.now is not None and source.id != target.id:
             self._change(target, one.now, None)
+            self._delta_of(target).traffic("move")
         self._change(source, one.now if source.id == target.id else None, before)
 
     def _change(self, config: Config, now: StoredItem | None, then: StoredItem | None) -> None:

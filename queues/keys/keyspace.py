@@ -23,7 +23,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "l", rand)                  = record       lease
     ("q", id, "e", expires_ms, rand)      = ""           leases by expiry
     ("q", id, "z", died_ms, rand)         = record       dead
-    ("q", id, "T", verb)                  = total        traffic: push, pop, restore …
+    ("q", id, "T", verb)                  = total        traffic: push, pop, restore …; hand_pop …: by people
     ("q", id, "h", bucket)                = total        waits of taken items, √2-wide buckets of milliseconds
     ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
     ("q", id, "r", "f")                   = record       staging: the fulfiller; see queues/serving/

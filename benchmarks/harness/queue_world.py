@@ -1,0 +1,143 @@
+"""One queue played on a store in memory with a given clock: producers, consumers, people, restarts.
+
+Nothing here sleeps: hours pass in seconds. What a recorder would see is observed every few seconds.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from random import Random
+
+import msgspec
+
+from queues import Lease, Queue, Store, open_store
+from queues.errors import NotForAttached, QueueUnreadable
+from queues.health import DEFAULTS, Health, Verdict, advance
+from queues.status.observing import observation_of
+
+#: Seconds between two observations, and between two things that happen.
+TICK = 10
+#: The first second, in the middle of a day.
+_BEGIN = 1_790_000_000.0
+
+
+class World:
+    """A store with one queue and the time of a scenario."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        #: The seconds that have really passed, and by how much the clock is wrong.
+        self.elapsed = 0
+        self.skew = 0.0
+        self.store: Store = open_store("memory:", clock=lambda: _BEGIN + self.elapsed + self.skew)
+        self.queue: Queue = self.store.create_queue("jobs")
+        self.person = self.store.actions("ana")
+        #: Whether the upkeep is at work.
+        self.watched = True
+        self.targets = DEFAULTS
+        #: Live consumers, where they are known.
+        self.consumers: int | None = None
+        self.health: Health | None = None
+        self._owed = 0.0
+        self._held: deque[tuple[int, Lease]] = deque()
+
+    def close(self) -> None:
+        """Give the store up."""
+        self.store.close()
+
+    # Producers
+
+    def push(self, n: int, *, priority: int = 5) -> None:
+        """Push some items at once."""
+        while n > 0:
+            self.queue.push_many([(b"x", priority)] * min(n, 1_000))
+            n -= 1_000
+
+    def steadily(self, rate: float) -> int:
+        """Return how many items of an even stream of `rate` a second belong to this tick."""
+        self._owed += rate * TICK
+        whole = int(self._owed + 1e-9)
+        self._owed -= whole
+        return whole
+
+    def randomly(self, rate: float) -> int:
+        """Return how many items of a random stream of `rate` a second belong to this tick."""
+        mean, n, left = rate * TICK, 0, self.random.expovariate(1.0)
+        while left < mean:
+            n += 1
+            left += self.random.expovariate(1.0)
+        return n
+
+    # Consumers
+
+    def pop(self, n: int, *, end: str = "min") -> int:
+        """Pop at most so many items."""
+        left = n
+        while left > 0:
+            got = len(self.queue.pop_many(min(left, 1_000), end=end))
+            left -= got
+            if not got:
+                break
+        return n - left
+
+    def lease(self, n: int, *, seconds: float, work: int) -> None:
+        """Take at most so many leases, each of which is worked on for so many seconds."""
+        if n > 0:
+            self._held.extend((self.elapsed + work, each) for each in self.queue.lease_many(n, seconds=seconds))
+
+    @property
+    def at_work(self) -> int:
+        """The leases that are worked on."""
+        return len(self._held)
+
+    def finish(self) -> None:
+        """Acknowledge what was worked on for long enough."""
+        done = self._over()
+        if done:
+            self.queue.ack_many(done)
+
+    def fail(self, *, share: float = 1.0) -> None:
+        """Give back a share of what was worked on, and acknowledge the rest."""
+        for lease in self._over():
+            if self.random.random() < share:
+                self.queue.release(lease, reason="it failed", count_attempt=False)
+            else:
+                self.queue.ack(lease)
+
+    def extend(self, seconds: float) -> None:
+        """Extend all leases that are worked on."""
+        for _, lease in self._held:
+            self.queue.extend(lease, seconds=seconds)
+
+    def die(self) -> None:
+        """Let all consumers die with what they hold."""
+        self._held.clear()
+
+    def _over(self) -> list[Lease]:
+        over = []
+        while self._held and self._held[0][0] <= self.elapsed:
+            over.append(self._held.popleft()[1])
+        return over
+
+    # Time
+
+    def restart(self) -> None:
+        """Continue the upkeep in another process."""
+        self.health = msgspec.msgpack.decode(msgspec.msgpack.encode(self.health), type=Health)
+
+    def tick(self) -> Verdict | None:
+        """Let ten seconds pass, and return the verdict; None while the upkeep is away."""
+        self.elapsed += TICK
+        if not self.watched:
+            return None
+        with suppress(NotForAttached, QueueUnreadable):
+            self.queue.promote(1_000)
+            self.queue.expire(1_000)
+        snapshot = self.store.snapshot([self.queue.id], tolerant=True)
+        seen = observation_of(snapshot.queues[self.queue.id], self.store.now().timestamp(), consumers=self.consumers)
+        self.health = advance(self.health, seen, self.targets)
+        return self.health.verdict
+
+    def items(self, n: int) -> Iterable[str]:
+        """Return the ids of the first items."""
+        return [item.id for item in self.queue.peek_many(n)]

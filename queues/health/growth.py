@@ -1,0 +1,78 @@
+"""Growth of a queue, told from its low-water marks.
+
+A queue that keeps up comes down again and again, however bursty its traffic; one that does not leaves a higher low
+behind each time. So growth is judged by the lowest depth of each quarter of a minute: it is there when almost every
+later mark is higher than almost every earlier one (Kendall's tau). That is independent of the size of bursts, and a
+leak of one item a minute shows in it as well as a flood.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+#: Seconds of a mark, marks that make a minute, and marks that are kept.
+SLOT, _MINUTE, _KEPT = 15.0, 4, 52
+#: Marks of the quick look (two minutes), and the share of pairs that must rise, or fall, there and in the slow look.
+_QUICK, _RISES, _CREEPS, _FALLS = 8, 0.75, 0.8, -0.5
+#: Items by which marks must have risen: quickly, and slowly.
+_QUICK_RISE, _SLOW_RISE = 10, 8
+#: Marks that are enough to tell a fall.
+_FEW = 4
+
+
+class Marks(Struct, frozen=True, array_like=True):
+    """Low-water marks of one queue."""
+
+    #: Of each full slot, the oldest first.
+    marks: tuple[int, ...] = ()
+    #: Of the slot that is not full yet, and how many of its seconds have passed.
+    low: int = 0
+    passed: float = 0.0
+
+    def after(self, seconds: float, before: int, now: int) -> "Marks":
+        """Return the marks after some seconds, between two depths."""
+        marks, low, passed = (
+            list(self.marks),
+            min(self.low, before, now) if self.passed else min(before, now),
+            self.passed,
+        )
+        while seconds > 0:
+            part = min(seconds, SLOT - passed)
+            passed += part
+            seconds -= part
+            if passed >= SLOT:
+                marks.append(low)
+                low, passed = now, 0.0
+        return Marks(tuple(marks[-_KEPT:]), low, passed)
+
+    def shifted(self, items: int) -> "Marks":
+        """Return the marks as if a person's act had come before them."""
+        return Marks(tuple(mark + items for mark in self.marks), self.low + items, self.passed)
+
+    def rises(self, least: float) -> bool:
+        """Say whether the queue grew in the last two minutes, by so many items."""
+        last = self.marks[-_QUICK:]
+        return len(last) == _QUICK and last[-1] - last[0] >= max(least, _QUICK_RISE) and tau(last) >= _RISES
+
+    def creeps(self) -> bool:
+        """Say whether it grew in the last thirteen minutes, however slowly."""
+        if len(self.marks) < _KEPT:
+            return False
+        minutes = [min(self.marks[n : n + _MINUTE]) for n in range(0, _KEPT, _MINUTE)]
+        return minutes[-1] - minutes[0] >= _SLOW_RISE and tau(minutes) >= _CREEPS
+
+    def rests(self) -> bool:
+        """Say whether the low of the last two minutes is no higher than that of the two before."""
+        last, earlier = self.marks[-_QUICK:], self.marks[-2 * _QUICK : -_QUICK]
+        return not last or not earlier or min(last) <= min(earlier)
+
+    def falls(self) -> bool:
+        """Say whether it shrank in the last one or two minutes."""
+        last = self.marks[-_QUICK:]
+        return len(last) >= _FEW and tau(last) <= _FALLS
+
+
+def tau(values: Sequence[int]) -> float:
+    """Return the share of pairs that rise less the share that fall."""
+    score = sum((later > earlier) - (later < earlier) for n, earlier in enumerate(values) for later in values[n + 1 :])
+    return 2 * score / (len(values) * (len(values) - 1))

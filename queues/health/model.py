@@ -1,0 +1,341 @@
+"""Model of a queue's health: from one observation to the next, and the verdict.
+
+`advance` is pure: the health before, an observation and the targets give the health after. The health is a value that
+the store keeps, so that every process says the same, also just after a restart.
+
+Each reason has a latch: a signal must last before the latch follows it, longer towards calm than towards alarm
+(hysteresis). Time is what was watched: a step of the clock, or a gap between two observations, counts for a minute at
+most, so that neither raises an alarm by itself.
+
+Critical is that work is not done: nothing is taken though items wait, what is taken is never finished, or a target is
+missed twice over by a queue that does not drain. Everything else is a warning.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from queues.health.averages import Averages
+from queues.health.growth import Marks
+from queues.health.observation import Observation
+from queues.health.targets import DEFAULTS, Targets
+from queues.health.verdict import Code, Level, Reason, Trend, Verdict, told
+
+#: Seconds for which one step counts at most, and after which nothing is known any more without an observation.
+STEP, STALE = 60.0, 120.0
+#: Seconds for which a queue from which nothing was ever taken is quiet, not stalled.
+FIRST_HOUR = 3600.0
+#: How many times the usual pause between takes must pass before it is unusual, and its longest that is learned from
+#: an alarm, in seconds.
+_UNUSUAL, _LEARNED = 3.0, 300.0
+#: Shares by which a longer, and a shorter, pause becomes the usual one.
+_UPWARD, _DOWNWARD = 0.5, 0.1
+#: Seconds without a take from consumers that are alive, as a multiple of what is allowed without any.
+_ALIVE = 5.0
+#: Seconds without anything finished, and items that came back meanwhile, that say that consumers fail.
+_FRUITLESS, _FAILED = 90.0, 5
+#: Share of what is taken that comes back: from which on it is much, and below which no more; and items in 5 minutes.
+_MUCH, _LITTLE, _SEVERAL = 0.5, 0.3, 10
+#: Share of the pushed items of two minutes by which a queue must have grown in them.
+_SHARE = 0.05
+#: Of a limit, below which a queue is within it again; and how many times a limit is critical.
+_WITHIN, _TWICE = 0.9, 2.0
+#: Items per second that are no traffic.
+_NONE = 0.001
+
+_OK, _WARNING, _CRITICAL = int(Level.OK), int(Level.WARNING), int(Level.CRITICAL)
+
+
+class Latch(Struct, frozen=True, array_like=True):
+    """The level of one reason, which follows its signal only after a time."""
+
+    level: int = _OK
+    since: float = 0.0
+    #: The level of the signal, while it differs, and for how many seconds.
+    toward: int = _OK
+    pending: float = 0.0
+
+    def after(self, signal: "Signal", seconds: float, at: float) -> "Latch":
+        """Return the latch after the signal has been there for some more seconds."""
+        toward = signal.level
+        if toward is None or toward == self.level:
+            return (
+                self
+                if self.toward == self.level and not self.pending
+                else replace(self, toward=self.level, pending=0.0)
+            )
+        pending = self.pending + seconds if toward == self.toward else 0.0
+        if pending < (signal.up if toward > self.level else signal.down):
+            return replace(self, toward=toward, pending=pending)
+        since = self.since if self.level and toward else signal.since or at
+        return Latch(level=toward, since=since, toward=toward)
+
+
+class Signal(Struct, frozen=True):
+    """What one observation says of one reason."""
+
+    code: Code
+    #: None: neither over the limit nor clearly within it.
+    level: int | None
+    #: Seconds for which it must last to raise the level, and to lower it.
+    up: float = 0.0
+    down: float = 60.0
+    #: When it began; None: now.
+    since: float | None = None
+    value: float | None = None
+    limit: float | None = None
+
+
+class Health(Struct, frozen=True, kw_only=True, array_like=True):
+    """What is remembered of one queue from observation to observation."""
+
+    seen: Observation
+    verdict: Verdict
+    averages: Averages = Averages()
+    marks: Marks = Marks()
+    #: Seconds for which items were claimable and no consumer gave a sign, and for which none was taken.
+    silent: float = 0.0
+    untaken: float = 0.0
+    #: The usual seconds without a take while items were claimable.
+    usual: float = 0.0
+    #: Seconds since something was finished, and items that came back since.
+    fruitless: float = 0.0
+    failed: int = 0
+    #: When there was an item first.
+    began: float | None = None
+    latches: dict[str, Latch] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> bool:
+        """Say whether the verdict stays the same by itself, for as long as nothing is observed to change."""
+        waits = self.seen.ready and self.seen.paused is None and self.verdict.trend is not Trend.STALLED
+        return not waits and all(latch.toward == latch.level for latch in self.latches.values())
+
+
+def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULTS) -> Health:
+    """Return the health after an observation; without one before, it is the first of a queue."""
+    if seen.unreadable:
+        return _unreadable(before, seen)
+    if before is None or not seen.follows(before.seen):
+        latches = {} if before is None else before.latches
+        verdict = Verdict(Level.OK, seen.at) if before is None else before.verdict
+        before = Health(seen=seen, verdict=verdict, began=_first(seen), latches=latches)
+    health = _watched(before, seen)
+    signals = list(_signals(health, targets))
+    seconds = _step(before.seen, seen)
+    latches = {signal.code.value: _latch(before, signal).after(signal, seconds, seen.at) for signal in signals}
+    kept = {code: latch for code, latch in latches.items() if latch.level or latch.toward}
+    health = replace(health, latches=kept)
+    return replace(health, verdict=_verdict(before.verdict, health, signals))
+
+
+def _unreadable(before: Health | None, seen: Observation) -> Health:
+    """Return the health of a queue whose records cannot be read: what was known is kept for later."""
+    told_before = () if before is None else before.verdict.reasons
+    since = next((reason.since for reason in told_before if reason.code is Code.UNREADABLE), seen.at)
+    verdict = unknown(Code.UNREADABLE, min(since, seen.at))
+    if before is None:
+        return Health(seen=seen, verdict=verdict)
+    return replace(before, seen=replace(before.seen, at=seen.at), verdict=verdict)
+
+
+def at(health: Health, now: float) -> Verdict:
+    """Return the verdict as it is at a time after the last observation: unknown where that is long ago."""
+    if now - health.seen.at <= STALE or health.settled:
+        return health.verdict
+    return unknown(Code.STALE, health.seen.at)
+
+
+def unknown(code: Code, since: float) -> Verdict:
+    """Return the verdict where nothing is known, and why."""
+    return Verdict(Level.UNKNOWN, since, (Reason(code, Level.UNKNOWN, since),))
+
+
+def _latch(before: Health, signal: Signal) -> Latch:
+    return before.latches.get(signal.code.value, Latch())
+
+
+def _step(before: Observation, seen: Observation) -> float:
+    return min(max(seen.at - before.at, 0.0), STEP)
+
+
+def _first(seen: Observation) -> float | None:
+    return (seen.oldest or seen.at) if seen.ready else None
+
+
+def _watched(before: Health, seen: Observation) -> Health:
+    """Return the health with its averages, marks and times brought up to an observation."""
+    was, seconds = before.seen, _step(before.seen, seen)
+    by_hand = seen.hands != was.hands
+    paused = seen.paused is not None or was.paused is not None
+    taken, waiting = seen.taken - was.taken, bool(was.ready and seen.ready)
+    marks = Marks() if paused else before.marks
+    if by_hand:
+        marks = marks.shifted(seen.ready - was.ready)
+    silent = 0.0 if paused or not waiting or seen.signs != was.signs else before.silent + seconds
+    untaken = 0.0 if paused or not waiting or taken else before.untaken + seconds
+    usual = before.usual
+    if taken:
+        pause = min(before.untaken, _LEARNED)
+        usual += (pause - usual) * (_UPWARD if pause > usual else _DOWNWARD)
+    returned, finished = seen.returned - was.returned, seen.done != was.done
+    return replace(
+        before,
+        seen=seen,
+        averages=before.averages.after(
+            seen.at - was.at,
+            pushed=seen.pushed - was.pushed,
+            taken=taken,
+            done=seen.done - was.done,
+            returned=returned,
+            net=0 if by_hand else seen.ready - was.ready,
+        ),
+        marks=marks.after(seconds, seen.ready if by_hand else was.ready, seen.ready),
+        silent=silent,
+        untaken=untaken,
+        usual=usual,
+        fruitless=0.0 if paused or finished else before.fruitless + seconds,
+        failed=0 if paused or finished else before.failed + returned,
+        began=before.began if before.began is not None else _first(seen),
+    )
+
+
+def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
+    """Yield what the last observation says of each reason, the most telling first."""
+    seen = health.seen
+    working = seen.paused is None
+    own = working and not seen.attached
+    yield from _idle(health, targets, own=own)
+    yield _fruitless(health, own=own)
+    yield _growing(health, targets, own=own)
+    yield _retries(health, own=own)
+    age = 0.0 if seen.oldest is None else seen.at - seen.oldest
+    drains = health.marks.falls()
+    yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=own and not _is_quiet(health), up=30.0)
+    yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working, up=30.0)
+    yield _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
+    many = bool(targets.dead) and seen.dead >= targets.dead
+    yield Signal(Code.DEAD, _WARNING if many else _OK, down=10.0, value=float(seen.dead), limit=float(targets.dead))
+    yield Signal(Code.DRIFT, _WARNING if seen.drift else _OK, down=10.0)
+    yield Signal(Code.PAUSED, _OK if seen.paused is None else _WARNING, down=0.0, since=seen.paused)
+
+
+def _idle(health: Health, targets: Targets, *, own: bool) -> Iterator[Signal]:
+    """Yield whether items wait without a consumer, or with consumers that take none."""
+    seen, allowed = health.seen, targets.no_consumer
+    gone = alone = _OK
+    # Consumers that hold items are at work, as far as is known.
+    busy = seen.leased and seen.consumers != 0
+    if own and allowed and seen.ready and not busy and not _is_quiet(health):
+        usual = max(allowed, _UNUSUAL * health.usual)
+        if not seen.consumers:
+            gone = _CRITICAL if health.silent >= (usual if seen.consumers is None else allowed) else _OK
+        elif health.silent >= usual:
+            alone = _CRITICAL if health.silent >= max(_ALIVE * allowed, usual) else _WARNING
+    yield Signal(Code.NO_CONSUMER, gone, since=seen.at - health.silent)
+    consumers = None if seen.consumers is None else float(seen.consumers)
+    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - health.silent, value=consumers)
+
+
+def _is_quiet(health: Health) -> bool:
+    """Say whether nothing was ever taken, and the first item came within the hour."""
+    return not health.seen.signs and health.began is not None and health.seen.at - health.began < FIRST_HOUR
+
+
+def _fruitless(health: Health, *, own: bool) -> Signal:
+    fails = own and health.fruitless >= _FRUITLESS and health.failed >= _FAILED
+    # What came back long ago says nothing of now.
+    fails = fails and health.averages.returned[1] > _NONE
+    return Signal(Code.NOTHING_DONE, _CRITICAL if fails else _OK, since=health.seen.at - health.fruitless)
+
+
+def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
+    marks, averages, level = health.marks, health.averages, None
+    if not own or not targets.growing or not health.seen.ready or marks.falls():
+        level = _OK
+    elif marks.rises(_SHARE * averages.of(averages.pushed)[1] * 120.0) or marks.creeps():
+        level = _WARNING
+    elif marks.rests():
+        level = _OK
+    grows_by = max(0.0, averages.of(averages.net)[1])
+    up = max(0.0, targets.growing - DEFAULTS.growing)
+    return Signal(Code.GROWING, level, up=up, down=60.0 if health.seen.paused is None else 0.0, value=grows_by)
+
+
+def _retries(health: Health, *, own: bool) -> Signal:
+    averages, level = health.averages, None
+    taken, returned = averages.of(averages.taken)[1], averages.of(averages.returned)[1]
+    share = returned / taken if taken > _NONE else 0.0
+    if not own or share < _LITTLE:
+        level = _OK
+    elif share >= _MUCH and returned * 300.0 >= _SEVERAL:
+        level = _WARNING
+    return Signal(Code.RETRIES, level, up=30.0, value=min(1.0, share))
+
+
+def _beyond(code: Code, value: float, limit: float, *, drains: bool, applies: bool, up: float) -> Signal:
+    """Return whether a number is beyond its target, or twice that; a queue that drains is never critical by it."""
+    level: int | None = None
+    if not applies or not limit or value < _WITHIN * limit:
+        level = _OK
+    elif value >= _TWICE * limit and not drains:
+        level = _CRITICAL
+        up = max(up, 120.0)
+    elif value >= limit and (drains or value < _TWICE * _WITHIN * limit):
+        level = _WARNING
+    return Signal(code, level, up=up, down=60.0 if applies else 0.0, value=value, limit=float(limit))
+
+
+# The verdict
+
+
+def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
+    seen, at = health.seen, health.seen.at
+    told_before = {reason.code: reason.value for reason in before.reasons}
+    reasons = []
+    for signal in signals:
+        latch = health.latches.get(signal.code.value)
+        if latch is not None and latch.level:
+            value = told(signal.value, told_before.get(signal.code))
+            reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
+    reasons.sort(key=lambda reason: -reason.level)
+    level = max((reason.level for reason in reasons), default=Level.OK)
+    if seen.attached:
+        level = max(level, Level.UNKNOWN)
+        since = next((reason.since for reason in before.reasons if reason.code is Code.ATTACHED), at)
+        reasons.append(Reason(Code.ATTACHED, Level.UNKNOWN, since))
+    since = before.since if level is before.level else at
+    if not reasons and seen.ready and seen.paused is None and _is_quiet(health):
+        reasons.append(Reason(Code.QUIET, Level.OK, health.began or at))
+    trend = _trend(before.trend, health)
+    net = health.averages.of(health.averages.net)
+    drained = seen.ready / -net[1] if trend is Trend.DRAINING and net[1] < -_NONE else None
+    grown = net[1] if trend is Trend.GROWING and net[1] > _NONE else None
+    return Verdict(
+        level=level,
+        since=min(since, at),
+        reasons=tuple(reasons),
+        trend=trend,
+        clears_in=told(drained, before.clears_in),
+        grows_by=told(grown, before.grows_by),
+    )
+
+
+def _trend(before: Trend, health: Health) -> Trend:
+    seen, latches = health.seen, health.latches
+    raised = {code for code, latch in latches.items() if latch.level}
+    if seen.attached:
+        return Trend.UNKNOWN
+    if seen.paused is not None:
+        return Trend.PAUSED
+    if Code.NO_CONSUMER in raised or Code.NONE_TAKEN in raised:
+        return Trend.STALLED
+    if Code.GROWING in raised:
+        return Trend.GROWING
+    if not seen.ready and not any(average[0] > _NONE for average in (health.averages.pushed, health.averages.taken)):
+        return Trend.EMPTY
+    marks = health.marks
+    if seen.ready and (marks.falls() or (before is Trend.DRAINING and marks.rests())):
+        return Trend.DRAINING
+    return Trend.STEADY

@@ -1,0 +1,61 @@
+"""Observation of a queue: what the model of its health is told at one moment."""
+
+from msgspec import Struct
+
+
+class Observation(Struct, frozen=True, array_like=True):
+    """One queue at one moment; totals only grow, and count the work of programs alone."""
+
+    #: Seconds since the epoch, by the store's clock.
+    at: float
+    ready: int = 0
+    leased: int = 0
+    dead: int = 0
+    #: Items that programs pushed, took (by pop or lease) and finished (by pop or acknowledgement).
+    pushed: int = 0
+    taken: int = 0
+    done: int = 0
+    #: Leases that programs gave back and extended, and leases that expired.
+    released: int = 0
+    extended: int = 0
+    expired: int = 0
+    #: Items that people pushed, took, moved, deleted, restored …: a change says that a person acted.
+    hands: int = 0
+    #: When the item that has been claimable for longest became so; None when none is.
+    oldest: float | None = None
+    #: Seconds that 95 of 100 items waited that were taken lately; None when unknown.
+    wait: float | None = None
+    #: Live consumers; None when unknown.
+    consumers: int | None = None
+    #: When the queue was paused; None when it is not.
+    paused: float | None = None
+    #: Counters and items were seen to disagree.
+    drift: bool = False
+    #: Other programs write the items.
+    attached: bool = False
+    #: The records cannot be read.
+    unreadable: bool = False
+
+    @property
+    def signs(self) -> int:
+        """Everything that only a live consumer does."""
+        return self.taken + self.done + self.released + self.extended
+
+    @property
+    def returned(self) -> int:
+        """Items that came back from consumers."""
+        return self.released + self.expired
+
+    def follows(self, before: "Observation") -> bool:
+        """Say whether the totals have only grown since; otherwise they began anew."""
+        return all(
+            now >= then
+            for now, then in (
+                (self.pushed, before.pushed),
+                (self.taken, before.taken),
+                (self.done, before.done),
+                (self.returned, before.returned),
+                (self.extended, before.extended),
+                (self.hands, before.hands),
+            )
+        )

@@ -1,0 +1,39 @@
+"""Observation of a queue's health, made from its status."""
+
+from queues.health import Observation
+from queues.items.counters import BY_HAND, OF_PEOPLE
+from queues.status.status import QueueStatus
+
+
+def observation_of(
+    status: QueueStatus, at: float, *, wait: float | None = None, consumers: int | None = None
+) -> Observation:
+    """Return what a status says of a queue's health at a time, in seconds since the epoch."""
+    totals, traffic = status.totals, status.totals.traffic
+    pause = status.pause
+
+    def programs(*verbs: str) -> int:
+        return sum(traffic.get(verb, 0) - traffic.get(BY_HAND + verb, 0) for verb in verbs)
+
+    return Observation(
+        at=at,
+        ready=totals.ready,
+        leased=totals.leased,
+        dead=totals.dead,
+        pushed=programs("push"),
+        taken=programs("pop", "lease"),
+        done=programs("pop", "ack"),
+        released=programs("release"),
+        extended=programs("extend"),
+        expired=programs("expire"),
+        hands=sum(traffic.get(verb, 0) for verb in OF_PEOPLE),
+        oldest=None if status.oldest is None else status.oldest.timestamp(),
+        wait=wait,
+        consumers=consumers,
+        paused=None
+        if pause is None or (pause.until is not None and pause.until.timestamp() <= at)
+        else pause.since.timestamp(),
+        drift=status.drift,
+        attached=status.attached,
+        unreadable=bool(status.unreadable),
+    )

@@ -1,0 +1,135 @@
+"""The model of health: what is told, what it waits for, and what it never does."""
+
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from queues.health import Code, Health, Level, Observation, Targets, Trend, Verdict, advance
+from queues.health.growth import Marks, tau
+from queues.health.model import STALE, at
+from queues.health.verdict import told
+
+BEGIN = 1_790_000_000.0
+
+
+def watched(*seen: Observation, targets: Targets | None = None) -> list[Verdict]:
+    """Return the verdicts on these observations, one after the other."""
+    health: Health | None = None
+    verdicts = []
+    for observation in seen:
+        health = advance(health, observation, targets or Targets())
+        verdicts.append(health.verdict)
+    return verdicts
+
+
+def stalled(seconds: int, **more: object) -> list[Observation]:
+    """Return observations of a queue that was used, every ten seconds, from which nothing is taken."""
+    values = {"ready": 9, "pushed": 20, "taken": 11, "done": 11, "oldest": BEGIN} | more
+    return [Observation(BEGIN + second, **values) for second in range(0, seconds + 1, 10)]  # type: ignore[arg-type]
+
+
+def test_a_stalled_queue_is_critical_and_says_since_when() -> None:
+    verdict = watched(*stalled(300))[-1]
+    assert (verdict.level, verdict.codes, verdict.trend) == (Level.CRITICAL, (Code.NO_CONSUMER,), Trend.STALLED)
+    assert verdict.reasons[0].since == BEGIN
+
+
+def test_health_that_was_stored_and_read_goes_on_the_same() -> None:
+    once = stored = None
+    for observation in stalled(600):
+        once = advance(once, observation)
+        stored = advance(stored, observation)
+        stored = msgspec.msgpack.decode(msgspec.msgpack.encode(stored), type=Health)
+        assert stored == once
+
+
+@pytest.mark.parametrize("taken", [1, 400])
+def test_a_single_take_does_not_calm_a_stalled_queue_at_once(taken: int) -> None:
+    back = Observation(BEGIN + 310, ready=8, pushed=20, taken=11 + taken, done=11 + taken, oldest=BEGIN)
+    assert watched(*stalled(300), back)[-1].level is Level.CRITICAL
+
+
+def test_acts_of_people_change_no_verdict() -> None:
+    acted = [msgspec.structs.replace(seen, hands=n * 3, ready=9 - n % 3) for n, seen in enumerate(stalled(1_200))]
+    levels = [verdict.level for verdict in watched(*acted)]
+    assert [(one, two) for one, two in pairwise(levels) if one is not two] == [(Level.OK, Level.CRITICAL)]
+
+
+@pytest.mark.parametrize("step", [-7_200.0, 7_200.0])
+def test_a_step_of_the_clock_is_no_alarm(step: float) -> None:
+    calm = [Observation(BEGIN + n, ready=1, pushed=n, taken=n, done=n, oldest=BEGIN + n) for n in range(0, 300, 10)]
+    late = [
+        Observation(BEGIN + n + step, ready=1, pushed=n, taken=n, done=n, oldest=BEGIN + n + step)
+        for n in range(300, 600, 10)
+    ]
+    assert {verdict.level for verdict in watched(*calm, *late)} == {Level.OK}
+
+
+def test_totals_that_begin_anew_are_another_life_of_the_queue() -> None:
+    anew = [Observation(BEGIN + 310 + n, ready=1, pushed=n, taken=n, done=n) for n in range(0, 200, 10)]
+    verdict = watched(*stalled(300, ready=0), *anew)[-1]
+    assert (verdict.level, verdict.reasons) == (Level.OK, ())
+
+
+def test_unreadable_records_are_unknown_and_forget_nothing() -> None:
+    hidden = Observation(BEGIN + 310, unreadable=True)
+    again = stalled(320)[-1:]
+    verdicts = watched(*stalled(300), hidden, *again)
+    assert (verdicts[-2].level, verdicts[-2].codes) == (Level.UNKNOWN, (Code.UNREADABLE,))
+    assert (verdicts[-1].level, verdicts[-1].reasons[0].since) == (Level.CRITICAL, BEGIN)
+
+
+def test_what_was_not_observed_for_long_is_unknown_where_it_may_have_changed() -> None:
+    waits = empty = None
+    for observation in stalled(40):
+        waits = advance(waits, observation)
+        empty = advance(empty, msgspec.structs.replace(observation, ready=0, oldest=None))
+    assert waits is not None
+    assert empty is not None
+    soon, late = BEGIN + 40 + STALE, BEGIN + 41 + STALE
+    assert [at(health, soon).level for health in (waits, empty)] == [Level.OK, Level.OK]
+    assert (at(waits, late).level, at(waits, late).codes) == (Level.UNKNOWN, (Code.STALE,))
+    assert at(empty, late).level is Level.OK
+
+
+def deep(ready: int) -> list[Observation]:
+    """Return five minutes of a queue of this depth that keeps up."""
+    return [
+        Observation(BEGIN + n, ready=ready, pushed=n, taken=n, done=n, oldest=BEGIN + n - 5) for n in range(0, 310, 10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ready", "level"), [(89, Level.OK), (99, Level.OK), (100, Level.WARNING), (200, Level.CRITICAL)]
+)
+def test_a_target_is_a_warning_and_twice_the_target_critical(ready: int, level: Level) -> None:
+    verdict = watched(*deep(ready), targets=Targets(depth=100))[-1]
+    assert verdict.level is level
+    assert [(reason.value, reason.limit) for reason in verdict.reasons] == ([(ready, 100)] if level else [])
+
+
+def test_zero_switches_a_target_off() -> None:
+    none = Targets(oldest=0, dead=0, no_consumer=0, growing=0)
+    assert {verdict.level for verdict in watched(*stalled(7_200, dead=9), targets=none)} == {Level.OK}
+
+
+def test_numbers_keep_what_was_told_while_they_are_close() -> None:
+    shown = told(1_234.0, None)
+    assert shown == 1_200
+    assert {told(value, shown) for value in (1_000.0, 1_300.0, 1_500.0)} == {1_200}
+    assert told(1_600.0, shown) == 1_600
+
+
+def test_marks_are_independent_of_bursts_and_moved_by_hands() -> None:
+    marks, before = Marks(), 0
+    for n in range(200):
+        now = 500 if n % 12 == 0 else max(0, before - 60)
+        marks, before = marks.after(10.0, before, now), now
+    assert not marks.rises(0)
+    assert not marks.creeps()
+    assert marks.shifted(7).marks == tuple(mark + 7 for mark in marks.marks)
+
+
+def test_tau_counts_pairs() -> None:
+    assert (tau([1, 2, 3]), tau([3, 2, 1]), tau([2, 2, 2])) == (1.0, -1.0, 0.0)

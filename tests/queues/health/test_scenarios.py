@@ -1,0 +1,13 @@
+"""The labeled scenarios of `python -m benchmarks verdicts` that tell most: each verdict is right, and in time."""
+
+import pytest
+
+from benchmarks.harness.verdict_play import play
+from benchmarks.harness.verdict_scenarios import Scenario, scenarios
+
+SHORT = [scenario for scenario in scenarios() if scenario.short]
+
+
+@pytest.mark.parametrize("scenario", SHORT, ids=[scenario.name for scenario in SHORT])
+def test_an_operator_agrees_with_the_verdict(scenario: Scenario) -> None:
+    assert not play(scenario).misses
