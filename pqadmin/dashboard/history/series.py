@@ -1,9 +1,9 @@
 """A queue's history as charts and tables show it: columns over the same moments, the newest one unfinished."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from django.utils.translation import gettext_lazy as _
@@ -60,13 +60,10 @@ class Charted:
     #: Seconds since the epoch: where the window begins, moments at which something changed, now; and, where items
     #: wait for longer, the last moments before a change, as until then ages grew.
     times: Sequence[float]
-    ready: Sequence[int | None]
-    delayed: Sequence[int | None]
-    leased: Sequence[int | None]
-    dead: Sequence[int | None]
-    #: Items a second since the moment before.
-    rate_in: Sequence[float | None]
-    rate_out: Sequence[float | None]
+    #: Ready, delayed, leased, dead.
+    depth: Sequence[Sequence[int | None]]
+    #: In and out: items a second since the moment before.
+    rates: Sequence[Sequence[float | None]]
     #: Seconds.
     oldest: Sequence[float | None]
     waits: Sequence[Sequence[float | None]]
@@ -88,12 +85,11 @@ def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Cha
     return Charted(
         span=span,
         times=[point.at for point in points],
-        ready=[point.ready for point in points],
-        delayed=[point.delayed for point in points],
-        leased=[point.leased for point in points],
-        dead=[point.dead for point in points],
-        rate_in=_at(points, changes, _rates(changes, lambda point: point.arrived)),
-        rate_out=_at(points, changes, _rates(changes, lambda point: point.left)),
+        depth=[[getattr(point, state) for point in points] for state in ("ready", "delayed", "leased", "dead")],
+        rates=[
+            _at(points, changes, _rates([(change.at, getattr(change, total)) for change in changes]))
+            for total in ("arrived", "left")
+        ],
         oldest=[None if point.oldest_at is None else max(0, point.at - point.oldest_at) for point in points],
         waits=[[None if point.waits_ms is None else point.waits_ms[n] / 1000 for point in points] for n in range(3)],
         mix=_mix(points, len(status.bands)),
@@ -149,13 +145,10 @@ def _at(
     return [rates[bisect_left(moments, point.at)] for point in points]
 
 
-def _rates(points: Sequence[HistoryPoint], total: Callable[[HistoryPoint], int]) -> list[float | None]:
+def _rates(totals: Sequence[tuple[int, int]]) -> list[float | None]:
     """Return the rate up to each point; None for the first, and over a purge, which begins to count anew."""
-    rates: list[float | None] = [None]
-    for before, point in pairwise(points):
-        difference = total(point) - total(before)
-        rates.append(None if difference < 0 else difference / (point.at - before.at))
-    return rates
+    rises = [(after - before, at - since) for (since, before), (at, after) in pairwise(totals)]
+    return [None, *(None if rise < 0 else rise / seconds for rise, seconds in rises)]
 
 
 def _mix(points: Sequence[HistoryPoint], bands: int) -> list[list[float | None]]:
@@ -163,8 +156,3 @@ def _mix(points: Sequence[HistoryPoint], bands: int) -> list[list[float | None]]
         return round(100 * point.mix[band] / max(sum(point.mix), 1), 1) if band < len(point.mix) else None
 
     return [[percent(point, band) for point in points] for band in range(bands)]
-
-
-def moment(seconds: float) -> datetime:
-    """Return seconds since the epoch as a moment."""
-    return datetime.fromtimestamp(seconds, UTC)

@@ -1,8 +1,9 @@
 """The page of a queue's history: charts, the same numbers as tables, and what people did meanwhile."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.history.series import SPANS, Charted, Span, charted, marks, moment
+from pqadmin.dashboard.history.series import SPANS, Charted, Span, charted, marks
 from pqadmin.display import format as write
 from pqadmin.display.words import verb_words
 from pqadmin.live.words import state_words
@@ -29,11 +30,10 @@ MAX_ROWS = 200
 def history(request: HttpRequest, name: str) -> HttpResponse:
     """Show what a queue held and did, over ten minutes to ninety days."""
     status, now, span = status_of(name), store_now(), _span(request)
-    if status.attached:
-        return render(request, "dashboard/history.html", about(request, status, row=row_of(status, now), now=now))
-    store = get_store()
-    chart, acts = charted(store, status, span, now), marks(store, status, span, now, visibility.scope(request))
     row = row_of(status, now)
+    if status.attached:
+        return render(request, "dashboard/history.html", about(request, status, row=row, now=now))
+    chart, acts = _read(request, status, span, now)
     context = about(
         request,
         status,
@@ -44,9 +44,12 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
         spans=SPANS.values(),
         chart=chart,
         data=json.dumps(_data(chart, status, acts)),
-        charts=_charts(chart, status),
+        charts=[
+            {"kind": kind, "rows": _rows(chart.times, kind), "cut": len(chart.times) > MAX_ROWS}
+            for kind in _kinds(chart, status)
+        ],
         acts=[_mark(entry) for entry in acts],
-        size=store.history.size(status.id),
+        size=get_store().history.size(status.id),
         whole=64 * 1024,
     )
     return render(request, "dashboard/history.html", context)
@@ -56,91 +59,61 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
 @require(Right.READ)
 def history_data(request: HttpRequest, name: str) -> HttpResponse:
     """Hand out the numbers of the charts anew."""
-    status, now, span = status_of(name), store_now(), _span(request)
+    status = status_of(name)
     if status.attached:
         return JsonResponse({}, status=404)
-    store = get_store()
-    answer = JsonResponse(
-        _data(charted(store, status, span, now), status, marks(store, status, span, now, visibility.scope(request)))
-    )
-    answer["Cache-Control"] = "private, no-store"
-    return answer
+    chart, acts = _read(request, status, _span(request), store_now())
+    return JsonResponse(_data(chart, status, acts), headers={"Cache-Control": "private, no-store"})
 
 
 def _span(request: HttpRequest) -> Span:
     return SPANS.get(request.GET.get("span", ""), SPANS["10m"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _read(request: HttpRequest, status: QueueStatus, span: Span, now: datetime) -> tuple[Charted, list[AuditEntry]]:
+    store = get_store()
+    return charted(store, status, span, now), marks(store, status, span, now, visibility.scope(request))
+
+
+#: How numbers are written here; charts.js writes them alike by the same names.
+_WRITERS: Mapping[str, Callable[[Any], str]] = {
+    "number": write.number,
+    "rate": write.rate,
+    "age": write.age,
+    "percent": lambda share: f"{share:.0f} %",
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Kind:
-    """One chart: its columns with their labels, and how a number of them is written here and in charts.js."""
+    """One chart: its columns with their labels, and by which name a number of them is written."""
 
     name: str
     title: str
     unit: str
+    written: str
     labels: Sequence[str]
     columns: Sequence[Sequence[Any]]
-    words: Callable[[Any], str]
-    written: str
-    #: Whether a number goes over into the next one, as ages do; or else jumps there.
-    sloping: bool = False
+
+    @property
+    def sloping(self) -> bool:
+        """Say whether a number goes over into the next one, as ages do; or else jumps there."""
+        return self.name == "oldest"
 
 
 def _kinds(chart: Charted, status: QueueStatus) -> list[Kind]:
+    states, ways = [_("ready"), _("delayed"), _("leased"), _("dead")], [_("in"), _("out")]
     kinds = [
-        Kind(
-            name="depth",
-            title=_("Depth"),
-            unit=_("items by state"),
-            labels=[_("ready"), _("delayed"), _("leased"), _("dead")],
-            columns=[chart.ready, chart.delayed, chart.leased, chart.dead],
-            words=write.number,
-            written="number",
-        ),
-        Kind(
-            name="rates",
-            title=_("In and out"),
-            unit=_("items a second"),
-            labels=[_("in"), _("out")],
-            columns=[chart.rate_in, chart.rate_out],
-            words=write.rate,
-            written="rate",
-        ),
-        Kind(
-            name="oldest",
-            title=_("Oldest claimable"),
-            unit=_("the longest wait then"),
-            labels=[_("oldest")],
-            columns=[chart.oldest],
-            words=write.age,
-            written="age",
-            sloping=True,
-        ),
+        Kind("depth", _("Depth"), _("items by state"), "number", states, chart.depth),
+        Kind("rates", _("In and out"), _("items a second"), "rate", ways, chart.rates),
+        Kind("oldest", _("Oldest claimable"), _("the longest wait then"), "age", [_("oldest")], [chart.oldest]),
     ]
     if any(value is not None for value in chart.waits[0]):
-        kinds.append(
-            Kind(
-                name="waits",
-                title=_("Waits"),
-                unit=_("of what was taken, at most"),
-                labels=[_("half"), _("95 of 100"), _("99 of 100")],
-                columns=chart.waits,
-                words=write.age,
-                written="age",
-            )
-        )
+        labels = [_("half"), _("95 of 100"), _("99 of 100")]
+        kinds.append(Kind("waits", _("Waits"), _("of what was taken, at most"), "age", labels, chart.waits))
     if any(sum(value is not None for value in column) > 1 for column in chart.mix):
-        kinds.append(
-            Kind(
-                name="mix",
-                title=_("Priority mix"),
-                unit=_("percent of what is ready"),
-                labels=[write.shorten(band["label"], 40) for band in mix(status.bands)],
-                columns=chart.mix,
-                words=_percent,
-                written="percent",
-            )
-        )
+        labels = [write.shorten(band["label"], 40) for band in mix(status.bands)]
+        kinds.append(Kind("mix", _("Priority mix"), _("percent of what is ready"), "percent", labels, chart.mix))
     return kinds
 
 
@@ -167,24 +140,13 @@ def _mark(entry: AuditEntry) -> dict[str, Any]:
     return {"entry": entry, "actor": actor, "verb": verb, "label": f"{verb} · {actor}"}
 
 
-def _charts(chart: Charted, status: QueueStatus) -> list[dict[str, Any]]:
-    """Return each chart with its table: the newest moments first."""
-    return [
-        {"kind": kind, "rows": _rows(chart.times, kind), "cut": len(chart.times) > MAX_ROWS}
-        for kind in _kinds(chart, status)
-    ]
-
-
 def _rows(times: Sequence[float], kind: Kind) -> list[dict[str, Any]]:
-    newest = range(len(times) - 1, max(-1, len(times) - 1 - MAX_ROWS), -1)
+    """Return the table of a chart, the newest moments first."""
+    written = _WRITERS[kind.written]
     return [
         {
-            "at": moment(times[n]),
-            "cells": ["–" if column[n] is None else kind.words(column[n]) for column in kind.columns],
+            "at": datetime.fromtimestamp(times[n], UTC),
+            "cells": ["–" if column[n] is None else written(column[n]) for column in kind.columns],
         }
-        for n in newest
+        for n in range(len(times) - 1, max(-1, len(times) - 1 - MAX_ROWS), -1)
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0f} %"

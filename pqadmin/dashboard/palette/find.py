@@ -43,19 +43,18 @@ def find(request: HttpRequest, text: str, place: Place) -> Found:
         rest = [word for word in words if word not in ids]
         return find_item(request, ids[0], rest, {name: rows[name].status for name in names}, may)
     labels = {name: display_name(name).casefold() for name in rows}
-    queues = _queues(words, labels)
+    queues = [_queue(rows[name]) for name in _queues(words, labels)[:MOST_QUEUES]]
     mine = acts_here(request, words, place, rows[here].status, may) if here in rows else ()
-    acts = list(_acts(words, may, rows, labels, here))
+    acts, pages = [*mine, *_acts(words, may, rows, labels, here)], _pages(request, words)
     if not words:  # first what is most likely wanted: acts on what is open, then pages, then queues
-        found = [*mine, *acts, *_pages(request, words), *(_queue(rows[name]) for name in queues[:MOST_QUEUES])]
-        return Found(entries=found[:MOST])
-    acts = [*mine, *acts]
-    entries = [  # Enter takes the first: never what takes much away while the words fit something else
-        *(_queue(rows[name]) for name in queues[:MOST_QUEUES]),
-        *(act for act in acts if not act.grave),
-        *_pages(request, words),
-        *(act for act in acts if act.grave),
-    ]
+        entries = [*acts, *pages, *queues]
+    else:  # Enter takes the first: never what takes much away while the words fit something else
+        entries = [
+            *queues,
+            *(act for act in acts if not act.grave),
+            *pages,
+            *(act for act in acts if act.grave),
+        ]
     return Found(entries=entries[:MOST])
 
 
@@ -76,20 +75,17 @@ def _score(words: Sequence[str], folded: str) -> tuple[int, int] | None:
 
 
 def _queue(row: Row) -> Entry:
-    status = row.status
-    return Entry(kind=Kind.QUEUE, label=display_name(status.name), url=queue_url(status.name))
+    name = row.status.name
+    return Entry(kind=Kind.QUEUE, label=display_name(name), url=queue_url(name))
 
 
-def _pages(request: HttpRequest, words: Sequence[str]) -> Iterator[Entry]:
+def _pages(request: HttpRequest, words: Sequence[str]) -> list[Entry]:
     scored = []
     for number, (label, view, right) in enumerate(_all_pages()):
-        if right is not None and not can(request.user, right):
-            continue
         score = _score(words, label.casefold())
-        if score is not None:
+        if score is not None and (right is None or can(request.user, right)):
             scored.append((score if words else (0, 0), number, Entry(kind=Kind.PAGE, label=label, url=reverse(view))))
-    for _rank, _number, entry in sorted(scored, key=lambda each: each[:2]):
-        yield entry
+    return [entry for _score_, _number, entry in sorted(scored, key=lambda each: each[:2])]
 
 
 def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
@@ -141,6 +137,9 @@ def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:
     def ours(row: Row) -> bool:
         return not row.status.attached
 
+    def paused(row: Row) -> bool:
+        return ours(row) and row.status.pause is not None
+
     def fifo(row: Row) -> bool:
         return row.status.kind == "fifo"
 
@@ -154,10 +153,10 @@ def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:
         (_("Pop min"), "pop/?end=min", Right.ACT, ends),
         (_("Pop max"), "pop/?end=max", Right.ACT, ends),
         (_("Dequeue"), "pop/?end=min", Right.ACT, fifo),
-        (_("Pause"), "pause/", Right.ACT, lambda row: ours(row) and row.status.pause is None),
-        (_("Change the pause"), "pause/", Right.ACT, lambda row: ours(row) and row.status.pause is not None),
+        (_("Pause"), "pause/", Right.ACT, lambda row: ours(row) and not paused(row)),
+        (_("Change the pause"), "pause/", Right.ACT, paused),
         # Its button is the first on the queue's page while that is paused; no link may do what it does.
-        (_("Resume"), "", Right.ACT, lambda row: ours(row) and row.status.pause is not None),
+        (_("Resume"), "", Right.ACT, paused),
         (_("Settings"), "settings/", Right.ACT, always),
         (_("History"), "history/", Right.READ, ours),
         (_("Export"), "export/", Right.READ, always),

@@ -5,6 +5,7 @@ The acts are those for which the item's page and the list have buttons; each lea
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest
@@ -19,7 +20,7 @@ from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.store import get_store
-from queues import Item, QueueStatus, Store
+from queues import Item, QueueStatus
 from queues.errors import QueueNotFound, QueueUnreadable, display_name
 
 #: Queues that one transaction looks for an item in, and the seconds that looking takes at the most.
@@ -30,14 +31,15 @@ def find_item(
     request: HttpRequest, item_id: str, words: Sequence[str], statuses: Mapping[str, QueueStatus], may: Scope
 ) -> Found:
     """Look for an item of an id, in queues in their order, with its acts; those whose words were typed come first."""
-    store, found, looked = get_store(), list[Entry](), 0
+    found, looked = list[Entry](), 0
     until, names = time.monotonic() + _SECONDS, list(statuses)
     for start in range(0, len(names), _CHUNK):
         chunk = names[start : start + _CHUNK]
-        held, unread = _held(store, chunk, item_id)
+        held, unread = _held(chunk, item_id)
         for name, item in held:
             acts = _acts_of(request, may, statuses[name], item, _("this item in %(queue)s"))
-            acts, one = _fitting(acts, words), _entry(name, item_id)
+            acts, where = _fitting(acts, words), _("in %(queue)s") % {"queue": display_name(name)}
+            one = Entry(kind=Kind.ITEM, label=item_id, url=item_url(name, item_id), detail=where)
             found += [*acts, one] if words else [one, *acts]
         looked += len(chunk) - unread
         if time.monotonic() > until:
@@ -61,10 +63,9 @@ def acts_here(
         return _fitting(_acts_on_ticked(place, status, may), words)
     if not place.item:
         return ()
-    held, _unread = _held(get_store(), [status.name], place.item)
-    return _fitting(
-        [act for _name, item in held for act in _acts_of(request, may, status, item, _("this item"))], words
-    )
+    held, _unread = _held([status.name], place.item)
+    acts = [act for _name, item in held for act in _acts_of(request, may, status, item, _("this item"))]
+    return _fitting(acts, words)
 
 
 def _acts_on_ticked(place: Place, status: QueueStatus, may: Scope) -> list[Entry]:
@@ -111,30 +112,21 @@ def _searched(act: Entry) -> str:
     return f"{act.label} {act.label.replace('-', '')} {act.detail}".casefold()
 
 
-def _held(store: Store, names: Sequence[str], item_id: str) -> tuple[list[tuple[str, Item]], int]:
+def _held(names: Sequence[str], item_id: str) -> tuple[list[tuple[str, Item]], int]:
     """Return the queues that hold the item, at one version, and how many cannot be read."""
 
     def look(tr: Any) -> tuple[list[tuple[str, Item]], int]:
         held, unread = list[tuple[str, Item]](), 0
         for name in names:
-            try:
-                item = store.queue(name, tr=tr).find(item_id, tr=tr)
-            except QueueNotFound:
-                continue
-            except QueueUnreadable:
-                unread += 1
-                continue
-            if item is not None:
-                held.append((name, item))
+            with suppress(QueueNotFound):
+                try:
+                    item = store.queue(name, tr=tr).find(item_id, tr=tr)
+                except QueueUnreadable:
+                    unread += 1
+                    continue
+                if item is not None:
+                    held.append((name, item))
         return held, unread
 
+    store = get_store()
     return store.read(look)
-
-
-def _entry(name: str, item_id: str) -> Entry:
-    return Entry(
-        kind=Kind.ITEM,
-        label=item_id,
-        url=item_url(name, item_id),
-        detail=_("in %(queue)s") % {"queue": display_name(name)},
-    )
