@@ -11,7 +11,7 @@ from pqadmin.dashboard.jobs import views as jobs
 from pqadmin.dashboard.overview import favorites, sample_load
 from pqadmin.dashboard.overview import views as overview
 from pqadmin.dashboard.palette import views as palette
-from pqadmin.dashboard.push import checks, many
+from pqadmin.dashboard.push import many
 from pqadmin.dashboard.push import views as push
 from pqadmin.dashboard.queue import actions as queue_actions
 from pqadmin.dashboard.queue import attached, purge, settings
@@ -39,7 +39,7 @@ urlpatterns = [
     path("queues/<str:name>/push/", push.PushView.as_view(), name="push"),
     path("queues/<str:name>/push/many/", many.push_many, name="push-many"),
     path("queues/<str:name>/push/templates/<str:number>/delete/", push.forget_template, name="forget-template"),
-    path("queues/<str:name>/check/", checks.check_value, name="check-value"),
+    path("queues/<str:name>/check/", push.check_value, name="check-value"),
     path("queues/<str:name>/pop/", pop.PopView.as_view(), name="pop"),
     path("queues/<str:name>/act/", items.ItemsActionView.as_view(), name="act"),
     path("queues/<str:name>/put-back/", pop.PutBackView.as_view(), name="put-back"),

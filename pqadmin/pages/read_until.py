@@ -1,8 +1,11 @@
 """Lists of which one reading may show nothing though older records fit: more is read while an answer may take."""
 
 import time
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
 
 from pqadmin.display.errors import said
 from queues.errors import BadCursor
@@ -22,14 +25,18 @@ P = TypeVar("P", bound=_Page)
 
 
 def until_something(
-    read: Callable[[str | None], P], after: str | None, *, empty: Callable[[P], bool]
-) -> tuple[P, int, str]:
-    """Read pages, one transaction each, until one is not empty.
+    request: HttpRequest,
+    read: Callable[[str | None], P],
+    *,
+    empty: Callable[[P], bool],
+    kept: Mapping[str, str] | None = None,
+) -> tuple[P, dict[str, Any]]:
+    """Read pages from the one that the address names, one transaction each, until one is not empty.
 
-    Return it, how many records were looked at, and why it shows the first ones in place of those after `after`.
+    Return it with what its template shows: how many records were looked at, why it shows the first ones in place of
+    those that were asked for, and the addresses of the first page and the next one, which keep the filters `kept`.
     """
-    until = time.monotonic() + SECONDS
-    wrong = ""
+    after, until, wrong = request.GET.get("after", "")[:300] or None, time.monotonic() + SECONDS, ""
     try:
         page = read(after)
     except BadCursor as error:
@@ -38,4 +45,11 @@ def until_something(
     while page.cursor is not None and empty(page) and time.monotonic() < until:
         page = read(page.cursor)
         looked += page.looked
-    return page, looked, wrong
+    kept = kept or {}
+    return page, {
+        "looked": looked,
+        "wrong": wrong,
+        "in_middle": after is not None and not wrong,
+        "first_url": "?" + urlencode(kept),
+        "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
+    }

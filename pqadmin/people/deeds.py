@@ -6,7 +6,6 @@ between leaves an audited change that was not made, never one that was made and 
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -60,12 +59,7 @@ def change_role(user: User, role: Role, *, by: Author) -> None:
         if before is Role.ADMIN and user.is_active:
             _another_admin(user)
         give_role(user, role)
-        note(
-            by,
-            "change_role",
-            before={"person": user.username, "role": before.value},
-            after={"person": user.username, "role": role.value},
-        )
+        note(by, "change_role", before=_of(user, role=before.value), after=_of(user, role=role.value))
 
 
 def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> None:
@@ -78,8 +72,8 @@ def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -
         if before is None and user.grants.count() >= MOST_GRANTS:
             raise NotPossible(_("A person has at most %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
         _grant(user, glob, role, by, now)
-        was = None if before is None else {"queues": glob, "role": before.role}
-        note(by, "add_grant", before=_of(user, was), after=_of(user, {"queues": glob, "role": role.value}))
+        was = None if before is None else _of(user, queues=glob, role=before.role)
+        note(by, "add_grant", before=was, after=_of(user, queues=glob, role=role.value))
 
 
 def remove_grant(user: User, key: int, *, by: Author) -> str:
@@ -89,7 +83,7 @@ def remove_grant(user: User, key: int, *, by: Author) -> str:
         if found is None:
             raise NotPossible(_("This grant is not there any more."))
         found.delete()
-        note(by, "remove_grant", before={"person": user.username, "queues": found.glob, "role": found.role})
+        note(by, "remove_grant", before=_of(user, queues=found.glob, role=found.role))
         return found.glob
 
 
@@ -103,7 +97,7 @@ def set_active(user: User, active: bool, *, by: Author) -> None:
             _another_admin(user)
         user.is_active = active
         user.save(update_fields=["is_active"])
-        note(by, "reactivate_person" if active else "deactivate_person", after={"person": user.username})
+        note(by, "reactivate_person" if active else "deactivate_person", after=_of(user))
 
 
 def reset_password(user: User, *, by: Author) -> str:
@@ -113,7 +107,7 @@ def reset_password(user: User, *, by: Author) -> str:
         user = _held(user)
         user.set_password(password)
         user.save(update_fields=["password"])
-        note(by, "reset_password", after={"person": user.username})
+        note(by, "reset_password", after=_of(user))
     return password
 
 
@@ -143,5 +137,5 @@ def _grant(user: User, glob: str, role: Role, by: Author, now: datetime) -> None
     )
 
 
-def _of(user: User, details: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    return None if details is None else {"person": user.username, **details}
+def _of(user: User, **details: str) -> dict[str, str]:
+    return {"person": user.username, **details}

@@ -1,14 +1,13 @@
 """People: their roles and grants, changed by admins, and the page of one's own rights."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -16,7 +15,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from pqadmin.accounts.access import open_without_role
-from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.roles import require
 from pqadmin.accounts.scope import Scope, role_given, scope_of
@@ -33,51 +31,23 @@ PAGE = 50
 _SHOWN, _OWN = 12, 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matching:
-    """The queues that a glob matches now."""
-
-    glob: str
-    count: int
-    #: (name as shown, address) of the first ones.
-    first: Sequence[tuple[str, str]]
-
-    @property
-    def more(self) -> int:
-        """How many more there are."""
-        return self.count - len(self.first)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """A person in the list."""
-
-    user: User
-    role: Role
-    grants: Sequence[Grant]
-
-
 @require_safe
 @require(Right.ADMIN)
 def people(request: HttpRequest) -> HttpResponse:
     """List people by name, with their roles, grants and last sign-in."""
     asked, after = request.GET.get("q", "")[:150].strip(), request.GET.get("after", "")[:150]
-    found = User.objects.order_by("username").prefetch_related("groups", "grants")
-    if asked:
-        found = found.filter(username__icontains=asked)
-    if after:
-        found = found.filter(username__gt=after)
-    shown = list(found[: PAGE + 1])
-    more, shown = len(shown) > PAGE, shown[:PAGE]
+    found = User.objects.filter(username__icontains=asked, username__gt=after)
+    some = list(found.order_by("username").prefetch_related("groups", "grants")[: PAGE + 1])
+    shown = some[:PAGE]
     kept = {"q": asked} if asked else {}
     context = {
         "section": "people",
         "asked": asked,
         "lines": [
-            Line(user=user, role=role_given(user), grants=sorted(user.grants.all(), key=lambda each: each.glob))
+            {"user": user, "role": role_given(user), "grants": sorted(user.grants.all(), key=lambda each: each.glob)}
             for user in shown
         ],
-        "next_url": "?" + urlencode({**kept, "after": shown[-1].username}) if more else "",
+        "next_url": "?" + urlencode({**kept, "after": shown[-1].username}) if len(some) > PAGE else "",
         "in_middle": bool(after),
         "first_url": "?" + urlencode(kept),
     }
@@ -104,8 +74,7 @@ class CreateView(ActionView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
-        matching = _matching(self.request.POST.get("glob", ""))
-        return super().get_context_data(matching=matching, **more)
+        return super().get_context_data(matching=_matching(self.request.POST.get("glob", "")), **more)
 
     def answer_of(self, result: Any) -> str:
         """A second sending leads to the person in the list."""
@@ -125,7 +94,11 @@ class CreateView(ActionView):
 @require(Right.ADMIN)
 def person(request: HttpRequest, key: int) -> HttpResponse:
     """Show a person and what can be changed; `glob` in the address shows which queues that matches."""
-    return render(request, "people/person.html", _about(request, _find(key), glob=request.GET.get("glob", "")))
+    return render(
+        request,
+        "people/person.html",
+        _about(request, get_object_or_404(User, pk=key), glob=request.GET.get("glob", "")),
+    )
 
 
 class PersonActionView(ActionView):
@@ -149,7 +122,7 @@ class PersonActionView(ActionView):
 
     def load(self) -> None:
         """Read the person."""
-        self.person = _find(self.kwargs["key"])
+        self.person = get_object_or_404(User, pk=self.kwargs["key"])
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the person's page shows."""
@@ -256,24 +229,13 @@ def me(request: HttpRequest) -> HttpResponse:
         "queues": [(display_name(name), queue_url(name), role) for name, role in seen[:_OWN]],
         "count": len(seen),
         "unlisted": max(0, len(seen) - _OWN),
-        "may": _may(scope),
+        "may": [
+            (_("look at queues, items, the audit, the trash and jobs"), scope.anywhere(Right.READ)),
+            (_("push, pop, move, change and delete items; pause, change and delete queues"), scope.anywhere(Right.ACT)),
+            (_("attach queues, make boards, and change what people may do"), scope.role.has(Right.ADMIN)),
+        ],
     }
     return render(request, "people/me.html", context)
-
-
-def _may(scope: Scope) -> list[tuple[str, bool]]:
-    return [
-        (_("look at queues, items, the audit, the trash and jobs"), scope.anywhere(Right.READ)),
-        (_("push, pop, move, change and delete items; pause, change and delete queues"), scope.anywhere(Right.ACT)),
-        (_("attach queues, make boards, and change what people may do"), scope.role.has(Right.ADMIN)),
-    ]
-
-
-def _find(key: int) -> User:
-    found = User.objects.filter(pk=key).first()
-    if found is None:
-        raise Http404
-    return found
 
 
 def _about(
@@ -316,11 +278,11 @@ def _about(
     }
 
 
-def _matching(glob: str, names: Iterable[str] | None = None) -> Matching | None:
+def _matching(glob: str, names: Iterable[str] | None = None) -> dict[str, Any] | None:
+    """Return the queues that a glob matches now: how many, and the first ones as shown, with their addresses."""
     glob = glob.strip()
     if not glob or len(glob) > 300:
         return None
     found = Scope.of_globs([glob]).of_those(get_store().directory() if names is None else names)
-    return Matching(
-        glob=glob, count=len(found), first=[(display_name(name), queue_url(name)) for name in found[:_SHOWN]]
-    )
+    first = [(display_name(name), queue_url(name)) for name in found[:_SHOWN]]
+    return {"glob": glob, "count": len(found), "first": first, "more": len(found) - len(first)}

@@ -65,37 +65,31 @@ class Asked:
 @require(Right.READ)
 def audit(request: HttpRequest) -> HttpResponse:
     """Show acts, newest first, of a queue, a person, an item, a verb, a time."""
-    asked = _asked(request)
-    after = request.GET.get("after", "")[:300] or None
-    note, foreign, may = "", "", visibility.scope(request)
-    page, looked = AuditPage(entries=(), cursor=None), 0
+    asked, may, note = _asked(request), visibility.scope(request), ""
+    page = AuditPage(entries=(), cursor=None)
 
     def read(after: str | None) -> AuditPage:
         nonlocal note
-        found, note = _page(asked, after, PAGE, may)
+        found, note = (page, "") if asked.wrong else _page(asked, after, PAGE, may)
         return found
 
-    if not asked.wrong:
-        page, looked, foreign = until_something(read, after, empty=lambda page: not page.entries)
-    kept = dict(asked.kept)
-    export = reverse("dashboard:audit-export")
+    kept, export = dict(asked.kept), reverse("dashboard:audit-export")
+    page, paging = until_something(request, read, empty=lambda page: not page.entries, kept=kept)
     context = {
+        **paging,
         "section": "audit",
         "lines": [line_of(entry) for entry in page.entries],
         "asked": asked.typed,
         "filtered": bool(kept),
         "more_filters": any(kept.get(name) for name in ("item", "since", "until")),
         "verbs": [(verb, words) for verb, words in VERBS.items()],
-        "wrong": asked.wrong or foreign or note,
+        "wrong": asked.wrong or paging["wrong"] or note,
         "refused_zone": asked.zone,
         "files": not asked.wrong,
-        "looked": looked if may == ALL else None,  # what is hidden is not counted either
+        "looked": paging["looked"] if may == ALL else None,  # what is hidden is not counted either
         "looked_on": not page.certain,
-        "in_middle": after is not None and not foreign,
         "kept_days": settings.PQADMIN_AUDIT_DAYS,
         "oldest_at": get_store().audit.oldest_at() if may.everything else None,  # the time of what is hidden is hidden
-        "first_url": "?" + urlencode(kept),
-        "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
         "csv_url": f"{export}?{urlencode({**kept, 'format': 'csv'})}",
         "ndjson_url": f"{export}?{urlencode({**kept, 'format': 'ndjson'})}",
     }

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from pqadmin.accounts import arming
 from pqadmin.dashboard.items.act_forms import EditForm, typed_value
 from pqadmin.dashboard.items.views import ItemActionView, ItemGone
-from pqadmin.dashboard.push.checks import check
+from pqadmin.dashboard.push.forms import check
 from pqadmin.display import format as write
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import hidden, show

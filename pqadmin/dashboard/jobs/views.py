@@ -36,28 +36,25 @@ def _acts(request: HttpRequest) -> Actions:
 @require(Right.READ)
 def jobs(request: HttpRequest) -> HttpResponse:
     """Show what is running, and what was, newest first."""
-    after = request.GET.get("after", "")[:300] or None
     acts, now, may = _acts(request), store_now(), visibility.scope(request)
     visible = None if may.everything else partial(visibility.sees_job, may)
-    page, _looked, wrong = until_something(
+    page, paging = until_something(
+        request,
         lambda after: acts.job_page(limit=PAGE, after=after, visible=visible),
-        after,
         empty=lambda page: all(job.running for job in page.jobs) and not page.unreadable,
     )
-    in_middle, running = after is not None and not wrong, acts.running_jobs()
-    shown = [] if in_middle else [job for job in reversed(running) if visibility.sees_job(may, job)]
+    running = acts.running_jobs()
+    shown = [] if paging["in_middle"] else [job for job in reversed(running) if visibility.sees_job(may, job)]
     context = {
+        **paging,
         "section": "jobs",
         "all_running": running,
         "running": [tell(job, now) for job in shown],
         "past": [tell(job, now) for job in page.jobs if not job.running],
-        "wrong": wrong,
         "unreadable": [
             {"id": job_id, "began_at": time_of_ms(minted_ms(bytes.fromhex(job_id)))} for job_id in page.unreadable
         ],
-        "in_middle": in_middle,
         "looked_on": not page.certain and not may.everything,
-        "next_url": "" if page.cursor is None else "?" + urlencode({"after": page.cursor}),
         "now": now,
     }
     return render(request, "dashboard/jobs.html", context)

@@ -5,11 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.display.moments import UNITS
+from pqadmin.display.values import NotJSON, parse_json
 from pqadmin.pages import uploads
 from pqadmin.pages.fields import (
     INPUT_MODES,
@@ -160,3 +162,15 @@ class ManyForm(WhenForm):
             )
             text.append(words % {"most": write.number(MAX_PUSH_JOB_ITEMS)})
         self.fields["items"].help_text = " ".join(map(str, text))
+
+
+def check(payload: bytes) -> dict[str, Any]:
+    """Say whether bytes are JSON, how many they are, and what is wrong where."""
+    size = write.size(len(payload))
+    try:
+        parse_json(payload.decode("utf-8"))
+    except NotJSON as error:
+        return {"good": False, "text": str(error), "size": size}
+    except UnicodeDecodeError:
+        return {"good": False, "text": gettext("These bytes are no text, so no JSON."), "size": size}
+    return {"good": True, "text": gettext("This is JSON."), "size": size}

@@ -86,19 +86,11 @@ class PushManyView(QueueActionView):
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
         batch = self.batch
-        first = [
-            {
-                "line": entry.line,
-                "priority": write.priority_short(entry.priority),
-                "value": write.preview(entry.value),
-                "size": len(entry.value),
-            }
-            for entry in (batch.entries[:_SAMPLES] if batch is not None and batch.good else ())
-        ]
+        samples = batch.entries[:_SAMPLES] if batch is not None and batch.good else ()
         return super().get_context_data(
             batch=batch,
             bad=[(_place(bad.first, bad.line), said(bad.reason)) for bad in batch.bad] if batch else [],
-            first=first,
+            first=[{"entry": entry, "value": write.preview(entry.value)} for entry in samples],
             from_file="file" in self.request.FILES and bool(more["form"]["items"].value()),
             **more,
         )
@@ -122,8 +114,7 @@ def _data(request: HttpRequest, form: WhenForm) -> tuple[bytes, str]:
 
 
 def _batch(data: bytes, form: ManyForm, status: QueueStatus) -> Batch:
-    chosen = form.data.get("format") or ""
-    file = form.files.get("file")
+    chosen, file = form.data.get("format") or "", form.files.get("file")
     named = formats.format_of_name(file.name) if file is not None and file.name else None
     return pasted.read(
         data,
@@ -135,9 +126,8 @@ def _batch(data: bytes, form: ManyForm, status: QueueStatus) -> Batch:
 
 
 def _not_good(batch: Batch | None, wrong: str) -> Refusal:
-    if batch is None or batch.wrong:
-        text = wrong if batch is None else batch.wrong
-    else:
+    text = wrong if batch is None else batch.wrong
+    if not text and batch is not None:
         text = ngettext("%(n)s line is wrong.", "%(n)s lines are wrong.", batch.bad_count) % {
             "n": write.number(batch.bad_count)
         }
@@ -157,11 +147,11 @@ def _shown_again(request: HttpRequest, data: bytes) -> dict[str, str]:
 
 
 def _pushed_many(items: list[Item], fifo: bool) -> str:
-    values = {"n": write.number(len(items))}
     if fifo:
-        words = ngettext("Enqueued %(n)s item.", "Enqueued %(n)s items.", len(items)) % values
+        words = ngettext("Enqueued %(n)s item.", "Enqueued %(n)s items.", len(items))
     else:
-        words = ngettext("Pushed %(n)s item.", "Pushed %(n)s items.", len(items)) % values
+        words = ngettext("Pushed %(n)s item.", "Pushed %(n)s items.", len(items))
+    words %= {"n": write.number(len(items))}
     due = items[0].due_at if items else None
     return words if due is None else words + " " + _("They are due %(at)s.") % {"at": write.moment_with_utc(due)}
 

@@ -105,23 +105,21 @@ def read(
             "There are more than %(n)s lines, and only these were looked at. "
             "Push them in parts, or as many as you like with the command below."
         ) % {"n": write.number(error.most)}
-    if not wrong and not count and not bad_count:
-        wrong = _("There is no item in it.")
-    if not wrong and not at_once and count > most:
-        wrong = _(
+    words = ""
+    if not count and not bad_count:
+        words = _("There is no item in it.")
+    elif not at_once and count > most:
+        words = _(
             "These are %(n)s items. A job pushes at most %(items)s. "
             "Push them in parts, or as many as you like with the command below."
-        ) % {"n": write.number(count), "items": write.number(most)}
-    if not wrong and at_once and (count > MAX_TRANSACTION_ITEMS or size > MAX_TRANSACTION_BYTES):
-        wrong = _(
+        )
+    elif at_once and (count > most or size > MAX_TRANSACTION_BYTES):
+        words = _(
             "These are %(n)s items of %(size)s together. One transaction takes at most %(items)s items and %(most)s, "
             "so that they arrive all or none. Push them in parts, or as many as you like with the command below."
-        ) % {
-            "n": write.number(count),
-            "size": write.size(size),
-            "items": write.number(MAX_TRANSACTION_ITEMS),
-            "most": write.size(MAX_TRANSACTION_BYTES),
-        }
+        )
+    values = {"n": write.number(count), "size": write.size(size), "items": write.number(most)}
+    wrong = wrong or words % (values | {"most": write.size(MAX_TRANSACTION_BYTES)})
     return Batch(
         entries=tuple(entries),
         count=count,

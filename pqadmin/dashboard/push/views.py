@@ -1,10 +1,11 @@
 """Push one item, at once or later, from a template or like another. An answer is a redirect: a reload sends nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -12,8 +13,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items.act_forms import typed_value
 from pqadmin.dashboard.items.views import see
 from pqadmin.dashboard.push import templates
-from pqadmin.dashboard.push.checks import check
-from pqadmin.dashboard.push.forms import PushForm
+from pqadmin.dashboard.push.forms import PushForm, check
 from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import item_url, leave, queue_url
@@ -30,7 +30,7 @@ from queues import Item, QueueStatus
 class Source:
     """Where the fields of a fresh form come from: an item, a template, or nothing."""
 
-    fields: Mapping[str, str]
+    fields: Mapping[str, str] = field(default_factory=dict)
     words: str = ""
     #: Why nothing came of it; empty: it did.
     wrong: str = ""
@@ -42,7 +42,7 @@ class PushView(QueueActionView):
 
     action, template_name = "push", "dashboard/push.html"
     form_class = PushForm
-    source = Source(fields={})
+    source = Source()
 
     @classmethod
     def previews(cls, request: HttpRequest) -> bool:
@@ -105,18 +105,14 @@ class PushView(QueueActionView):
 
 
 def _pushed(item: Item, fifo: bool) -> str:
-    values = {
-        "size": write.size(item.size),
-        "priority": items.priority_short(item),
-        "due": write.moment_with_utc(item.due_at),
-    }
     if item.due_at is None:
         words = _("Enqueued %(size)s.") if fifo else _("Pushed %(size)s with priority %(priority)s.")
     elif fifo:
         words = _("Enqueued %(size)s, due %(due)s.")
     else:
         words = _("Pushed %(size)s with priority %(priority)s, due %(due)s.")
-    return words % values
+    due, priority = write.moment_with_utc(item.due_at), items.priority_short(item)
+    return words % {"size": write.size(item.size), "priority": priority, "due": due}
 
 
 def _source(request: HttpRequest, status: QueueStatus) -> Source:
@@ -125,11 +121,11 @@ def _source(request: HttpRequest, status: QueueStatus) -> Source:
     if template := request.GET.get("template", "")[:20]:
         found = templates.get(status.id, template)
         if found is None:
-            return Source(fields={}, wrong=_("This template is not there any more."))
+            return Source(wrong=_("This template is not there any more."))
         # An empty zone is UTC, for every reader.
         fields = {**found.fields, "zone": found.fields.get("zone") or "UTC"}
         return Source(fields=fields, words=_("From the template “%(name)s”.") % {"name": write.visible(found.name)})
-    return Source(fields={})
+    return Source()
 
 
 def _like(status: QueueStatus, item_id: str) -> Source:
@@ -137,15 +133,24 @@ def _like(status: QueueStatus, item_id: str) -> Source:
     seen = see(status.name, item_id)
     item, rules = seen.item, rules_of(seen.status.redact)
     if item is None:
-        return Source(fields={}, wrong=_("The item to duplicate is not here any more. Nothing was filled in."))
+        return Source(wrong=_("The item to duplicate is not here any more. Nothing was filled in."))
     link = item_url(status.name, item.id)
     if hidden(item.raw, rules):
         wrong = _("Parts of this item's value are hidden: reveal it on its page, and copy what you need from there.")
-        return Source(fields={}, wrong=wrong, link=link)
+        return Source(wrong=wrong, link=link)
     value, encoding = typed_value(item.raw)
     priority = "" if item.priority is None else str(item.priority)
     fields = {"priority": priority, "value": value, "encoding": encoding}
     return Source(fields=fields, words=_("A duplicate of the item, not pushed yet."), link=link)
+
+
+@require_POST
+@require(Right.ACT, harmless=lambda _request: True)
+def check_value(request: HttpRequest, name: str) -> HttpResponse:
+    """Say whether what was typed is JSON and how many bytes it has."""
+    form = PushForm(request.POST, status=status_of(name))
+    form.is_valid()
+    return render(request, "dashboard/_check.html", {"check": check(form.payload)})
 
 
 @require_POST

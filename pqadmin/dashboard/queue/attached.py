@@ -1,7 +1,6 @@
 """Attaches and detaches queues that other programs write."""
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,25 +17,8 @@ from pqadmin.pages import toasts
 from pqadmin.pages.action_view import ActionView, QueueActionView
 from pqadmin.pages.queue_context import PREVIEW_BYTES
 from pqadmin.store import get_store
-from queues import Item, Queue, Transaction
+from queues import Queue, Transaction
 from queues.errors import NotAttached, QueueError, StoreError, display_name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """What lies under a prefix: shown before it is attached."""
-
-    prefix: bytes
-    as_tuple: str
-    escaped: str
-    first: Item | None
-    last: Item | None
-
-    @property
-    def foreign(self) -> bool:
-        """Say whether an end's key is not one of the recipe's: another kind or another prefix may be meant."""
-        ends = (self.first, self.last)
-        return any(item is not None and item.foreign is not None and not item.foreign.recipe for item in ends)
 
 
 class _LookedOnly(Exception):
@@ -81,29 +63,23 @@ class AttachView(ActionView):
         return super().get_context_data(site_rules=rules_of(()), **more)
 
 
-def _look_under(name: str, **asked: Any) -> Preview:
+def _look_under(name: str, **asked: Any) -> dict[str, Any]:
     """Return what would be attached, by all rules of attaching, changing nothing."""
-    found: list[Preview] = []
+    found: dict[str, Any] = {}
 
     def look(tr: Transaction) -> None:
         queue = get_store().attach(name, **asked, tr=tr)
         prefix = queue.config.prefix or b""
         ends = [queue.items(end=end, limit=1, preview=PREVIEW_BYTES, tr=tr).items for end in ("min", "max")]
         first, last = (items[0] if items else None for items in ends)
-        found[:] = [
-            Preview(
-                prefix=prefix,
-                as_tuple=prefixes.as_tuple(prefix),
-                escaped=prefixes.escaped(prefix),
-                first=first,
-                last=last,
-            )
-        ]
+        found.update(prefix=prefix, as_tuple=prefixes.as_tuple(prefix), first=first, last=last)
+        # An end's key is not one of the recipe's: another kind or another prefix may be meant.
+        found["foreign"] = any(each is not None and each.foreign and not each.foreign.recipe for each in (first, last))
         raise _LookedOnly
 
     with contextlib.suppress(_LookedOnly):
         get_store().transact(look)
-    return found[0]
+    return found
 
 
 class DetachView(QueueActionView):

@@ -44,36 +44,34 @@ class PurgeView(EmptyingView):
     def perform(self, form: DeleteForm) -> str:
         """Purge the queue."""
         confirmed, until = self.confirmed(form), clock() + PURGE_SECONDS
-        if not self.status.attached:
-            purged = self.actions.purge(self.name, **confirmed)
-            toasts.undoable(self.request, _count_words(purged), *purged.trash_ids)
-            return self.url
-        taken = self.actions.purge_attached(self.name, **confirmed, progress=lambda _count: clock() <= until)
-        if not taken.finished and not taken.count and not taken.skipped:
+        trash = reverse("dashboard:trash")
+        if self.status.attached:
+            taken = self.actions.purge_attached(self.name, **confirmed, progress=lambda _count: clock() <= until)
+        else:
+            taken = self.actions.purge(self.name, **confirmed)
+        if taken.finished or taken.count or taken.skipped:
+            link = trash if self.status.attached and not taken.trash_ids else ""
+            label = _("Look in the trash")
+            toasts.undoable(self.request, _words(taken), *taken.trash_ids, link=link, link_label=label)
+        else:
             toasts.failed(
                 self.request,
                 _("Counting the items took too long: nothing was taken. “pqadmin purge” takes them without a limit."),
             )
-        else:
-            trash = "" if taken.trash_ids else reverse("dashboard:trash")
-            toasts.undoable(
-                self.request, _words(taken), *taken.trash_ids, link=trash, link_label=_("Look in the trash")
-            )
-        return self.url if taken.failure is None else reverse("dashboard:trash")
-
-
-def _count_words(purged: Purged) -> str:
-    return ngettext(
-        "Purged %(n)s item. It is in the trash.", "Purged %(n)s items. They are in the trash.", purged.count
-    ) % {"n": write.number(purged.count)}
+        return self.url if taken.failure is None else trash
 
 
 def _words(purged: Purged) -> str:
-    text = _count_words(purged)
+    """Say how far a purge came; of why it failed not the advice, which would say that nothing was changed."""
+    text = ngettext(
+        "Purged %(n)s item. It is in the trash.", "Purged %(n)s items. They are in the trash.", purged.count
+    ) % {"n": write.number(purged.count)}
     if purged.failure is not None:
-        text += " " + _("Then it failed: %(why)s The other items are where they were, unless the trash shows them.") % {
-            "why": _why(purged.failure)
-        }
+        why = _("this site has an error.")
+        if isinstance(purged.failure, QueueError | StoreError):
+            why = explain(purged.failure).text.rstrip(".") + "."
+        words = _("Then it failed: %(why)s The other items are where they were, unless the trash shows them.")
+        text += " " + words % {"why": why}
     elif not purged.finished:
         text += " " + _("That took long enough: the other items are where they were. Purge again to go on.")
     if purged.skipped:
@@ -84,10 +82,3 @@ def _words(purged: Purged) -> str:
         )
         text += " " + skipped % {"n": write.number(purged.skipped)}
     return text
-
-
-def _why(failure: Exception) -> str:
-    """Return why a purge failed halfway, without the advice, which would say that nothing was changed."""
-    if not isinstance(failure, QueueError | StoreError):
-        return _("this site has an error.")
-    return str(explain(failure).text).rstrip(".") + "."

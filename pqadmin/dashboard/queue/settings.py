@@ -1,7 +1,6 @@
 """The settings of a queue, and the acts on the whole of it gathered in one place."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -24,27 +23,14 @@ from queues.errors import QueueError, SettingsChanged, StoreError
 _LOOK_BACK = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meanwhile:
-    """A setting that was changed while the form was open."""
-
-    name: str
-    words: str
-    before: str
-    after: str
-    by: str
-    at: str
-    #: The reader of the form had changed it too.
-    both: bool
-
-
 class SettingsView(QueueActionView):
     """Shows the settings of a queue and changes them."""
 
     action, template_name = "settings", "dashboard/settings.html"
     form_class = SettingsForm
     queue: Queue
-    meanwhile: Sequence[Meanwhile] = ()
+    #: Settings that were changed while the form was open.
+    meanwhile: Sequence[Mapping[str, Any]] = ()
 
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the settings."""
@@ -72,11 +58,9 @@ class SettingsView(QueueActionView):
             reason=form.cleaned_data["reason"],
             **form.changes,
         )
-        if form.changes:
-            changed = ", ".join(setting_words(changed) for changed in SETTING_NAMES if changed in form.changes)
-            toasts.done(self.request, _("Saved: %(settings)s.") % {"settings": changed})
-        else:
-            toasts.done(self.request, _("Nothing was different: nothing was changed."))
+        changed = ", ".join(setting_words(name) for name in SETTING_NAMES if name in form.changes)
+        saved = _("Saved: %(settings)s.") % {"settings": changed}
+        toasts.done(self.request, saved if changed else _("Nothing was different: nothing was changed."))
         return self.home
 
     @property
@@ -132,22 +116,15 @@ def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> R
 
 def _meanwhile(
     queue: Queue, changed: Mapping[str, tuple[object, object]], mine: Mapping[str, object]
-) -> list[Meanwhile]:
+) -> list[dict[str, Any]]:
+    """Return the settings that were changed, by which user, and whether the reader of the form changed them too."""
     entries = get_store().audit.entries(queue=queue.name, limit=_LOOK_BACK).entries
     found = []
     for name, (seen, now) in changed.items():
         entry = next((e for e in entries if e.verb == "configure" and name in (e.after or {})), None)
-        found.append(
-            Meanwhile(
-                name=name,
-                words=setting_words(name),
-                before=_shown(seen),
-                after=_shown(now),
-                by="" if entry is None else write.visible(entry.actor),
-                at="" if entry is None else write.clock(entry.at),
-                both=name in mine,
-            )
-        )
+        by, at = ("", "") if entry is None else (write.visible(entry.actor), write.clock(entry.at))
+        words = {"words": setting_words(name), "before": _shown(seen), "after": _shown(now)}
+        found.append({**words, "by": by, "at": at, "both": name in mine})
     return found
 
 
@@ -159,6 +136,5 @@ def _shown(value: object) -> str:
         return _("yes") if value else _("no")
     if isinstance(value, int):
         return write.number(value)
-    if isinstance(value, tuple | list):
-        return write.shorten(write.visible(", ".join(map(str, value))), 120)
-    return write.shorten(write.visible(str(value)), 120)
+    text = ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return write.shorten(write.visible(text), 120)

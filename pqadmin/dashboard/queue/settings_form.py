@@ -6,7 +6,6 @@ nothing is saved, and the form shows theirs where he changed nothing.
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -76,9 +75,12 @@ class SettingsForm(forms.Form):
     seen = forms.CharField(required=False, max_length=4 * _MAX_TYPED, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, config: Config, **kwargs: Any) -> None:
-        typed = typed_of(settings_of(config)) | {"seen": seen_of(config)}
-        super().__init__(*args, **{**kwargs, "initial": typed})
         self.names = ATTACHED if config.attached else SETTING_NAMES
+        settings = settings_of(config)
+        typed = {name: "" if value is None else value for name, value in settings.items()}
+        typed["redact"] = "\n".join(config.redact)
+        typed["seen"] = json.dumps({name: plain_settings(settings)[name] for name in self.names})
+        super().__init__(*args, **{**kwargs, "initial": typed})
         self.expected: dict[str, Any] = {}
         self.changes: dict[str, Any] = {}
         for name in SETTING_NAMES:
@@ -112,8 +114,7 @@ class SettingsForm(forms.Form):
     def merged(self, config: Config) -> "SettingsForm":
         """Return a form with what was typed where this one changes something, and what is there now elsewhere."""
         again = SettingsForm(config=config)
-        typed = {name: self[name].value() for name in (*self.changes, "reason")}
-        again.initial.update(typed)
+        again.initial.update({name: self[name].value() for name in (*self.changes, "reason")})
         return again
 
     def _expected(self, text: str) -> dict[str, Any]:
@@ -134,20 +135,3 @@ def _read(name: str, typed: Any) -> Any:
     if name == "note":
         return str(typed).replace("\r\n", "\n")
     return typed
-
-
-def typed_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as the fields of the form show them."""
-    typed: dict[str, Any] = {}
-    for name, value in settings.items():
-        if name == "redact":
-            typed[name] = "\n".join(value)
-        else:
-            typed[name] = "" if value is None else value
-    return typed
-
-
-def seen_of(config: Config) -> str:
-    """Return the settings of a queue as the form carries them."""
-    names = ATTACHED if config.attached else SETTING_NAMES
-    return json.dumps({name: value for name, value in plain_settings(settings_of(config)).items() if name in names})

@@ -1,9 +1,7 @@
 """The trash: what actions removed or changed, by which user, and until when it can be restored."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,7 +11,6 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
@@ -22,7 +19,7 @@ from pqadmin.pages.action_view import ActionView, answer
 from pqadmin.pages.read_until import until_something
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
-from queues import Actions, TrashEntry, TrashPage, Undone
+from queues import TrashEntry, Undone
 from queues.errors import ItemGoneOn, QueueError, StoreError, display_name
 
 PAGE = 50
@@ -33,36 +30,33 @@ PAGE = 50
 def trash(request: HttpRequest) -> HttpResponse:
     """Show what can be restored, newest first; of one queue, person or act if asked."""
     asked = {name: request.GET.get(name, "")[:300].replace("\0", "").strip() for name in ("queue", "by", "act")}
-    after, may = request.GET.get("after", "")[:300] or None, visibility.scope(request)
-    page, looked, wrong = until_something(partial(_page, asked, may), after, empty=lambda page: not page.entries)
-    kept = {name: value for name, value in asked.items() if value}
+    may, kept = visibility.scope(request), {name: value for name, value in asked.items() if value}
+    page, paging = until_something(
+        request,
+        lambda after: get_store().trash.entries(
+            queue=kept.get("queue"),
+            by=kept.get("by"),
+            act=kept.get("act"),
+            limit=PAGE,
+            after=after,
+            visible=None if may.everything else may.sees,
+        ),
+        empty=lambda page: not page.entries,
+        kept=kept,
+    )
     known = visibility.known_to(may) if page.entries else {}
     context = {
+        **paging,
         "section": "trash",
         "asked": asked,
         "filtered": bool(kept),
         "acts": TRASH_ACTS.items(),
         "lines": [_line(request, entry, known) for entry in page.entries],
-        "looked": looked if may.everything else None,  # what is hidden is not counted either
+        "looked": paging["looked"] if may.everything else None,  # what is hidden is not counted either
         "looked_on": not page.certain and (bool(kept) or not may.everything),
-        "wrong": wrong,
-        "in_middle": after is not None and not wrong,
-        "first_url": "?" + urlencode(kept),
-        "next_url": "" if page.cursor is None else "?" + urlencode({**kept, "after": page.cursor}),
         "now": store_now(),
     }
     return render(request, "dashboard/trash.html", context)
-
-
-def _page(asked: Mapping[str, str], may: Scope, after: str | None) -> TrashPage:
-    return get_store().trash.entries(
-        queue=asked["queue"] or None,
-        by=asked["by"] or None,
-        act=asked["act"] or None,
-        limit=PAGE,
-        after=after,
-        visible=None if may.everything else may.sees,
-    )
 
 
 def _line(request: HttpRequest, entry: TrashEntry, known: Mapping[int, str]) -> dict[str, Any]:
@@ -104,7 +98,12 @@ class RestoreView(ActionView):
     def perform(self, form: Any) -> str:
         """Undo what the entry holds."""
         self.entry = visibility.undoable(self.request, self.subject)
-        undone = _undo(self.actions, self.entry, partial="partial" in self.request.POST)
+        try:
+            undone = self.actions.undo(self.entry.id, partial="partial" in self.request.POST)
+        except ItemGoneOn as error:
+            if self.entry.act != "push" or error.gone == error.total:
+                raise
+            undone = self.actions.undo(self.entry.id, partial=True)  # of a push what is still there
         _tell(self.request, self.entry, undone)
         return self.answer_of(undone)
 
@@ -117,16 +116,6 @@ class RestoreView(ActionView):
         return _ask(self.request, self.entry, error) if isinstance(error, ItemGoneOn) else super().refused(form, error)
 
 
-def _undo(acts: Actions, entry: TrashEntry, *, partial: bool) -> Undone:
-    """Undo what an entry holds; of a push what is still there."""
-    try:
-        return acts.undo(entry.id, partial=partial)
-    except ItemGoneOn as error:
-        if entry.act != "push" or error.gone == error.total:
-            raise
-        return acts.undo(entry.id, partial=True)
-
-
 def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
     name = undone.queue
     if entry.what == "queue":
@@ -135,24 +124,23 @@ def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
         link = item_url(name, entry.item.id)
         toasts.done(request, _("Put back in its old place."), label=_("Look at it"), link=link)
     else:
-        text = _came_back(entry, undone.count) % {"n": write.number(undone.count)}
+        text = ngettext(
+            "Undone: %(n)s item is as it was, where it was.",
+            "Undone: %(n)s items are as they were, where they were.",
+            undone.count,
+        )
+        if entry.act == "push":
+            text = ngettext(
+                "Undone: %(n)s item was taken out again.", "Undone: %(n)s items were taken out again.", undone.count
+            )
+        text %= {"n": write.number(undone.count)}
         if undone.skipped:
             text += " " + ngettext(
                 "%(n)s has gone on since and was left alone.",
                 "%(n)s have gone on since and were left alone.",
                 undone.skipped,
             ) % {"n": write.number(undone.skipped)}
-        toasts.undoable(request, text, *([] if undone.trash_id is None else [undone.trash_id]))
-
-
-def _came_back(entry: TrashEntry, count: int) -> str:
-    if entry.act == "push":
-        return ngettext("Undone: %(n)s item was taken out again.", "Undone: %(n)s items were taken out again.", count)
-    return ngettext(
-        "Undone: %(n)s item is as it was, where it was.",
-        "Undone: %(n)s items are as they were, where they were.",
-        count,
-    )
+        toasts.undoable(request, text, *filter(None, [undone.trash_id]))
 
 
 def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResponse:
