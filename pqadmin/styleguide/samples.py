@@ -8,7 +8,6 @@ from typing import Any
 
 from pqadmin.dashboard.items import acts
 from pqadmin.dashboard.items.act_previews import Preview
-from pqadmin.dashboard.items.history import History, Line
 from pqadmin.dashboard.items.page import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import tell
@@ -89,10 +88,13 @@ def sample_neighbors(item: Item) -> Neighbors:
     return Neighbors(lower=None, higher=item)
 
 
-def sample_history(now: datetime) -> History:
+def sample_history(now: datetime) -> dict[str, Any]:
     """Return a history with hostile words in it."""
-    line = Line(at=now, by="ada", via="web", what="moved", details=f"{HOSTILE} → done", reason=HOSTILE)
-    return History(lines=(line, replace(line, by="bob", via="cli", what="pushed", details="", reason="")), more=True)
+    line = {"at": now, "by": "ada", "via": "web", "what": "moved", "details": f"{HOSTILE} → done", "reason": HOSTILE}
+    return {
+        "lines": [line, line | {"by": "bob", "via": "cli", "what": "pushed", "details": "", "reason": ""}],
+        "more": True,
+    }
 
 
 def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]]:

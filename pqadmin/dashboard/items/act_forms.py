@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Iterable
-from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
@@ -32,7 +31,7 @@ from pqadmin.pages.fields import (
     value_field,
 )
 from queues import Priority, Queue
-from queues.admin import ItemPlace, PriorityType, check_name, parse_priority
+from queues.admin import PriorityType, check_name, parse_priority
 from queues.errors import BadPriority
 
 #: Seconds for which an operator holds an item.
@@ -42,12 +41,12 @@ _MAX_DAYS = 3_000_000
 
 def holds() -> list[tuple[int, str]]:
     """Return for how long an operator can hold an item, in seconds and in words."""
-    minutes = [(each, each // 60) for each in HOLDS if each < 3600]
-    hours = [(each, each // 3600) for each in HOLDS if each >= 3600]
-    return [
-        *((seconds, ngettext("%(n)s minute", "%(n)s minutes", n) % {"n": n}) for seconds, n in minutes),
-        *((seconds, ngettext("%(n)s hour", "%(n)s hours", n) % {"n": n}) for seconds, n in hours),
-    ]
+    found = []
+    for seconds in HOLDS:
+        n = seconds // 60 if seconds < 3600 else seconds // 3600
+        minutes, hours = ngettext("%(n)s minute", "%(n)s minutes", n), ngettext("%(n)s hour", "%(n)s hours", n)
+        found.append((seconds, (minutes if seconds < 3600 else hours) % {"n": n}))
+    return found
 
 
 class ActForm(forms.Form):
@@ -111,7 +110,8 @@ class ReprioritizeForm(ActForm):
         super().__init__(*args, **kwargs)
         self._fifo = fifo
         self._type = priority_type
-        self._change: dict[str, Any] = {}
+        #: One of priority, shift and place, once the form is valid.
+        self.change: dict[str, Any] = {}
         if fifo:
             how: Any = self.fields["how"]
             how.choices = [
@@ -125,33 +125,25 @@ class ReprioritizeForm(ActForm):
         self.fields["priority"].widget.attrs["inputmode"] = INPUT_MODES.get(priority_type, "text")
 
     @property
-    def change(self) -> dict[str, Any]:
-        """One of priority, shift and place, once the form is valid."""
-        return self._change
-
-    @property
     def arguments(self) -> dict[str, Any]:
         """What the action is called with."""
-        return super().arguments | self._change
+        return super().arguments | self.change
 
     def clean(self) -> dict[str, Any]:
         """Read what the chosen way needs."""
         cleaned = super().clean() or self.cleaned_data
         how = cleaned.get("how") or ("front" if self._fifo else "set")
         cleaned["how"] = how
-        if how in ("front", "back"):
-            self._change = {"place": cast("ItemPlace", how)}
-            return cleaned
-        field = "priority" if how == "set" else "shift"
-        if field in self.errors:
-            return cleaned
-        text = str(cleaned.get(field) or "")
-        # A shift of whole numbers is one; the core says so where a type has none.
-        kind: PriorityType = self._type if how == "set" else "float" if self._type == "float" else "int"
-        try:
-            self._change = {field: parse_priority(text, kind)}
-        except BadPriority as error:
-            self.add_error(field, said(error))
+        field = {"set": "priority", "shift": "shift"}.get(how, "")
+        if not field:
+            self.change = {"place": how}
+        elif field not in self.errors:
+            # A shift of whole numbers is one; the core says so where a type has none.
+            kind: PriorityType = self._type if how == "set" or self._type == "float" else "int"
+            try:
+                self.change = {field: parse_priority(str(cleaned.get(field) or ""), kind)}
+            except BadPriority as error:
+                self.add_error(field, said(error))
         return cleaned
 
 
@@ -176,13 +168,8 @@ class RescheduleForm(ActForm):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the action is called with."""
+        """What the action is called with: a delay or a moment."""
         return super().arguments | self._due
-
-    @property
-    def due(self) -> datetime | None:
-        """The moment that was given; None for a delay."""
-        return self._due.get("due")
 
     def clean(self) -> dict[str, Any]:
         """Read the delay or the moment."""
@@ -218,10 +205,8 @@ class LeaseForm(ActForm):
     @property
     def arguments(self) -> dict[str, Any]:
         """What the action is called with."""
-        return super().arguments | {
-            "seconds": self.cleaned_data["seconds"],
-            "end": self.cleaned_data.get("end") or "min",
-        }
+        data = self.cleaned_data
+        return super().arguments | {"seconds": data["seconds"], "end": data.get("end") or "min"}
 
 
 class EditForm(ActForm):

@@ -75,39 +75,36 @@ def _move(
     target, acts = visibility.target(request, to), get_store().actions(request.user.get_username())
     priority = form.priority_for(target)
     there = target.status(preview=0)
-    name = write.shorten(display_name(to), 80)
+    values = {
+        "queue": write.shorten(display_name(to), 80),
+        "n": write.number(there.totals.ready),
+        "type": there.priority_type,
+    }
     try:
         arrival = acts.preview_move(status.name, ids, to, priority=priority, expect_id=status.id)
     except BadPriority:
         if priority is not None:
             raise
         words = _("The priorities of %(queue)s are %(type)s, these are not: say which one they get there.")
-        raise BadPriority(words % {"queue": name, "type": there.priority_type}) from None
-    lines = [
-        _("%(queue)s is a fifo queue with %(n)s ready.") % {"queue": name, "n": write.number(there.totals.ready)}
-        if target.kind == "fifo"
-        else _("%(queue)s holds %(n)s ready; its priorities are %(type)s.")
-        % {"queue": name, "n": write.number(there.totals.ready), "type": there.priority_type}
-    ]
+        raise BadPriority(words % values) from None
     if there.attached:
-        lines = [_("%(queue)s is attached: other programs take its items.") % {"queue": name}]
+        lines = [_("%(queue)s is attached: other programs take its items.") % values]
+    elif target.kind == "fifo":
+        lines = [_("%(queue)s is a fifo queue with %(n)s ready.") % values]
+    else:
+        lines = [_("%(queue)s holds %(n)s ready; its priorities are %(type)s.") % values]
     if there.closed:
         lines.append(_("It is closed for pushes: nothing can be moved there."))
     elif there.pause is not None:
         lines.append(_("It is paused: what comes in waits there."))
     if warning := uncovering.warning(get_store().queue(status.name), target):
         lines.append(warning)
-    if len(items) == 1 and arrival.priorities[0] is not None:
-        lines.append(
-            _("The item has priority %(priority)s there.") % {"priority": write.priority_short(arrival.priorities[0])}
-        )
-    elif arrival.priorities and None not in arrival.priorities:
-        kept = arrival.priorities == tuple(item.priority for item in items)
-        lines.append(
-            _("Each keeps its priority.")
-            if kept and priority is None
-            else _("All have priority %(priority)s there.") % {"priority": write.priority_short(arrival.priorities[0])}
-        )
+    if arrival.priorities and None not in arrival.priorities:
+        kept = priority is None and arrival.priorities == tuple(item.priority for item in items)
+        words = _("Each keeps its priority.") if kept else _("All have priority %(priority)s there.")
+        if len(items) == 1:
+            words = _("The item has priority %(priority)s there.")
+        lines.append(words % {"priority": write.priority_short(arrival.priorities[0])})
     if any(item.state == "delayed" for item in items):
         lines.append(_("What is delayed stays delayed."))
     if any(item.state == "dead" for item in items):
@@ -126,47 +123,43 @@ def _reprioritize(foreseen: ReprioritizePreview, items: list[Item], *, fifo: boo
         if now.priority != then.priority:
             values = {"now": write.priority_short(now.priority), "then": write.priority_short(then.priority)}
             lines.append(_("Priority %(now)s → %(then)s.") % values)
-    if foreseen.first is not None:
-        if n == 1:
-            where = _between(foreseen.first, fifo=fifo)
-            lines += [where[:1].upper() + where[1:], _place(foreseen.was, foreseen.first, ready)]
-        else:
-            lines.append(_("The first of them: %(where)s") % {"where": _between(foreseen.first, fifo=fifo)})
-            lines.append(_("The last of them: %(where)s") % {"where": _between(foreseen.last, fifo=fifo)})
-            lines.append(_place(foreseen.was, foreseen.first, ready))
-    elif n:
+    if foreseen.first is None:
         lines.append(_("They are not ready: the priority counts once they are."))
+    else:
+        first = _between(foreseen.first, fifo=fifo)
+        if n == 1:
+            lines.append(first[:1].upper() + first[1:])
+        else:
+            lines.append(_("The first of them: %(where)s") % {"where": first})
+            lines.append(_("The last of them: %(where)s") % {"where": _between(foreseen.last, fifo=fifo)})
+        lines.append(_place(foreseen.was, foreseen.first, ready))
     if n < len(items):
         same = len(items) - n
-        lines.append(
-            ngettext("%(n)s is as asked already.", "%(n)s are as asked already.", same) % {"n": write.number(same)}
-        )
+        words = ngettext("%(n)s is as asked already.", "%(n)s are as asked already.", same)
+        lines.append(words % {"n": write.number(same)})
     return tuple(filter(None, lines))
 
 
 def _between(position: Position | None, *, fifo: bool) -> str:
     if position is None:
         return ""
-    lower, higher = position.neighbors.lower, position.neighbors.higher
+    lower, higher = (
+        None if item is None else _named(item, fifo=fifo)
+        for item in (position.neighbors.lower, position.neighbors.higher)
+    )
     if lower is None and higher is None:
         return _("the only one that is ready.")
     if lower is None:
-        return _("first of all, before %(item)s.") % {"item": _named(higher, fifo=fifo)}
+        return _("first of all, before %(item)s.") % {"item": higher}
     if higher is None:
-        return _("last of all, behind %(item)s.") % {"item": _named(lower, fifo=fifo)}
-    return _("between %(lower)s and %(higher)s.") % {
-        "lower": _named(lower, fifo=fifo),
-        "higher": _named(higher, fifo=fifo),
-    }
+        return _("last of all, behind %(item)s.") % {"item": lower}
+    return _("between %(lower)s and %(higher)s.") % {"lower": lower, "higher": higher}
 
 
-def _named(item: Item | None, *, fifo: bool) -> str:
+def _named(item: Item, *, fifo: bool) -> str:
     """Name a neighbor by what every page of the queue shows."""
-    assert item is not None
-    pushed = write.clock(item.pushed_at)
-    if fifo:
-        return _("the one pushed %(at)s") % {"at": pushed}
-    return _("priority %(priority)s (pushed %(at)s)") % {"priority": write.priority_short(item.priority), "at": pushed}
+    words = _("the one pushed %(at)s") if fifo else _("priority %(priority)s (pushed %(at)s)")
+    return words % {"priority": write.priority_short(item.priority), "at": write.clock(item.pushed_at)}
 
 
 def _place(was: Position | None, will: Position, moving: int) -> str:
@@ -183,9 +176,8 @@ def _nth(position: Position) -> str:
 
 def _reschedule(arguments: dict[str, Any], now: datetime, *, ready: bool) -> tuple[str, ...]:
     due = arguments["due"] if "due" in arguments else now + arguments["delay"]
-    if due <= now and ready:
-        return (_("That moment has passed: nothing changes."),)
     if due <= now:
-        return (_("That moment has passed: it becomes ready at once."),)
+        passed = _("That moment has passed: nothing changes.")
+        return (passed if ready else _("That moment has passed: it becomes ready at once."),)
     left = write.countdown((due - now).total_seconds())
     return (_("Due %(at)s, in %(left)s.") % {"at": write.moment_with_utc(due), "left": left},)

@@ -1,9 +1,11 @@
 """What is known of one item besides itself: what people did to it, and where it went when it is gone."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -14,7 +16,7 @@ from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store
-from queues import AuditEntry
+from queues import AuditEntry, AuditPage
 from queues.admin import to_ms
 from queues.errors import QueueError, display_name
 
@@ -36,27 +38,6 @@ _TAKING = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One act on an item, in words."""
-
-    at: datetime
-    by: str
-    via: str
-    what: str
-    details: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """What people did to an item, newest first."""
-
-    lines: tuple[Line, ...]
-    #: There is more in the audit.
-    more: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
     """Where an item went, as far as is known."""
 
@@ -70,16 +51,19 @@ class Whereabouts:
     count: int = 1
 
 
-def history_of(item_id: str, may: Scope) -> History:
-    """Read what people did to an item, as far as `may` sees it."""
-    page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
-    return History(lines=tuple(_line(entry) for entry in page.entries), more=page.cursor is not None)
+def history_of(item_id: str, may: Scope) -> dict[str, Any]:
+    """Return what people did to an item as far as `may` sees it, newest first, and whether the audit has more."""
+    page = _entries(item_id, may)
+    return {"lines": [_line(entry) for entry in page.entries], "more": page.cursor is not None}
 
 
 def latest(item_id: str, may: Scope) -> AuditEntry | None:
     """Return the last act that changed something about an item, as far as `may` sees it; None when unknown."""
-    page = get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
-    return next((entry for entry in page.entries if entry.verb != "reveal"), None)
+    return next((entry for entry in _entries(item_id, may).entries if entry.verb != "reveal"), None)
+
+
+def _entries(item_id: str, may: Scope) -> AuditPage:
+    return get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
 
 
 def verb_of(entry: AuditEntry) -> str:
@@ -110,13 +94,10 @@ def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
         return Whereabouts(words=_("%(by)s moved it to a queue that you may not see, %(at)s.") % _who(entry))
     values = _who(entry) | {"to": write.shorten(display_name(to), 80)}
     words = _("%(by)s moved it to %(to)s, %(at)s.") % values
-    try:
-        found = get_store().queue(to).find(item_id)
-    except QueueError:
-        found = None
-    if found is None:
-        return Whereabouts(words=words, label=_("To that queue"), link=queue_url(to))
-    return Whereabouts(words=words, label=_("To the item"), link=item_url(to, item_id))
+    with suppress(QueueError):
+        if get_store().queue(to).find(item_id) is not None:
+            return Whereabouts(words=words, label=_("To the item"), link=item_url(to, item_id))
+    return Whereabouts(words=words, label=_("To that queue"), link=queue_url(to))
 
 
 def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
@@ -132,43 +113,34 @@ def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
     return ""
 
 
-def _line(entry: AuditEntry) -> Line:
-    return Line(
-        at=entry.at,
-        by=write.shorten(write.visible(entry.actor), 60),
-        via=entry.via,
-        what=verb_words(entry.verb),
-        details=" · ".join(_details(entry)),
-        reason=write.shorten(write.visible(entry.reason), 200),
-    )
+def _line(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "at": entry.at,
+        "by": write.shorten(write.visible(entry.actor), 60),
+        "via": entry.via,
+        "what": verb_words(entry.verb),
+        "details": " · ".join(_details(entry)),
+        "reason": write.shorten(write.visible(entry.reason), 200),
+    }
 
 
 def _details(entry: AuditEntry) -> Sequence[str]:
-    before, after = entry.before or {}, entry.after or {}
-    parts = []
+    before, after, parts = entry.before or {}, entry.after or {}, []
     if entry.queue is not None and "to" in after:
-        values = {
-            "source": write.shorten(display_name(entry.queue), 40),
-            "to": write.shorten(display_name(after["to"]), 40),
-        }
-        parts.append(_("%(source)s → %(to)s") % values)
-    old, new = before.get("priority"), after.get("priority")
-    if new is not None and old is not None and old != new:
-        values = {"old": write.priority_short(old), "new": write.priority_short(new)}
-        parts.append(_("priority %(old)s → %(new)s") % values)
-    old, new = before.get("size"), after.get("size")
-    if new is not None and old is not None and old != new:
-        parts.append(_("%(old)s → %(new)s") % {"old": write.size(old), "new": write.size(new)})
+        source, to = (write.shorten(display_name(name), 40) for name in (entry.queue, after["to"]))
+        parts.append(_("%(source)s → %(to)s") % {"source": source, "to": to})
+    for name, words, write_it in (
+        ("priority", _("priority %(old)s → %(new)s"), write.priority_short),
+        ("size", _("%(old)s → %(new)s"), write.size),
+    ):
+        old, new = before.get(name), after.get(name)
+        if new is not None and old is not None and old != new:
+            parts.append(words % {"old": write_it(old), "new": write_it(new)})
     if entry.count > 1:
-        parts.append(
-            ngettext("with %(n)s other item", "with %(n)s other items", entry.count - 1)
-            % {"n": write.number(entry.count - 1)}
-        )
+        others = ngettext("with %(n)s other item", "with %(n)s other items", entry.count - 1)
+        parts.append(others % {"n": write.number(entry.count - 1)})
     return parts
 
 
 def _who(entry: AuditEntry) -> dict[str, str]:
-    return {
-        "by": write.shorten(write.visible(entry.actor), 60),
-        "at": write.moment(entry.at),
-    }
+    return {"by": write.shorten(write.visible(entry.actor), 60), "at": write.moment(entry.at)}

@@ -91,6 +91,7 @@ def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetim
 
 def fields_of(query: Query) -> dict[str, str]:
     """Return the fields of an address that asks for a query."""
+
     named = {
         "state": query.state,
         "q": query.text,
@@ -123,23 +124,15 @@ class _Reading:
         """Return what is asked for of a state's items."""
         fifo, attached = self._queue.kind == "fifo", self._queue.attached
         query = Query(state=state, text=self._text(), item_id=self._id(attached=attached))
-        if fifo:
-            if any(self._fields.get(name) for name in ("low", "high", "from")):
-                self.wrong["low"] = _("A FIFO queue has no priorities; the list begins at its end.")
-        else:
-            low, high = (
-                self._take("low", _MAX_PRIORITY, self._priority),
-                self._take("high", _MAX_PRIORITY, self._priority),
-            )
-            start = self._take("from", _MAX_PRIORITY, self._priority)
+        if not fifo:
+            low, high, start = (self._take(name, _MAX_PRIORITY, self._priority) for name in ("low", "high", "from"))
             if start is not None:
                 # A place in the list: from there on, seen from its end.
-                if end == "min":
-                    low = start
-                else:
-                    high = start
+                low, high = (start, high) if end == "min" else (low, start)
                 self.typed["low" if end == "min" else "high"] = self.typed.pop("from")
             query = replace(query, low=low, high=high)
+        elif any(self._fields.get(name) for name in ("low", "high", "from")):
+            self.wrong["low"] = _("A FIFO queue has no priorities; the list begins at its end.")
         if attached:
             return query
         since, until, older = (self._moment(name) for name in ("since", "until", "age"))

@@ -60,18 +60,12 @@ class Fates:
     @property
     def words(self) -> str:
         """Say how many are concerned."""
-        parts = []
-        if self.gone:
-            parts.append(
-                ngettext("%(n)s item is not here any more.", "%(n)s items are not here any more.", self.gone)
-                % {"n": write.number(self.gone)}
-            )
-        if self.changed:
-            parts.append(
-                ngettext("%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed)
-                % {"n": write.number(self.changed)}
-            )
-        return " ".join(parts)
+        gone = ngettext("%(n)s item is not here any more.", "%(n)s items are not here any more.", self.gone)
+        changed = ngettext(
+            "%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed
+        )
+        told = ((gone, self.gone), (changed, self.changed))
+        return " ".join(words % {"n": write.number(n)} for words, n in told if n)
 
 
 def wanted(data: QueryDict) -> list[str]:
@@ -139,48 +133,41 @@ def fate_of_gone(item_id: str, may: Scope) -> Fate:
     """Return what happened to an item that left its queue, and where it is, by the audit."""
     entry = latest(item_id, may)
     if entry is None or verb_of(entry) not in _REMOVING:
-        words = _("No person’s act names it: a program took it, or it never was here.")
-        return Fate(item_id=item_id, text=words, url="")
+        text = _("No person’s act names it: a program took it, or it never was here.")
+        return Fate(item_id=item_id, text=text, url="")
     to = (entry.after or {}).get("to")
-    if entry.verb == "move" and isinstance(to, str):
-        words = _("%(by)s moved it to %(queue)s at %(at)s.") % {
-            "by": _by(entry),
-            "queue": write.shorten(display_name(to), 80),
-            "at": write.clock(entry.at),
-        }
-        url = "" if item_id.startswith("key-") else item_url(to, item_id)
-        return Fate(item_id=item_id, text=words, url=url)
-    return Fate(item_id=item_id, text=_acted(entry), url="")
+    if entry.verb != "move" or not isinstance(to, str):
+        return Fate(item_id=item_id, text=_acted(entry), url="")
+    words, queue = _("%(by)s moved it to %(queue)s at %(at)s."), write.shorten(display_name(to), 80)
+    text = words % {"by": _by(entry), "queue": queue, "at": write.clock(entry.at)}
+    return Fate(item_id=item_id, text=text, url="" if item_id.startswith("key-") else item_url(to, item_id))
 
 
 def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) -> Fate:
     entry = latest(item.id, may)
-    words = [now_words(item)]
+    words = [_now_words(item)]
     if entry is not None and since is not None and entry.at >= since - _APART:
         words.insert(0, _acted(entry))
     return Fate(item_id=item.id, text=" ".join(words), url=item_url(queue_name, item.id))
 
 
-def now_words(item: Item) -> str:
+def _now_words(item: Item) -> str:
     """Return the present state of an item in words."""
     if item.state == "leased":
-        worker = write.shorten(write.visible(item.worker), 80)
-        return _("It is leased by %(worker)s now.") % {"worker": worker or _("somebody")}
+        worker = write.shorten(write.visible(item.worker), 80) or _("somebody")
+        return _("It is leased by %(worker)s now.") % {"worker": worker}
     if item.state == "delayed":
         return _("It is due %(at)s now.") % {"at": write.clock(item.due_at)}
     if item.state == "dead":
         return _("It is dead now.")
-    if item.priority is not None:
-        return _("It is ready with priority %(priority)s now.") % {"priority": write.priority_short(item.priority)}
-    return _("It is ready now.")
+    if item.priority is None:
+        return _("It is ready now.")
+    return _("It is ready with priority %(priority)s now.") % {"priority": write.priority_short(item.priority)}
 
 
 def _acted(entry: AuditEntry) -> str:
-    return _("%(by)s %(verb)s it at %(at)s.") % {
-        "by": _by(entry),
-        "verb": verb_words(entry.verb),
-        "at": write.clock(entry.at),
-    }
+    values = {"by": _by(entry), "verb": verb_words(entry.verb), "at": write.clock(entry.at)}
+    return _("%(by)s %(verb)s it at %(at)s.") % values
 
 
 def _by(entry: AuditEntry) -> str:
