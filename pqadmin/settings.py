@@ -38,7 +38,7 @@ ALLOWED_HOSTS = list(_chosen.allowed_hosts)
 SECRET_KEY = secret_key.read(PQADMIN_DATA)  # the first start mints and keeps one
 
 INSTALLED_APPS = [
-    "pqadmin.accounts.admin_app.SuperuserAdminConfig",
+    "pqadmin.accounts.apps.SuperuserAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -61,7 +61,7 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "pqadmin.pages.time_zone.follow_reader",
+    "pqadmin.pages.reader.follow_reader",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -103,7 +103,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 PASSWORD_HASHERS = [
-    "pqadmin.accounts.hashing.OneAtATime",
+    "pqadmin.accounts.passwords.OneAtATime",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 LOGIN_URL = "accounts:login"

@@ -1,6 +1,7 @@
 """The accounts app: people, their roles, login and passwords."""
 
 from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
 from django.utils.translation import gettext_lazy as _
 
 
@@ -15,3 +16,8 @@ class AccountsConfig(AppConfig):
         from pqadmin.accounts.names import refuse_invisible
 
         refuse_invisible()
+
+
+class SuperuserAdminConfig(admin_apps.AdminConfig):
+    default = False  # of this module's two, `pqadmin.accounts` names the other
+    default_site = "pqadmin.accounts.admin_site.SuperuserAdminSite"

@@ -1,7 +1,7 @@
 """The rights of a user: a role on all queues, and grants by glob."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
@@ -24,16 +24,6 @@ class Scope:
     role: Role
     #: Sorted, each above `role`.
     grants: tuple[GrantOf, ...] = ()
-    #: Computed once: thousands of frames a second look up their scope.
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Compute the hash."""
-        object.__setattr__(self, "_hash", hash((self.role, self.grants)))
-
-    def __hash__(self) -> int:
-        """Return the hash."""
-        return self._hash
 
     @classmethod
     def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> "Scope":

@@ -17,15 +17,15 @@ from pqadmin.dashboard.queue import actions as queue_actions
 from pqadmin.dashboard.queue import attached, purge, settings
 from pqadmin.dashboard.queue import views as queue
 from pqadmin.dashboard.trash import views as trash
-from pqadmin.pages import arm, language, theme, time_zone
+from pqadmin.pages import arm, reader
 
 app_name = "dashboard"
 urlpatterns = [
     path("", overview.overview, name="overview"),
-    path("theme/", theme.choose, name="theme"),
+    path("theme/", reader.choose_theme, name="theme"),
     path("favorite/", favorites.choose, name="favorite"),
-    path("language/", language.choose, name="language"),
-    path("time-zone/", time_zone.choose, name="time-zone"),
+    path("language/", reader.choose_language, name="language"),
+    path("time-zone/", reader.choose_time_zone, name="time-zone"),
     path("palette/", palette.palette, name="palette"),
     path("keys/", palette.keys, name="keys"),
     path("sample-load/start/", sample_load.StartView.as_view(), name="start-sample"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -12,14 +13,17 @@ from typing import Any, cast
 from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
-from twisted.logger import globalLogBeginner
+from twisted.logger import LogEvent, LogLevel, formatEvent, globalLogBeginner
 
 from pqadmin.limits.bodies import BODY
 from pqadmin.live.fast_path import PIPE
-from pqadmin.server import twisted_log
 from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
 from pqadmin.server.pace import Pace, unsent
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
+from queues.admin import LogLimit
+
+log = logging.getLogger(__name__)
+_limited = LogLimit(log)
 
 reactor: Any = installed_reactor  # the asyncio one; its type depends on what was installed
 # Twisted counts by the wall clock: set back an hour, it would delay every timer by an hour.
@@ -67,7 +71,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
         )
-        globalLogBeginner.beginLoggingTo([cast(Any, twisted_log.tell)], redirectStandardIO=False, discardBuffer=True)
+        globalLogBeginner.beginLoggingTo([cast(Any, log_event)], redirectStandardIO=False, discardBuffer=True)
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
         self._port = reactor.adoptStreamPort(self._listener.fileno(), self._listener.family, self.http_factory)
@@ -155,3 +159,16 @@ class DaphneServer(Server):  # type: ignore[misc]
 
 def _unsent(protocol: Any) -> int:
     return unsent(getattr(getattr(protocol, "channel", None), "transport", None))
+
+
+def log_event(event: LogEvent) -> None:
+    """Log one event of Twisted's if it matters: errors, and refused connections for want of descriptors."""
+    level = event.get("log_level")
+    text = formatEvent(event) or ""
+    if "EMFILE" in text or "Could not accept new connection" in text:
+        _limited.warn("EMFILE", "The process has no file descriptor left: connections are reset (%s).", text)
+    elif level is not None and level >= LogLevel.error:
+        failure = event.get("log_failure")
+        what = f"{failure.type.__name__}: {failure.getErrorMessage()}" if failure is not None else text
+        where = f" at {failure.frames[-1][1]}:{failure.frames[-1][2]}" if failure is not None and failure.frames else ""
+        _limited.warn((event.get("log_namespace"), what[:80]), "A connection failed: %s%s", what, where)

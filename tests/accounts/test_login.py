@@ -144,7 +144,7 @@ def test_a_password_hashed_with_more_memory_is_hashed_anew_at_login(ann, client,
     ann.set_password(PASSWORD)
     ann.save()
     assert "m=102400" in ann.password
-    settings.PASSWORD_HASHERS = ["pqadmin.accounts.hashing.OneAtATime"]
+    settings.PASSWORD_HASHERS = ["pqadmin.accounts.passwords.OneAtATime"]
     assert client.post(LOGIN, credentials()).status_code == 302
     ann.refresh_from_db()
     assert "m=47104,t=2,p=1" in ann.password

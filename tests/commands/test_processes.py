@@ -35,23 +35,23 @@ def store(url: str) -> Iterator[Store]:
         yield opened
 
 
-#: The commands; their reading of items is held up behind the first page.
+#: The commands; their search for items is held up behind the first step.
 HELD = """
 import threading
 
 from pqadmin.cli import main
 from queues import Queue
 
-items = Queue.items
+search = Queue.search
 
 
-def held(queue, **how):
+def held(queue, query, **how):
     if how["after"] is not None:
         threading.Event().wait()
-    return items(queue, **how)
+    return search(queue, query, **how)
 
 
-Queue.items = held
+Queue.search = held
 main()
 """
 #: Says that the processes which a command starts need some seconds for it.

@@ -23,7 +23,7 @@ from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.logger import globalLogPublisher
 
-from pqadmin.server import descriptors, http_channel, plain_page, twisted_log
+from pqadmin.server import daphne_server, http_channel, plain_page, resources
 from pqadmin.server.http_channel import Limits, SiteFactory
 from tests.server.conftest import PATIENCE, Site
 
@@ -415,20 +415,20 @@ def test_an_ipv6_subscriber_has_the_connections_of_one_address(clock: Clock) -> 
 
 def test_the_soft_limit_of_descriptors_is_raised() -> None:
     program = (
-        "import resource; from pqadmin.server import descriptors;"
+        "import resource; from pqadmin.server import resources;"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]));"
-        "print(descriptors.raise_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))"
+        "print(resources.raise_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     limit, soft, hard = map(int, said.split())
-    assert limit == soft == min(hard if hard > 0 else descriptors.MOST, descriptors.MOST)
+    assert limit == soft == min(hard if hard > 0 else resources.MOST, resources.MOST)
 
 
 @pytest.mark.parametrize(
     ("limit", "wanted", "expected"), [(1024, 0, 896), (1024, 100, 100), (1024, 5_000, 896), (100, 0, 50), (0, 0, 0)]
 )
 def test_connections_leave_descriptors_for_everything_else(limit: int, wanted: int, expected: int) -> None:
-    assert descriptors.connections(limit, wanted) == expected
+    assert resources.connections(limit, wanted) == expected
 
 
 def test_slow_connections_neither_use_up_descriptors_nor_lock_other_clients_out(serve: Callable[..., Site]) -> None:
@@ -467,13 +467,13 @@ class NoneLeft:
 def test_that_descriptors_have_run_out_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     port = Port(0, Factory(), interface="127.0.0.1", reactor=MemoryReactorClock())
     port.startListening()
-    globalLogPublisher.addObserver(twisted_log.tell)
+    globalLogPublisher.addObserver(daphne_server.log_event)
     listening, port.socket = port.socket, NoneLeft()
     try:
         for _ in range(3):
             port.doRead()
     finally:
-        globalLogPublisher.removeObserver(twisted_log.tell)
+        globalLogPublisher.removeObserver(daphne_server.log_event)
         listening.close()
     assert len([line for line in caplog.messages if "no file descriptor left" in line]) == 1
 

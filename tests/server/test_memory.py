@@ -9,7 +9,7 @@ import pytest
 PROGRAM = """
 import re, threading
 from pathlib import Path
-from pqadmin.server.memory import share_arenas
+from pqadmin.server.resources import share_arenas
 
 assert share_arenas()
 blocks = []

@@ -24,9 +24,7 @@ from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.words import actor_words, done_words, item_state_word, view_word
 from pqadmin.live.words import countdown_words, counted_words
 from pqadmin.load.sample import sample_load, sample_plans
-from pqadmin.pages import once, visibility
-from pqadmin.pages.theme import chosen
-from pqadmin.pages.time_zone import chosen as time_zone_chosen
+from pqadmin.pages import once, reader, visibility
 from pqadmin.pages.toasts import Toast, read
 from pqadmin.store import store_now, store_skew
 from queues import Item
@@ -140,7 +138,7 @@ def _time(moment: datetime | None, write_it: Callable[[datetime], str], more: st
 @register.simple_tag(takes_context=True)
 def time_zone(context: Context) -> str:
     """Return the name of the reader's time zone."""
-    return time_zone_chosen(context.get("request"))
+    return reader.time_zone(context.get("request"))
 
 
 @register.simple_tag
@@ -159,7 +157,7 @@ def clock_skew() -> dict[str, str]:
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """Return the chosen theme: light, dark, or empty for the system's."""
-    return chosen(context.get("request"))
+    return reader.theme(context.get("request"))
 
 
 @register.simple_tag

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -46,7 +47,7 @@ class Command(StoreCommand):
         self._url = from_url
         self.watch(from_url)
         refuse_missing(from_url)
-        progress = _Lines(self, quiet=options["quiet"], as_json=options["json"])
+        self._phase, self._next = "", 0.0
         began = time.monotonic()
         with Interruption() as interruption:
             try:
@@ -54,13 +55,13 @@ class Command(StoreCommand):
                     from_url,
                     to_url,
                     with_outside=options["outside"],
-                    on_progress=progress.tell,
+                    on_progress=partial(self._progress, quiet=options["quiet"]),
                     hold=interruption.held,
                 )
             except (SourceChanged, TargetNotEmpty, NotAStore, BadSetting):
                 raise
             except StoreError as error:
-                if not progress.told:
+                if not self._phase:
                     raise
                 raise CommandError(f"{error} Run the same command again to continue the copy.") from error
             except Interrupted as stop:
@@ -86,6 +87,19 @@ class Command(StoreCommand):
             *([outside] if outside else ()),
         )
 
+    def _progress(self, progress: Progress, *, quiet: bool) -> None:
+        """Print the progress: a line a second at most, and each phase at least once."""
+        now = time.monotonic()
+        if progress.phase == self._phase and now < self._next:
+            return
+        self._phase, self._next = progress.phase, now + _EVERY
+        if quiet:
+            return
+        if self._json:
+            self.tell(json_text({"phase": progress.phase, "keys": progress.keys, "bytes": progress.size}))
+        else:
+            self.tell(f"{progress.phase.capitalize()}: {number(progress.keys)} keys, {size(progress.size)}")
+
 
 def _outside_words(copied: Copied) -> str:
     """Describe the keys outside of the root; empty where there are none."""
@@ -108,29 +122,3 @@ def _outside_shape(copied: Copied) -> dict[str, object]:
     if found is None:
         return {"copied": False, "keys": copied.left}
     return {"copied": True, "keys": found.keys, "bytes": found.size, "checksum": found.checksum}
-
-
-class _Lines:
-    """Prints the progress of a copy: a line a second at most, and each phase at least once."""
-
-    def __init__(self, command: Command, *, quiet: bool, as_json: bool) -> None:
-        self._command = command
-        self._quiet = quiet
-        self._json = as_json
-        self._phase = ""
-        self._next = 0.0
-        #: Whether any progress was made.
-        self.told = False
-
-    def tell(self, progress: Progress) -> None:
-        """Print the progress if it is time to."""
-        self.told = True
-        now = time.monotonic()
-        if self._quiet or (progress.phase == self._phase and now < self._next):
-            return
-        self._phase, self._next = progress.phase, now + _EVERY
-        if self._json:
-            line = json_text({"phase": progress.phase, "keys": progress.keys, "bytes": progress.size})
-        else:
-            line = f"{progress.phase.capitalize()}: {number(progress.keys)} keys, {size(progress.size)}"
-        self._command.tell(line)

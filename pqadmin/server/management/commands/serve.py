@@ -19,7 +19,7 @@ from rich.text import Text
 from pqadmin import __version__, crash_watch, jobs, store
 from pqadmin.commands.base import OwnCommand
 from pqadmin.conf import environment, proxy
-from pqadmin.server import descriptors, first_start, housekeeping, listening, memory
+from pqadmin.server import first_start, housekeeping, listening, resources
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -41,8 +41,8 @@ class Command(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve, or raise a CommandError of one line."""
         host, port = options["host"], options["port"]
-        memory.share_arenas()
-        self._descriptors = descriptors.raise_limit()
+        resources.share_arenas()
+        self._descriptors = resources.raise_limit()
         try:
             with listening.bind(host, port) as listener:
                 self._serve(listener, host)
@@ -81,7 +81,7 @@ class Command(OwnCommand):
         get_resolver().url_patterns  # noqa: B018 # import every view now, not in the first request
         limits = Limits(
             body=bodies.most,
-            connections=descriptors.connections(self._descriptors, settings.PQADMIN_MAX_CONNECTIONS),
+            connections=resources.connections(self._descriptors, settings.PQADMIN_MAX_CONNECTIONS),
             connections_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
             is_proxy=lambda address: proxy.is_in(address, settings.PQADMIN_TRUSTED_PROXY),
         )
