@@ -18,7 +18,7 @@ from queues.actions.take import Popped
 from queues.actions.undo import Undone
 from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, AsyncQueue
 from queues.aio.store import AsyncSpace, AsyncStore
-from queues.audit.audit import AuditEntry, AuditPage
+from queues.audit.audit import AuditEntry
 from queues.bulk.bulk_job import Job, JobPage
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import Band
@@ -27,6 +27,7 @@ from queues.model.config import Pause
 from queues.model.duration import Duration, Wait
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.item import Item, Page
+from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.operations.idempotency import Answer
 from queues.operations.lease import Lease
@@ -35,7 +36,7 @@ from queues.operations.space import Space
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue
 from queues.status.status import QueueStatus, Snapshot, Totals
 from queues.store import Store, open_store
-from queues.trash.trash import TrashEntry, TrashPage
+from queues.trash.trash import TrashEntry
 
 __all__ = [
     "Actions",
@@ -48,7 +49,6 @@ __all__ = [
     "AsyncSpace",
     "AsyncStore",
     "AuditEntry",
-    "AuditPage",
     "Band",
     "Changed",
     "Duration",
@@ -70,6 +70,7 @@ __all__ = [
     "QueueStatus",
     "Raw",
     "ReadTransaction",
+    "RecordPage",
     "RequestKey",
     "Snapshot",
     "Space",
@@ -77,7 +78,6 @@ __all__ = [
     "Totals",
     "Transaction",
     "TrashEntry",
-    "TrashPage",
     "Undone",
     "Wait",
     "open_store",

@@ -7,14 +7,14 @@ from typing import Any
 from pqadmin.files.entries import Format
 from pqadmin.files.export_parts import Shape, csv_rows, part
 from pqadmin.files.formula import defused
-from queues import AuditEntry, AuditPage
+from queues import AuditEntry, RecordPage
 
 COLUMNS = ("at", "actor", "via", "verb", "queue", "item", "count", "reason", "before", "after", "id")
 #: Records of one step.
 STEP = 500
 
 
-def lines(page_after: Callable[[str | None], AuditPage], file_format: Format) -> Iterator[bytes]:
+def lines(page_after: Callable[[str | None], RecordPage[AuditEntry]], file_format: Format) -> Iterator[bytes]:
     """Yield the records of all pages, newest first; `page_after` reads a page in a transaction of its own."""
     if file_format == "csv":
         yield csv_rows([COLUMNS])

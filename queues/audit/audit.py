@@ -13,6 +13,7 @@ from queues.context import StoreContext
 from queues.items.equal_ids import minted_before
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids, paging, records
+from queues.model.paging import RecordPage
 from queues.model.records import UNREADABLE, why
 
 #: The verb of a record that cannot be read.
@@ -44,19 +45,6 @@ class AuditEntry:
 
 
 _FIELDS = ("actor", "via", "verb", "queue", "item", "count", "reason", "before", "after")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditPage:
-    """Audit entries, newest first."""
-
-    entries: tuple[AuditEntry, ...]
-    #: Pass it as `after=` for older entries; None when these are the oldest.
-    cursor: str | None
-    #: Entries that were read for this page.
-    looked: int = 0
-    #: Whether the page after the cursor has an entry; else there are older actions that were not read.
-    certain: bool = True
 
 
 class Audit:
@@ -125,7 +113,7 @@ class Audit:
         after: str | None = None,
         seen: Callable[[AuditEntry], AuditEntry | None] | None = None,
         tr: ReadTransaction | None = None,
-    ) -> AuditPage:
+    ) -> RecordPage[AuditEntry]:
         """Return a page of actions, newest first: of an item, a queue, an actor, several of these, or all.
 
         `queue` is a queue that exists, through all its names; `named` are actions on a queue that had this name then.
@@ -137,7 +125,7 @@ class Audit:
         ends = [end for end in (paging.before_of(after), _first_of(until)) if end is not None]
         keyspace, first = self._context.keyspace, _first_of(since)
 
-        def look(tr: ReadTransaction) -> AuditPage:
+        def look(tr: ReadTransaction) -> RecordPage[AuditEntry]:
             queue_id = None if queue is None else directory.find_id(tr, keyspace, queue)
             wanted = {"verb": verb, "queue": named if item is None else queue or named}
             if item is not None or queue_id is not None:
@@ -158,8 +146,7 @@ class Audit:
                 fits = entry is not None and all(getattr(entry, name) == value for name, value in wanted.items())
                 return entry if fits else None
 
-            page = paging.page(read, fitting, before=min(ends, default=None), limit=limit, rare=bool(wanted))
-            return AuditPage(entries=page.found, cursor=page.cursor, looked=page.looked, certain=page.certain)
+            return paging.page(read, fitting, before=min(ends, default=None), limit=limit, rare=bool(wanted))
 
         return self._context.read(look, tr)
 

@@ -283,9 +283,9 @@ def read_page(
 
     page = paging.page(read, fitting, before=paging.before_of(after), limit=limit)
     return JobPage(
-        jobs=tuple(job for job in page.found if isinstance(job, Job)),
+        jobs=tuple(job for job in page.entries if isinstance(job, Job)),
         cursor=page.cursor,
-        unreadable=tuple(job_id for job_id in page.found if isinstance(job_id, str)),
+        unreadable=tuple(job_id for job_id in page.entries if isinstance(job_id, str)),
         certain=page.certain,
         looked=page.looked,
     )

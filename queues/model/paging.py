@@ -16,16 +16,16 @@ MAX_PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page(Generic[T]):
+class RecordPage(Generic[T]):
     """Records that fit, newest first; fewer than asked for, or none, if few do."""
 
-    found: tuple[T, ...]
-    #: For the page of older ones; None when these are the oldest.
+    entries: tuple[T, ...]
+    #: Pass it as `after=` for older ones; None when these are the oldest.
     cursor: str | None
     #: Records that were read for this page.
-    looked: int
-    #: Whether the page after the cursor has a record; else there are older ones that were not read.
-    certain: bool
+    looked: int = 0
+    #: Whether the page after the cursor has an entry; else there are older ones that were not read.
+    certain: bool = True
 
 
 def before_of(cursor: str | None) -> bytes | None:
@@ -44,7 +44,7 @@ def page(
     limit: int,
     rare: bool = False,
     enough: Callable[[], bool] = lambda: False,
-) -> Page[T]:
+) -> RecordPage[T]:
     """Return the records that fit among those older than `before`, at most `limit`.
 
     `read` returns the ids and records older than an id, so many at most, and whether there are more; `fitting` returns
@@ -60,15 +60,15 @@ def page(
             looked += 1
             one = fitting(record_id, record)
             if one is not None and full:
-                return Page(found=tuple(found), cursor=ids.above(record_id).hex(), looked=full, certain=True)
+                return RecordPage(entries=tuple(found), cursor=ids.above(record_id).hex(), looked=full, certain=True)
             before = record_id
             if one is not None:
                 found.append(one)
             if len(found) == limit and not full:
                 full = looked
         if not more:
-            return Page(found=tuple(found), cursor=None, looked=full or looked, certain=True)
+            return RecordPage(entries=tuple(found), cursor=None, looked=full or looked, certain=True)
         if looked >= MOST + full or enough():
             assert before is not None
-            return Page(found=tuple(found), cursor=before.hex(), looked=full or looked, certain=False)
+            return RecordPage(entries=tuple(found), cursor=before.hex(), looked=full or looked, certain=False)
         step = STEP

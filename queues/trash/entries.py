@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from queues.catalog import attached_prefixes as prefixes
-from queues.catalog import directory
-from queues.errors import KeyTooLarge, NewerFormat, QueueError, QueueNotFound, StoreError, TrashNotFound, Unreadable
+from queues.errors import NewerFormat, QueueError, StoreError, TrashNotFound, Unreadable
 from queues.items import attached as attached_items
 from queues.items import undo_log
 from queues.items.stored_item import as_item
@@ -19,6 +18,7 @@ from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.foreign_tuples import parse_id
 from queues.model.item import Item
+from queues.model.paging import RecordPage
 from queues.model.records import UNREADABLE, why
 
 #: Bytes of records that one page reads, or a step more.
@@ -54,29 +54,13 @@ class Looking:
 
     def page(
         self,
+        fits: Callable[[dict[str, Any]], bool],
         *,
-        queue: str | None,
-        by: str | None,
-        act: str | None,
-        but: str | None,
-        visible: Callable[[str], bool] | None,
+        unreadable: bool,
         before: bytes | None,
         limit: int,
-    ) -> "TrashPage":
-        """Return the next entries that fit, newest first, at most `limit`: see `Trash.entries`."""
-        everything = (queue, by, act, but, visible) == (None,) * 5
-        queue_id = None if queue is None else self._id_of(queue)
-
-        def fits(header: dict[str, Any]) -> bool:
-            return (
-                not (header["restored"] or header.get("deleting"))
-                and by in (None, header["by"])
-                and act in (None, header.get("act"))
-                and (but is None or but != header.get("act"))
-                and (visible is None or visible(header["queue"]))
-                and (queue is None or header["queue_id"] == queue_id or header["queue"] == queue)
-            )
-
+    ) -> RecordPage["TrashEntry"]:
+        """Return the next entries that fit, newest first, at most `limit`, perhaps with those that are unreadable."""
         size = 0
 
         def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, bytes]], bool]:
@@ -88,17 +72,19 @@ class Looking:
             size += len(record)
             try:
                 header, value = records.decode(record)
-                return self._read(trash_id, header, value) if fits(header) else None
+                if header["restored"] or header.get("deleting") or not fits(header):
+                    return None
+                return self._read(trash_id, header, value)
             except UNREADABLE as error:
-                return (trash_id, error, Ready(None), ()) if everything else None
+                return (trash_id, error, Ready(None), ()) if unreadable else None
 
         page = paging.page(read, fitting, before=before, limit=limit, enough=lambda: size >= _PAGE_BYTES)
         rules = {queue_id: read.wait() for queue_id, read in self._configs.items()}
         entries = tuple(
             readable(trash_id, header, value.wait() or b"", rules, reaches)
-            for trash_id, header, value, reaches in page.found
+            for trash_id, header, value, reaches in page.entries
         )
-        return TrashPage(entries=entries, cursor=page.cursor, looked=page.looked, certain=page.certain)
+        return RecordPage(entries=entries, cursor=page.cursor, looked=page.looked, certain=page.certain)
 
     def _read(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> _Read:
         self._config_of(header)
@@ -134,12 +120,6 @@ class Looking:
         if queue_id not in self._configs:
             self._configs[queue_id] = self._tr.get(self._keyspace.config(queue_id))
         return self._configs[queue_id]
-
-    def _id_of(self, name: str) -> int | None:
-        try:
-            return directory.find_id(self._tr, self._keyspace, name)
-        except (QueueNotFound, KeyTooLarge):
-            return None
 
 
 #: Milliseconds for which entries are kept: a week, so that an action is undone after a long weekend too.
@@ -177,19 +157,6 @@ class TrashEntry:
     redact: tuple[str, ...] = ()
     #: Why it cannot be read; empty: it can.
     damage: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrashPage:
-    """Trash entries, newest first."""
-
-    entries: tuple[TrashEntry, ...]
-    #: Pass it as `after=` for older entries; None when these are the oldest.
-    cursor: str | None
-    #: Entries that were read for this page.
-    looked: int = 0
-    #: Whether the page after the cursor has an entry; else there are older ones that were not read.
-    certain: bool = True
 
 
 def readable(

@@ -6,13 +6,16 @@ of several items lie beside their record (see `queues.items.undo_log`), and so d
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
+from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import (
     AlreadyRestored,
     BadTime,
     KeyTooLarge,
+    QueueNotFound,
     TrashNotFound,
 )
 from queues.items import undo_log
@@ -24,10 +27,11 @@ from queues.model import ids, paging, records
 from queues.model.config import Config
 from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item
-from queues.trash.entries import KEPT_MS, Looking, TrashEntry, TrashPage, suffix_of, telling
+from queues.model.paging import RecordPage
+from queues.trash.entries import KEPT_MS, Looking, TrashEntry, suffix_of, telling
 from queues.trash.restore import Restored, Restoring
 
-__all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry", "TrashPage"]
+__all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry"]
 
 #: Bytes of a value that a record holds itself; other programs write larger ones into attached queues.
 _INLINE = records.MAX_VALUE_SIZE
@@ -179,7 +183,7 @@ class Trash:
         after: str | None = None,
         visible: Callable[[str], bool] | None = None,
         tr: ReadTransaction | None = None,
-    ) -> TrashPage:
+    ) -> RecordPage[TrashEntry]:
         """Return a page of what can still be restored, newest first; it may have fewer than `limit`.
 
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
@@ -187,11 +191,23 @@ class Trash:
         They are looked for in bounded steps, so such a page may be empty and have a cursor; `looked` says how many were
         read, `certain` whether the next page has an entry. Unreadable entries are listed where nothing is chosen.
         """
-        before = paging.before_of(after)
+        before, everything = paging.before_of(after), (queue, by, act, but, visible) == (None,) * 5
 
-        def look(tr: ReadTransaction) -> TrashPage:
-            looking = Looking(tr, self._context.keyspace)
-            return looking.page(queue=queue, by=by, act=act, but=but, visible=visible, before=before, limit=limit)
+        def look(tr: ReadTransaction) -> RecordPage[TrashEntry]:
+            queue_id: int | None = None
+            with suppress(QueueNotFound, KeyTooLarge):
+                queue_id = None if queue is None else directory.find_id(tr, self._context.keyspace, queue)
+
+            def fits(header: dict[str, Any]) -> bool:
+                return (
+                    by in (None, header["by"])
+                    and act in (None, header.get("act"))
+                    and (but is None or but != header.get("act"))
+                    and (visible is None or visible(header["queue"]))
+                    and (queue is None or header["queue_id"] == queue_id or header["queue"] == queue)
+                )
+
+            return Looking(tr, self._context.keyspace).page(fits, unreadable=everything, before=before, limit=limit)
 
         return self._context.read(look, tr)
 

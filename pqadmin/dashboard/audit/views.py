@@ -35,7 +35,7 @@ from pqadmin.files.entries import Format
 from pqadmin.pages import streaming, visibility
 from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
-from queues import AuditEntry, AuditPage
+from queues import AuditEntry, RecordPage
 from queues.admin import canonical_name
 from queues.errors import BadName, KeyTooLarge, QueueNotFound
 
@@ -66,9 +66,9 @@ class Asked:
 def audit(request: HttpRequest) -> HttpResponse:
     """Show acts, newest first, of a queue, a person, an item, a verb, a time."""
     asked, may, note = _asked(request), visibility.scope(request), ""
-    page = AuditPage(entries=(), cursor=None)
+    page: RecordPage[AuditEntry] = RecordPage(entries=(), cursor=None)
 
-    def read(after: str | None) -> AuditPage:
+    def read(after: str | None) -> RecordPage[AuditEntry]:
         nonlocal note
         found, note = (page, "") if asked.wrong else _page(asked, after, PAGE, may)
         return found
@@ -139,7 +139,7 @@ def _asked(request: HttpRequest) -> Asked:
     return Asked(typed=typed, kept=kept, since=times["since"], until=times["until"], wrong=wrong, zone=stays)
 
 
-def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[AuditPage, str]:
+def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[RecordPage[AuditEntry], str]:
     """Read a page of what `may` sees; acts on a queue that has this name no more are found by the name that it had."""
     filters: dict[str, Any] = {
         "actor": asked.kept.get("by"),
@@ -158,12 +158,12 @@ def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[Audi
         return entries(queue=queue, **filters), ""
     except (QueueNotFound, BadName, KeyTooLarge):
         if queue is None:  # a person or an item that fits in no key: there is none of that name
-            return AuditPage(entries=(), cursor=None), ""
+            return RecordPage(entries=(), cursor=None), ""
     note = _("No queue has the name “%(name)s” now: these are the acts on one that had it then.")
     try:
         return entries(named=queue, **filters), note % {"name": write.shorten(write.visible(queue), 100)}
     except KeyTooLarge:
-        return AuditPage(entries=(), cursor=None), ""
+        return RecordPage(entries=(), cursor=None), ""
 
 
 def line_of(entry: AuditEntry) -> dict[str, Any]:

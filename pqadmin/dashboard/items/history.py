@@ -16,7 +16,7 @@ from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store
-from queues import AuditEntry, AuditPage
+from queues import AuditEntry, RecordPage
 from queues.admin import to_ms
 from queues.errors import QueueError, display_name
 
@@ -62,7 +62,7 @@ def latest(item_id: str, may: Scope) -> AuditEntry | None:
     return next((entry for entry in _entries(item_id, may).entries if entry.verb != "reveal"), None)
 
 
-def _entries(item_id: str, may: Scope) -> AuditPage:
+def _entries(item_id: str, may: Scope) -> RecordPage[AuditEntry]:
     return get_store().audit.entries(item=item_id, limit=SHOWN, seen=partial(visibility.seen_entry, may))
 
 

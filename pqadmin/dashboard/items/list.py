@@ -20,7 +20,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.words import trash_words
 from pqadmin.pages import once, visibility
 from pqadmin.store import get_store
-from queues import Item, TrashEntry, TrashPage
+from queues import Item, RecordPage, TrashEntry
 from queues.admin import BULK_ACTIONS, STATES
 from queues.errors import BadCursor, QueueNotFound, display_name
 
@@ -92,7 +92,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     }
 
 
-def _tabs(seen: Seen, trash: TrashPage | None) -> list[dict[str, Any]]:
+def _tabs(seen: Seen, trash: RecordPage[TrashEntry] | None) -> list[dict[str, Any]]:
     """Return one tab for each state, with the depth that scripts keep live, and as it reads."""
     status, asked = seen.status, seen.asked
     kept = {name: value for name, value in asked.pinned.items() if name != "state"} if asked.searching else {}
@@ -113,7 +113,7 @@ def _tabs(seen: Seen, trash: TrashPage | None) -> list[dict[str, Any]]:
     return tabs
 
 
-def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> TrashPage:
+def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> RecordPage[TrashEntry]:
     """Return what was taken from this very queue, or changed, not from another one that had its name.
 
     Pushes are left out: what they brought is here and not in the trash. Raises `BadCursor`.
@@ -128,7 +128,7 @@ def _trash_words(entry: TrashEntry) -> str:
     return words if entry.to is None else _("%(act)s to %(queue)s") % {"act": words, "queue": display_name(entry.to)}
 
 
-def _trash_depth(seen: Seen, trash: TrashPage | None) -> str:
+def _trash_depth(seen: Seen, trash: RecordPage[TrashEntry] | None) -> str:
     """Count what the queue has in the trash as far as a short look goes; empty where that found none and is not all."""
     if trash is None or seen.asked.after is not None:
         trash = _trash(seen, limit=_TRASH_LOOK)
