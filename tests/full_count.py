@@ -9,6 +9,7 @@ from queues.items.counters import total
 from queues.items.stored_item import from_lease
 from queues.keys.item_suffix import read_place, ready_elements, timed_elements
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
+from queues.keys.subspace import last_element
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config
 
@@ -34,15 +35,15 @@ def check_full_count(store: Store, queue: Queue) -> int:
         status = queue.status(tr=tr)
         for state, places in there.items():
             index = {
-                keys.rand_of_index(state, key): read_place(value)[:2]
+                last_element(key): read_place(value)[:2]
                 for index in keys.indexes(state, config.generations)
                 for key, value in tr.get_range(*index, limit=EVERYTHING).wait()
             }
             assert index == places, f"the index and the items differ: {state}"
             generations = (OUTSIDE,) if state in ("leased", "dead") else config.generations
             depth = sum(
-                total(tr.get(keys.generation(generation).counter(state, "in")).wait())
-                - total(tr.get(keys.generation(generation).counter(state, "out")).wait())
+                total(tr.get(keys.generation(generation).counters.key(state, "in")).wait())
+                - total(tr.get(keys.generation(generation).counters.key(state, "out")).wait())
                 for generation in generations
             )
             shown = getattr(status.totals, state)
@@ -61,7 +62,7 @@ def _check_due_index(store: Store, tr: ReadTransaction, queue_id: int) -> None:
     moment_ms = due_index.begin_moments(tr, store.context.keyspace, [queue_id])()[queue_id]
     if moment_ms is not None:
         marks = [
-            store.context.keyspace.read_mark(key)
+            store.context.keyspace.due.elements(key)
             for key, _ in tr.get_range(*store.context.keyspace.due_index, limit=EVERYTHING).wait()
         ]
         seconds = [second for second, of in marks if of == queue_id]
@@ -73,14 +74,14 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
     for generation in config.generations:
         ready = keys.generation(generation)
         tried = tr.get(ready.tried).wait() is not None
-        for key, _ in tr.get_range(*ready.ready_range, limit=EVERYTHING).wait():
-            suffix = ready.suffix_of(key)
+        for key, _ in tr.get_range(*ready.ready.all, limit=EVERYTHING).wait():
+            suffix = ready.ready.suffix_of(key)
             priority, _, rand = ready_elements(suffix, fifo=config.fifo)
             assert rand not in places, "an item exists twice"
             places[rand] = (generation, suffix)
             if priority is not None:
                 bands[bisect_right(config.edges, priority)] += 1
-            index = tr.get(keys.index("ready", rand, generation)).wait()
+            index = tr.get(keys.index("ready", generation).key(rand)).wait()
             assert index is not None, "an item has a place that no index shows"
             attempts = read_place(index)[2]
             assert tried or not attempts, "attempts without the mark: takers would not ask for them"
@@ -91,8 +92,8 @@ def _delayed(tr: ReadTransaction, keys: QueueKeys, config: Config) -> dict:
     places = {}
     for generation in config.generations:
         delayed = keys.generation(generation)
-        for key, _ in tr.get_range(*delayed.delayed_range(), limit=EVERYTHING).wait():
-            suffix = delayed.delayed_suffix_of(key)
+        for key, _ in tr.get_range(*delayed.delayed.all, limit=EVERYTHING).wait():
+            suffix = delayed.delayed.suffix_of(key)
             _, rand = timed_elements(suffix)
             assert rand not in places, "an item is delayed twice"
             places[rand] = (generation, suffix)
@@ -101,13 +102,14 @@ def _delayed(tr: ReadTransaction, keys: QueueKeys, config: Config) -> dict:
 
 def _leased(tr: ReadTransaction, keys: QueueKeys) -> dict:
     places, expiries = {}, set()
-    for key, record in tr.get_range(*keys.leases(), limit=EVERYTHING).wait():
+    for key, record in tr.get_range(*keys.leases.all, limit=EVERYTHING).wait():
         rand = keys.elements(key)[-1]
         lease = from_lease(rand, record)
         places[rand] = (lease.generation, lease.suffix)
         expiries.add((lease.expires_ms, rand))
     found = [
-        timed_elements(keys.expiry_suffix_of(key)) for key, _ in tr.get_range(*keys.expiries(), limit=EVERYTHING).wait()
+        timed_elements(keys.expiries.suffix_of(key))
+        for key, _ in tr.get_range(*keys.expiries.all, limit=EVERYTHING).wait()
     ]
     assert expiries == set(found), "leases and their expiries differ"
     assert len(found) == len(expiries)
@@ -115,5 +117,5 @@ def _leased(tr: ReadTransaction, keys: QueueKeys) -> dict:
 
 
 def _dead(tr: ReadTransaction, keys: QueueKeys) -> dict:
-    suffixes = [keys.dead_suffix_of(key) for key, _ in tr.get_range(*keys.dead(), limit=EVERYTHING).wait()]
+    suffixes = [keys.dead.suffix_of(key) for key, _ in tr.get_range(*keys.dead.all, limit=EVERYTHING).wait()]
     return {timed_elements(suffix)[1]: (OUTSIDE, suffix) for suffix in suffixes}

@@ -305,7 +305,7 @@ def _drifted(world: World, second: int) -> None:
         keys = world.store.context.keyspace.queue(world.queue.id)
 
         def lose(tr: object) -> None:
-            tr.add(keys.generation(1).counter("ready", "in"), 3)  # type: ignore[attr-defined]
+            tr.add(keys.generation(1).counters.key("ready", "in"), 3)  # type: ignore[attr-defined]
 
         world.store.transact(lose)
         world.queue.pop_many(1_000)

@@ -101,9 +101,9 @@ def _depths(tr: ReadTransaction, keys: QueueKeys, config: Config) -> list[int]:
     """Return the ready items by band, lowest first; of a FIFO queue all of them."""
     bands = range(len(config.edges) + 1)
     pairs = [
-        [(tr.get(of.counter("ready", "in")), tr.get(of.counter("ready", "out")))]
+        [(tr.get(of.counters.key("ready", "in")), tr.get(of.counters.key("ready", "out")))]
         if config.fifo
-        else [(tr.get(of.band(n, "in")), tr.get(of.band(n, "out"))) for n in bands]
+        else [(tr.get(of.bands.key(n, "in")), tr.get(of.bands.key(n, "out"))) for n in bands]
         for of in map(keys.generation, config.generations)
     ]
     depths = [[total(arrived.wait()) - total(left.wait()) for arrived, left in generation] for generation in pairs]
@@ -119,10 +119,10 @@ def _before(
     high = config.edges[band] if not config.fifo and band < len(config.edges) else None
     ranges = []
     for of in map(keys.generation, config.generations):
-        begin, end = of.ready_range
-        begin = begin if low is None else of.from_priority(low)[0]
-        end = end if high is None else of.from_priority(high)[0]
-        ranges.append((begin, of.ready(suffix), end))
+        begin, end = of.ready.all
+        begin = begin if low is None else of.ready.below(low)[0]
+        end = end if high is None else of.ready.below(high)[0]
+        ranges.append((begin, of.ready.at(suffix), end))
     counted = _count(tr, [(begin, place) for begin, place, _ in ranges], reverse=True)
     if counted is not None:
         return below + counted, True

@@ -156,7 +156,7 @@ def begin_push(
     def begin(action: Action) -> Job:
         queue = admit(action)
         # A read that conflicts: a late commit cannot come after the items were cleared.
-        if action.tr.get(keyspace.incoming(job_id, 0)).wait() is None:
+        if action.tr.get(keyspace.incoming.key(job_id, 0)).wait() is None:
             raise JobEnded("What it was to push was swept before it began: nothing was pushed. Push it again.")
         job = Job(
             id=job_id.hex(),

@@ -11,6 +11,7 @@ from typing import Any
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.items.equal_ids import minted_before
+from queues.keys.subspace import last_element
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids, paging, records
 from queues.model.paging import RecordPage
@@ -77,7 +78,7 @@ class Audit:
         under `items`, which it does not.
         """
         keyspace = self._context.keyspace
-        if tr.get(keyspace.audit(audit_id)).wait() is not None:
+        if tr.get(keyspace.audit.key(audit_id)).wait() is not None:
             raise minted_before()
         header = {
             "actor": actor,
@@ -91,11 +92,11 @@ class Audit:
             "before": before,
             "after": after,
         }
-        tr.set(keyspace.audit(audit_id), records.encode(header))
+        tr.set(keyspace.audit.key(audit_id), records.encode(header))
         tr.set(keyspace.audit_by_actor(actor, audit_id), b"")
         for listed_id in (queue_id, also):
             if listed_id is not None:
-                tr.set(keyspace.audit_by_queue(listed_id, audit_id), b"")
+                tr.set(keyspace.audit_queues.key(listed_id, audit_id), b"")
         for listed in dict.fromkeys((*items, *(() if item is None else (item,)))):
             tr.set(keyspace.audit_by_item(listed, audit_id), b"")
 
@@ -135,8 +136,8 @@ class Audit:
             def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, Result[bytes | None]]], bool]:
                 begin, end = keyspace.audits(queue_id=queue_id, actor=actor, item=item, before=before, since=first)
                 keys = tr.get_range(begin, end, limit=n + 1, reverse=True).wait() if begin < end else []
-                audit_ids = [keyspace.last_id(key) for key, _ in keys[:n]]
-                return [(audit_id, tr.get(keyspace.audit(audit_id))) for audit_id in audit_ids], len(keys) > n
+                audit_ids = [last_element(key) for key, _ in keys[:n]]
+                return [(audit_id, tr.get(keyspace.audit.key(audit_id))) for audit_id in audit_ids], len(keys) > n
 
             def fitting(audit_id: bytes, record: Result[bytes | None]) -> AuditEntry | None:
                 written = record.wait()
@@ -154,7 +155,7 @@ class Audit:
         """Return the time of the oldest action that is kept; None when there is none."""
         keyspace = self._context.keyspace
         key = self._context.read(lambda tr: tr.get_key(*keyspace.audits()).wait(), tr)
-        return None if key is None else ids.at(ids.minted_ms(keyspace.last_id(key)))
+        return None if key is None else ids.at(ids.minted_ms(last_element(key)))
 
 
 def _first_of(when: datetime | None) -> bytes | None:

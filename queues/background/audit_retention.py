@@ -9,6 +9,7 @@ from functools import partial
 
 from queues.errors import BadSetting
 from queues.keys.keyspace import Keyspace
+from queues.keys.subspace import last_element
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model import ids
 from queues.model.tuples import Range
@@ -49,10 +50,10 @@ def sweep_audit(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, days: int
     begin, end = keyspace.audits(before=limit)
     if kv.read(lambda tr: tr.get_key(begin, end).wait(), background=True) is None:
         return
-    for index in keyspace.audit_indexes:
-        at: bytes | None = index[0]
+    for index in (keyspace.audit_queues, keyspace.audit_actors, keyspace.audit_items):
+        at: bytes | None = index.all[0]
         while at is not None:
-            within = at, index[1]
+            within = at, index.all[1]
             at = kv.transact(partial(_clear_listed, keyspace=keyspace, within=within, limit=limit), background=True)
             yield 0
     while True:
@@ -66,7 +67,7 @@ def _clear_listed(tr: Transaction, keyspace: Keyspace, within: Range, limit: byt
     """Clear old entries among the next ones of an index; return where to go on, None at its end."""
     begin, end = within
     keys = [key for key, _ in tr.snapshot.get_range(begin, end, limit=STEP).wait()]
-    old = [key for key in keys if keyspace.last_id(key) < limit]
+    old = [key for key in keys if last_element(key) < limit]
     if old:
         tr.use_reserve()
     for key in old:

@@ -62,7 +62,7 @@ def look(tr: ReadTransaction, keyspace: Keyspace, *, now_ms: int, limit: int, re
         pairs = tr.get_range(begin, end, limit=limit + 1).wait()
         seconds: dict[int, list[int]] = {}
         for key, _ in pairs[:limit]:
-            second, queue_id = keyspace.read_mark(key)
+            second, queue_id = keyspace.due.elements(key)
             if second > now_ms // 1000:
                 next_ms = second * 1000
                 break
@@ -88,9 +88,9 @@ def collapse(tr: Transaction, keyspace: Keyspace, stuck: Mapping[int, Sequence[i
     """
     tr.use_reserve()
     for queue_id, (first, *others) in stuck.items():
-        tr.set(keyspace.due_mark(first, queue_id), b"")
+        tr.set(keyspace.due.key(first, queue_id), b"")
         for second in others:
-            tr.clear(keyspace.due_mark(second, queue_id))
+            tr.clear(keyspace.due.key(second, queue_id))
 
 
 def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> None:
@@ -106,11 +106,11 @@ def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> Non
             continue
         moment_ms = moments[queue.queue_id]
         for second in queue.seconds:
-            mark = keyspace.due_mark(second, queue.queue_id)
+            mark = keyspace.due.key(second, queue.queue_id)
             tr.add_read_conflict_key(mark)
             tr.clear(mark)
         if moment_ms is not None:
-            tr.set(keyspace.due_mark(moment_ms // 1000, queue.queue_id), b"")
+            tr.set(keyspace.due.key(moment_ms // 1000, queue.queue_id), b"")
 
 
 def begin_moments(
@@ -135,15 +135,15 @@ def _begin(tr: ReadTransaction, keyspace: Keyspace, config: Config) -> Callable[
     if config.attached:
         return lambda: None
     keys = keyspace.queue(config.id)
-    expiry = tr.get_key(*keys.expiries())
+    expiry = tr.get_key(*keys.expiries.all)
     dues = [
-        (generation, tr.get_key(*generation.delayed_range())) for generation in map(keys.generation, config.generations)
+        (generation, tr.get_key(*generation.delayed.all)) for generation in map(keys.generation, config.generations)
     ]
 
     def finish() -> int | None:
-        moments = [generation.due_ms(key) for generation, read in dues if (key := read.wait()) is not None]
+        moments = [generation.delayed.elements(key)[0] for generation, read in dues if (key := read.wait()) is not None]
         if (key := expiry.wait()) is not None:
-            moments.append(keys.expires_ms(key))
+            moments.append(keys.expiries.elements(key)[0])
         return min(moments, default=None)
 
     return finish

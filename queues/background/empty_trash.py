@@ -9,6 +9,7 @@ from typing import Any
 
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS
+from queues.keys.subspace import last_element
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model import records
 from queues.model.records import UNREADABLE, Tell, warn
@@ -49,7 +50,7 @@ def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: in
             break
         if found.left is not None:
             key, error = found.left
-            tell(f"The trash entry {keyspace.last_id(key).hex()}", error)
+            tell(f"The trash entry {last_element(key).hex()}", error)
             left, begin = left + 1, key + b"\0"
             continue
         cleared += found.keys
@@ -65,20 +66,20 @@ def sweep_step(
 
     `begin` leaves out the deadlines before it.
     """
-    first, last = keyspace.trash_due(now_ms)
+    first, last = keyspace.deadlines.before(now_ms + 1)
     key = tr.get_key(first if begin is None else begin, last).wait()
     if key is None:
         return None
     tr.use_reserve()
-    trash_id = keyspace.last_id(key)
-    record = tr.get(keyspace.trash(trash_id)).wait()
+    trash_id = last_element(key)
+    record = tr.get(keyspace.trash.key(trash_id)).wait()
     try:
         header, value = ({}, b"") if record is None else records.decode(record)
         ranges = _ranges(keyspace, trash_id, header)
     except UNREADABLE as error:
         return _Cleared(0, 0, done=False, left=(key, error))
     if record is not None and not header["restored"] and not header.get("deleting"):
-        tr.set(keyspace.trash(trash_id), records.encode(header | {"deleting": True}, value))
+        tr.set(keyspace.trash.key(trash_id), records.encode(header | {"deleting": True}, value))
         return _Cleared(0, 0, done=False)
     keys = size = 0
     for start, end in ranges:
@@ -90,23 +91,23 @@ def sweep_step(
         if keys == limit:
             return _Cleared(keys, size, done=False)
     if header.get("what") == "queue" and not header["restored"]:
-        tr.clear(keyspace.merge(header["queue_id"]))
-    tr.clear(keyspace.trash(trash_id))
+        tr.clear(keyspace.merges.key(header["queue_id"]))
+    tr.clear(keyspace.trash.key(trash_id))
     tr.clear(key)
     return _Cleared(keys + 2, size, done=True)
 
 
 def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list[Range]:
     """Return the ranges of all keys of an entry that is deleting."""
-    ranges = [keyspace.trash_parts(trash_id)]
+    ranges = [keyspace.trash_parts.below(trash_id)]
     if not header or header["restored"]:
         return ranges
     keys = keyspace.queue(header["queue_id"])
     if header["what"] == "queue":
-        ranges += [keys.everything, keyspace.history(header["queue_id"])]
+        ranges += [keys.everything, keyspace.history.below(header["queue_id"])]
     elif "generation" in header:
         generation = header["generation"]
         ranges.append(keys.generation(generation).everything)
         if generation == 1:
-            ranges += [keys.by_age(state, generation) for state in IN_GENERATIONS]
+            ranges += [keys.index(state, generation).all for state in IN_GENERATIONS]
     return ranges

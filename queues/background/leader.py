@@ -30,7 +30,7 @@ class Candidate:
         count: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
-        self._key = context.keyspace.elected(role)
+        self._key = context.keyspace.elected.key(role)
         self._count = count
         self._leadership = Leadership(
             seconds=seconds,

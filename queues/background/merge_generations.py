@@ -28,12 +28,12 @@ def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int, tell: Tell = war
 
     Queues that cannot be read stay as they are, and `tell` is told of them.
     """
-    begin, end = keyspace.all_merges
+    begin, end = keyspace.merges.all
     moved = 0
     while moved < limit:
         pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_QUEUES).wait(), background=True)  # type: ignore[misc]
         for key, _ in pairs:
-            queue_id = keyspace.id_of_merge(key)
+            queue_id = keyspace.merges.elements(key)[0]
             try:
                 moved += _merge_queue(kv, keyspace, queue_id, limit - moved)
             except UNREADABLE as error:
@@ -62,14 +62,14 @@ def merge_step(tr: Transaction, keyspace: Keyspace, queue_id: int) -> int | None
     config = Config.decode(record)
     tr.use_reserve()
     if len(config.generations) < 2:
-        tr.clear(keyspace.merge(queue_id))
+        tr.clear(keyspace.merges.key(queue_id))
         return None
     keys = keyspace.queue(queue_id)
     old = keys.generation(config.generations[0])
-    pairs = tr.snapshot.get_range(*old.ready_range, limit=_STEP).wait()
+    pairs = tr.snapshot.get_range(*old.ready.all, limit=_STEP).wait()
     if pairs:
         return _move(tr, keys, config, "ready", _ready(tr, keys, config, _within(pairs)))
-    pairs = tr.snapshot.get_range(*old.delayed_range(), limit=_STEP).wait()
+    pairs = tr.snapshot.get_range(*old.delayed.all, limit=_STEP).wait()
     if pairs:
         return _move(tr, keys, config, "delayed", _delayed(keys, config, _within(pairs)))
     _finish(tr, keyspace, config)
@@ -79,9 +79,9 @@ def merge_step(tr: Transaction, keyspace: Keyspace, queue_id: int) -> int | None
 def _ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
     """Return the ready items of these pairs, with the attempts of their indexes."""
     generation = config.generations[0]
-    suffixes = [keys.generation(generation).suffix_of(key) for key, _ in pairs]
+    suffixes = [keys.generation(generation).ready.suffix_of(key) for key, _ in pairs]
     rands = [ready_elements(suffix, fifo=config.fifo)[2] for suffix in suffixes]
-    reads = [tr.get(keys.index("ready", rand, generation)) for rand in rands]
+    reads = [tr.get(keys.index("ready", generation).key(rand)) for rand in rands]
     bare = [
         at_place(rand, "ready", place(generation, suffix) if where is None or read_place(where)[1] != suffix else where)
         for rand, suffix, where in zip(rands, suffixes, (read.wait() for read in reads), strict=True)
@@ -91,7 +91,7 @@ def _ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValu
 
 def _delayed(keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
     generation = config.generations[0]
-    suffix_of = keys.generation(generation).delayed_suffix_of
+    suffix_of = keys.generation(generation).delayed.suffix_of
     return [from_record("delayed", suffix_of(key), record, generation=generation) for key, record in pairs]
 
 
@@ -112,9 +112,9 @@ def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     keys = keyspace.queue(config.id)
     generation, newest = config.generations[0], config.generations[-1]
     old = keys.generation(generation)
-    for of in (old.ready_range, old.delayed_range()):
+    for of in (old.ready.all, old.delayed.all):
         tr.add_read_conflict_range(*of)
-    left = total(tr.snapshot.get(old.counter("ready", "out")).wait())
+    left = total(tr.snapshot.get(old.counters.key("ready", "out")).wait())
     tr.set(keyspace.config(config.id), replace(config, generations=config.generations[1:]).encode())
     delta = CounterDelta(keys, wake=True)
     # What came and went here did so all the same.
@@ -122,7 +122,7 @@ def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     delta.state(newest, "ready", "out", left)
     delta.apply(tr)
     generations.drop(tr, keys, generation)
-    tr.clear(keyspace.merge(config.id))
+    tr.clear(keyspace.merges.key(config.id))
 
 
 def _within(pairs: list[KeyValue]) -> list[KeyValue]:

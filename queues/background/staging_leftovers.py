@@ -29,13 +29,13 @@ _STEP, _PAGE = 500, 100
 def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
     """Return the keys of old requests and of an old fulfiller, and the requests whose results are old."""
     before = now_ms - KEPT_MS
-    requests = tr.get_range(*keys.requests(before), limit=_STEP)
-    parts = tr.get_range(*keys.results(before), limit=_STEP)
+    requests = tr.get_range(*keys.requests.before(before + 1), limit=_STEP)
+    parts = tr.get_range(*keys.results.before(before + 1), limit=_STEP)
     fulfiller = tr.get(keys.staging)
     old = [key for key, _ in requests.wait()]
     if _is_old(fulfiller.wait(), before):
         old.append(keys.staging)
-    return old, list(dict.fromkeys(keys.result_of(key) for key, _ in parts.wait()))
+    return old, list(dict.fromkeys(keys.results.elements(key)[:2] for key, _ in parts.wait()))
 
 
 def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
@@ -71,7 +71,7 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
 
 def unclaimed_in(context: StoreContext) -> Iterator[Config | None]:
     """Return the configs of queues in which such processes left something; None after each page of queues."""
-    begin, end = context.keyspace.all_configs
+    begin, end = context.keyspace.configs.all
     while True:
         pairs, left = context.kv.read(partial(_look, context=context, within=(begin, end)), background=True)
         yield from left

@@ -267,10 +267,10 @@ class Sweeper:
 
     def _look(self, tr: ReadTransaction, now_ms: int) -> _Seen:
         wake = tr.get(self._keyspace.due_wake)
-        trash, merging = tr.get_key(*self._keyspace.trash_deadlines), tr.get_key(*self._keyspace.all_merges)
+        trash, merging = tr.get_key(*self._keyspace.deadlines.all), tr.get_key(*self._keyspace.merges.all)
         seen = due_index.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES, resting=self._resting)
         deadline = trash.wait()
-        trash_ms = None if deadline is None else self._keyspace.deadline_of(deadline)
+        trash_ms = None if deadline is None else self._keyspace.deadlines.elements(deadline)[0]
         return _Seen(
             due=seen,
             wake=wake.wait(),

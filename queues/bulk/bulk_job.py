@@ -14,7 +14,8 @@ from typing import Any
 from queues.errors import JobNotFound, Unreadable, Worded, Words
 from queues.items.equal_ids import refuse_minted
 from queues.items.scan import Order
-from queues.keys.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace, first_id
+from queues.keys.subspace import last_element
 from queues.kv.errors import Value
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import paging, records
@@ -223,13 +224,13 @@ def canceled(job: Job, *, now_ms: int) -> Job:
 def exists(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> bool:
     """Say whether a job has this id."""
     rand = parse(job_id)
-    return rand is not None and tr.get(keyspace.bulk(rand)).wait() is not None
+    return rand is not None and tr.get(keyspace.bulk.key(rand)).wait() is not None
 
 
 def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
     """Return a job; raise `JobNotFound`, `Unreadable`."""
     rand = parse(job_id)
-    record = None if rand is None else tr.get(keyspace.bulk(rand)).wait()
+    record = None if rand is None else tr.get(keyspace.bulk.key(rand)).wait()
     if record is None:
         raise JobNotFound("No act on many items has this id; its time may have run out.")
     try:
@@ -240,7 +241,7 @@ def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
 
 def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:
     """Write a new job; raise `IdTaken`."""
-    refuse_minted(tr, [keyspace.bulk(bytes.fromhex(job.id))])
+    refuse_minted(tr, [keyspace.bulk.key(bytes.fromhex(job.id))])
     write_job(tr, keyspace, job)
 
 
@@ -248,13 +249,13 @@ def write_job(tr: Transaction, keyspace: Keyspace, job: Job, was: Job | None = N
     """Write a job, and wake watches when it begins, ends or is resumed."""
     tr.use_reserve()
     job_id = bytes.fromhex(job.id)
-    tr.set(keyspace.bulk(job_id), job.encode())
+    tr.set(keyspace.bulk.key(job_id), job.encode())
     if was is not None and was.status == job.status:
         return
     if job.running:
-        tr.set(keyspace.running(job_id), b"")
+        tr.set(keyspace.running.key(job_id), b"")
     else:
-        tr.clear(keyspace.running(job_id))
+        tr.clear(keyspace.running.key(job_id))
     tr.add(keyspace.job_change, 1)
 
 
@@ -273,8 +274,8 @@ def read_page(
     """
 
     def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, bytes]], bool]:
-        pairs = tr.get_range(*keyspace.all_bulk_before(before), limit=n + 1, reverse=True).wait()
-        return [(keyspace.last_id(key), record) for key, record in pairs[:n]], len(pairs) > n
+        pairs = tr.get_range(*keyspace.bulk.older(before), limit=n + 1, reverse=True).wait()
+        return [(last_element(key), record) for key, record in pairs[:n]], len(pairs) > n
 
     def fitting(job_id: bytes, record: bytes) -> Job | str | None:
         job = _readable(record)
@@ -293,11 +294,11 @@ def read_page(
 
 def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
     """Return the jobs that have not ended, the oldest first; those that cannot be read are left out."""
-    begin, end = keyspace.all_running
+    begin, end = keyspace.running.all
     jobs: list[Job] = []
     for _ in range(_WINDOWS):
         keys = tr.get_range(begin, end, limit=MAX_RUNNING).wait()
-        found = [read.wait() for read in [tr.get(keyspace.bulk(keyspace.last_id(key))) for key, _ in keys]]
+        found = [read.wait() for read in [tr.get(keyspace.bulk.key(last_element(key))) for key, _ in keys]]
         jobs += [job for record in found if record is not None and (job := _readable(record)) is not None]
         if len(jobs) >= MAX_RUNNING or len(keys) < MAX_RUNNING:
             break
@@ -307,7 +308,7 @@ def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
 
 def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
     """Delete jobs that have ended and are so old that the trash has nothing of them."""
-    begin, end = keyspace.bulk_begun_by(before_ms)
+    begin, end = keyspace.bulk.before(first_id(before_ms))
     for _ in range(_WINDOWS):
         pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)  # type: ignore[misc]
         # Unreadable jobs are left to a release that can read them.
@@ -323,15 +324,15 @@ def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) ->
     job_id = bytes.fromhex(name)
 
     def forget(tr: Transaction) -> bool:
-        parts = tr.get_range(*keyspace.bulk_parts(job_id), limit=1, reverse=True).wait()
+        parts = tr.get_range(*keyspace.bulk_parts.below(job_id), limit=1, reverse=True).wait()
         left_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
         now = read_job(tr, keyspace, name)
         if now.running or max(left_ms, now.ended_ms or 0) >= before_ms:
             return False
         tr.use_reserve()
-        tr.clear_range(*keyspace.bulk_parts(job_id))
-        tr.clear_range(*keyspace.all_incoming(job_id))
-        tr.clear(keyspace.bulk(job_id))
+        tr.clear_range(*keyspace.bulk_parts.below(job_id))
+        tr.clear_range(*keyspace.incoming.below(job_id))
+        tr.clear(keyspace.bulk.key(job_id))
         return True
 
     return kv.transact(forget, background=True)

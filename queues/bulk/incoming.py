@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from queues.items.equal_ids import minted_before
-from queues.keys.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace, first_id
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.priority import Priority
@@ -54,7 +54,7 @@ def _encode(part: Sequence[Arrival]) -> bytes:
 
 def read_part(tr: ReadTransaction, keyspace: Keyspace, job_id: bytes, n: int) -> list[Arrival] | None:
     """Return the items of a part; None when it is not there."""
-    record = tr.get(keyspace.incoming(job_id, n)).wait()
+    record = tr.get(keyspace.incoming.key(job_id, n)).wait()
     if record is None:
         return None
     header, values = records.decode(record)
@@ -82,14 +82,14 @@ def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Ite
         if step and size + len(part) > _STEP_BYTES:
             kv.transact(write, background=True)
             step, size, began = [], 0, True
-        step.append((keyspace.incoming(job_id, n), part))
+        step.append((keyspace.incoming.key(job_id, n), part))
         size += len(part)
     kv.transact(write, background=True)
 
 
 def _refuse_taken(tr: Transaction, keyspace: Keyspace, job_id: bytes) -> None:
     """Raise `IdTaken` where a job has this id, or items are laid down for one."""
-    job, part = tr.get(keyspace.bulk(job_id)), tr.get_key(*keyspace.all_incoming(job_id))
+    job, part = tr.get(keyspace.bulk.key(job_id)), tr.get_key(*keyspace.incoming.below(job_id))
     if job.wait() is not None or part.wait() is not None:
         raise minted_before()
 
@@ -98,25 +98,25 @@ def clear(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes) -> None:
     """Forget what was laid down for a job, unless it has begun."""
 
     def forget(tr: Transaction) -> None:
-        if tr.get(keyspace.bulk(job_id)).wait() is not None:
+        if tr.get(keyspace.bulk.key(job_id)).wait() is not None:
             return
         tr.use_reserve()
-        tr.clear_range(*keyspace.all_incoming(job_id))
+        tr.clear_range(*keyspace.incoming.below(job_id))
 
     kv.transact(forget, background=True)
 
 
 def sweep_incoming(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
     """Forget what was laid down before this time for jobs that never began, or that are forgotten."""
-    begin, end = keyspace.incoming_laid_by(before_ms)
+    begin, end = keyspace.incoming.before(first_id(before_ms))
     while True:
 
         def look(tr: ReadTransaction, begin: bytes = begin) -> tuple[bytes, bool] | None:
             key = tr.get_key(begin, end).wait()
             if key is None:
                 return None
-            job_id = keyspace.job_of_incoming(key)
-            return job_id, tr.get(keyspace.bulk(job_id)).wait() is not None
+            job_id = keyspace.incoming.elements(key)[0]
+            return job_id, tr.get(keyspace.bulk.key(job_id)).wait() is not None
 
         found = kv.read(look, background=True)
         if found is None:
@@ -124,4 +124,4 @@ def sweep_incoming(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> 
         job_id, wanted = found
         if not wanted:  # as of that look: clearing looks again
             clear(kv, keyspace, job_id)
-        begin = keyspace.all_incoming(job_id)[1]
+        begin = keyspace.incoming.below(job_id)[1]

@@ -276,7 +276,7 @@ class Steps:
         items = OpenQueue(self._context, config).send(request, tr)
         pushed = locate.arrived(tr, keyspace, config, items)
         note_by_hand(tr, keyspace.queue(config.id), "push", len(pushed))
-        tr.clear(keyspace.incoming(job_id, job.chunks))
+        tr.clear(keyspace.incoming.key(job_id, job.chunks))
         after = onward(job, now_ms=now_ms, met=len(pushed), done=len(pushed))
         after = replace(after, chunks=job.chunks + 1)
         if after.done == job.total:
@@ -290,7 +290,7 @@ class Steps:
         """Undo the last chunk that is left; items that were taken or changed since are left alone."""
         if not job.chunks:
             return ended(replace(job, met=job.total or 0), DONE, now_ms=now_ms)
-        part = tr.get(self._keyspace.bulk_part(bytes.fromhex(job.of or ""), job.chunks)).wait()
+        part = tr.get(self._keyspace.bulk_parts.key(bytes.fromhex(job.of or ""), job.chunks)).wait()
         count = skipped = 0
         try:
             restored = self._trash.restore(tr, (part or b"").hex(), partial=True)
@@ -306,7 +306,7 @@ class Steps:
     def _new_entry(self, tr: Transaction, job: Job) -> bytes:
         """Return a new trash id, and note it as that of the job's last chunk."""
         trash_id = self._context.id_generator.new_id()
-        tr.set(self._keyspace.bulk_part(bytes.fromhex(job.id), job.chunks), trash_id)
+        tr.set(self._keyspace.bulk_parts.key(bytes.fromhex(job.id), job.chunks), trash_id)
         return trash_id
 
     def _record(self, tr: Transaction, job: Job, config: Config, verb: str, count: int, **details: Any) -> None:

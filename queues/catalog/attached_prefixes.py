@@ -60,7 +60,7 @@ def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 def release(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Let a queue's prefix be attached anew, and forget what we counted of it."""
     tr.clear(keyspace.attached(_prefix(config)))
-    tr.clear_range(*keyspace.queue(config.id).all_traffic())
+    tr.clear_range(*keyspace.queue(config.id).traffic.all)
 
 
 def owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> Config | None:

@@ -141,7 +141,7 @@ def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
 
 def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:
     """Return the id of the queue of this name; raise `QueueNotFound`."""
-    found = tr.get(keyspace.name(canonical(name))).wait() if _storable(name) else None
+    found = tr.get(keyspace.names.key(canonical(name))).wait() if _storable(name) else None
     if found is None:
         raise QueueNotFound(name)
     return int.from_bytes(found, "big")
@@ -159,18 +159,18 @@ def names(
     found: dict[str, int] = {}
     while limit is None or len(found) < limit:
         step = _STEP if limit is None else min(_STEP, limit - len(found))
-        pairs = tr.get_range(*keyspace.names(canonical(prefix), after), limit=step).wait()
+        pairs = tr.get_range(*keyspace.names_from(canonical(prefix), after), limit=step).wait()
         for key, value in pairs:
-            found[keyspace.name_of(key)] = int.from_bytes(value, "big")
+            found[keyspace.names.elements(key)[0]] = int.from_bytes(value, "big")
         if len(pairs) < step:
             break
-        after = keyspace.name_of(pairs[-1][0])
+        after = keyspace.names.elements(pairs[-1][0])[0]
     return found
 
 
 def add(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Write a queue's name and config; raise `QueueExists` when the name is taken."""
-    key = keyspace.name(config.name)
+    key = keyspace.names.key(config.name)
     if tr.get(key).wait() is not None:
         raise QueueExists("A queue named “{queue}” exists already.", queue=display_name(config.name))
     tr.set(key, config.id.to_bytes(8, "big"))
@@ -181,7 +181,7 @@ def add(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 def remove(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Remove a queue's name and config; its items stay where they are."""
     tr.use_reserve()
-    tr.clear(keyspace.name(config.name))
+    tr.clear(keyspace.names.key(config.name))
     tr.clear(keyspace.config(config.id))
     _tell(tr, keyspace, config)
 

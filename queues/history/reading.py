@@ -53,8 +53,8 @@ class History:
         def look(tr: ReadTransaction) -> dict[int, Stretch]:
             reads = {}
             for queue_id in queue_ids:
-                first, end = keyspace.history(queue_id, resolution)
-                begin = keyspace.history_block(queue_id, resolution, start)
+                first, end = keyspace.history.below(queue_id, resolution)
+                begin = keyspace.history.key(queue_id, resolution, start)
                 reads[queue_id] = (
                     tr.get_range(first, begin, limit=1, reverse=True),
                     tr.get_range(begin, end, limit=_BLOCKS),
@@ -77,7 +77,7 @@ class History:
         keyspace = self._context.keyspace
 
         def look(tr: ReadTransaction) -> int:
-            reads = [tr.get_range(*keyspace.history(queue_id, name), limit=_BLOCKS) for name in RESOLUTIONS]
+            reads = [tr.get_range(*keyspace.history.below(queue_id, name), limit=_BLOCKS) for name in RESOLUTIONS]
             return sum(len(key) + len(block) for read in reads for key, block in read.wait())
 
         return self._context.read(look, tr)

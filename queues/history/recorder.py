@@ -176,7 +176,7 @@ class Recorder:
         new = [queue_id for queue_id in snapshot.queues if queue_id not in self._tracks]
         pending = {
             queue_id: {
-                resolution.name: tr.get_range(*keyspace.history(queue_id, resolution.name), limit=1, reverse=True)
+                resolution.name: tr.get_range(*keyspace.history.below(queue_id, resolution.name), limit=1, reverse=True)
                 for resolution in _RESOLUTIONS
             }
             for queue_id in new
@@ -296,21 +296,21 @@ class Recorder:
             before = block.waits
             waits = None if before is None else percentiles(histogram, before)
             point = replace(point, mix=shares(track.status), waits_ms=waits)
-        first, end = keyspace.history(queue_id, name)
+        first, end = keyspace.history.below(queue_id, name)
         if block.at is not None and block.at > now:  # the clock stepped back
-            self._clear(keyspace.history_block(queue_id, name, resolution.start(now)), end)
+            self._clear(keyspace.history.key(queue_id, name, resolution.start(now)), end)
             block = block.without_points()
         late = block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1
         for at in (now - resolution.step, now) if late else (now,):
             start = resolution.start(at)
             if block.at is not None and resolution.start(block.at) != start:
                 block = block.next_block()
-                self._clear(first, keyspace.history_block(queue_id, name, resolution.start(now - resolution.kept)))
+                self._clear(first, keyspace.history.key(queue_id, name, resolution.start(now - resolution.kept)))
             if at == now:
                 block.add(point)
             else:
                 block.add_as_before(at)
-            self._blocks[keyspace.history_block(queue_id, name, start)] = block
+            self._blocks[keyspace.history.key(queue_id, name, start)] = block
         if resolution is not SECONDS:
             block.note_waits(histogram)
         track.blocks[name] = block
@@ -341,11 +341,11 @@ class _Waits:
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
         self._keys = keys
-        self._read = tr.get_range(*keys.all_waits(), limit=_BUCKETS)
+        self._read = tr.get_range(*keys.waits.all, limit=_BUCKETS)
 
     def wait(self) -> dict[int, int]:
         """Return the number of items by bucket."""
-        return {self._keys.bucket_of(key): total(value) for key, value in self._read.wait()}
+        return {self._keys.waits.elements_again(key)[0]: total(value) for key, value in self._read.wait()}
 
 
 def _is_due(resolution: Resolution, block: OpenBlock, status: QueueStatus, now: int) -> bool:

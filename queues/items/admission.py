@@ -48,7 +48,7 @@ def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int]
 
 def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
     reads: list[tuple[Side, Result[bytes | None]]] = [
-        (side, tr.snapshot.get(keys.generation(generation).counter(state, side)))
+        (side, tr.snapshot.get(keys.generation(generation).counters.key(state, side)))
         for state in _WAITING
         for generation in counted_in(config, state)
         for side in SIDES

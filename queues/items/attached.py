@@ -36,7 +36,7 @@ def insert(
     """Push values, in order, each one behind the last of its priority, and return them as items."""
     places = suffixes(tr, foreign, [priority for _, priority in values], rands)
     for suffix, (value, _) in zip(places, values, strict=True):
-        tr.set(foreign.key(suffix), value)
+        tr.set(foreign.at(suffix), value)
     _tell(tr, keys, "push", len(values), wake=True)
     return [
         as_item(suffix, value, fifo=config.fifo, codec=config.values)

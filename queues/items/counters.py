@@ -71,21 +71,21 @@ class CounterDelta:
 
     def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
         """Count `n` items in or out of a state."""
-        self._add(self._keys.generation(generation).counter(state, side), n)
+        self._add(self._keys.generation(generation).counters.key(state, side), n)
 
     def band(self, generation: int, band: int, side: Side) -> None:
         """Count one item in or out of a priority band."""
-        self._add(self._keys.generation(generation).band(band, side), 1)
+        self._add(self._keys.generation(generation).bands.key(band, side), 1)
 
     def bands(self, generation: int, bands: Mapping[int, int], side: Side) -> None:
         """Count so many items in or out of each priority band."""
         keys = self._keys.generation(generation)
         for band, n in bands.items():
-            self._add(keys.band(band, side), n)
+            self._add(keys.bands.key(band, side), n)
 
     def traffic(self, verb: str, n: int = 1) -> None:
         """Count a verb's work."""
-        self._add(self._keys.traffic(verb), n)
+        self._add(self._keys.traffic.key(verb), n)
 
     def by_hand(self, verb: str, n: int = 1) -> None:
         """Note that what a verb's work counts was done by a person."""
@@ -95,7 +95,7 @@ class CounterDelta:
     def waits(self, now_ms: int, pushed: Mapping[int, int]) -> None:
         """Count the waits of taken items: so many of each were pushed at these milliseconds."""
         for pushed_ms, n in pushed.items():
-            self._add(self._keys.wait(wait_bucket(now_ms - pushed_ms)), n)
+            self._add(self._keys.waits.key(wait_bucket(now_ms - pushed_ms)), n)
 
     @property
     def empty(self) -> bool:

@@ -30,11 +30,11 @@ def promote_due(
     With `few` only so many of them, chosen at random.
     """
     reads = [
-        (generation, delayed, tr.snapshot.get_range(*delayed.due_by(until_ms), limit=limit))
+        (generation, delayed, tr.snapshot.get_range(*delayed.delayed.before(until_ms + 1), limit=limit))
         for generation, delayed in ((generation, keys.generation(generation)) for generation in config.generations)
     ]
     due = [
-        from_record("delayed", delayed.delayed_suffix_of(key), record, generation=generation)
+        from_record("delayed", delayed.delayed.suffix_of(key), record, generation=generation)
         for generation, delayed, read in reads
         for key, record in read.wait()
     ]

@@ -80,7 +80,7 @@ def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: 
     generations = tuple(sorted((generation, *kept)))
     _write(tr, keyspace, replace(config, generations=generations))
     if len(generations) > 1:
-        tr.set(keyspace.merge(config.id), b"")
+        tr.set(keyspace.merges.key(config.id), b"")
     delta = CounterDelta(keys, wake=True)
     delta.look_again()
     delta.traffic("restore", totals[generation].depth)
@@ -103,7 +103,7 @@ def _totals(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> d
     """Read the totals by snapshot: pushes that commit first must not conflict with this."""
     reads = {
         generation: [
-            tr.snapshot.get(keys.generation(generation).counter(state, side))
+            tr.snapshot.get(keys.generation(generation).counters.key(state, side))
             for state in IN_GENERATIONS
             for side in SIDES
         ]
@@ -115,7 +115,7 @@ def _totals(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> d
 def _empty(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> list[int]:
     """Return the generations that hold nothing; a push into them meanwhile conflicts."""
     ranges = {
-        generation: (keys.generation(generation).ready_range, keys.generation(generation).delayed_range())
+        generation: (keys.generation(generation).ready.all, keys.generation(generation).delayed.all)
         for generation in generations
     }
     # By snapshot at first: where there is something, it does not matter what is taken or pushed meanwhile.

@@ -45,13 +45,13 @@ class ExpiredRead:
 
 def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
     """End at most `limit` leases that have expired by `until_ms`, and so many bytes; return their number."""
-    expiries = tr.snapshot.get_range(*keys.expired_by(until_ms), limit=limit).wait()
+    expiries = tr.snapshot.get_range(*keys.expiries.before(until_ms + 1), limit=limit).wait()
     delta = CounterDelta(keys, wake=False)
     ended = 0
     reads = []
     for key, _ in expiries:
-        expires_ms, rand = timed_elements(keys.expiry_suffix_of(key))
-        reads.append((key, expires_ms, rand, tr.get(keys.lease(rand))))
+        expires_ms, rand = timed_elements(keys.expiries.suffix_of(key))
+        reads.append((key, expires_ms, rand, tr.get(keys.leases.key(rand))))
     for key, expires_ms, rand, read in reads:
         record = read.wait()
         there = None if record is None else from_lease(rand, record)

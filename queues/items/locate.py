@@ -81,7 +81,7 @@ def find(
     there = dict(zip(wanted, _standings(tr, keyspace, config, wanted), strict=True))
     stored_items = [found for found in there.values() if found is not None]
     foreign = None if config.prefix is None else AttachedKeys(config.prefix)
-    if foreign is not None and any(len(foreign.key(found.suffix)) > MAX_KEY_SIZE for found in stored_items):
+    if foreign is not None and any(len(foreign.at(found.suffix)) > MAX_KEY_SIZE for found in stored_items):
         raise KeyTooLarge(
             "A key of more than {most} bytes is among these: it could not be put back, so it is not "
             "taken by hand. Nothing was changed.",

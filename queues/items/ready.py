@@ -17,6 +17,7 @@ from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
 from queues.keys.item_suffix import read_place, ready_elements, unpacked_suffix
 from queues.keys.queue_keys import QueueKeys
+from queues.keys.subspace import last_element
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
 from queues.model.config import Config
@@ -52,9 +53,9 @@ class Heads:
         self._reads: list[tuple[int, int, Result[list[KeyValue]]]] = []
         for generation in generations:
             ready = keys.generation(generation)
-            begin, stop = ready.ready_range
+            begin, stop = ready.ready.all
             read = tr.get_range(begin, stop, limit=limit, reverse=self._reverse)
-            self._reads.append((generation, len(ready.ready(b"")), read))
+            self._reads.append((generation, len(ready.ready.prefix), read))
 
     def wait(self) -> list[Entry]:
         """Return at most `limit` entries, the first to leave first."""
@@ -92,14 +93,14 @@ class Ahead:
         """Say whether ready items may have attempts; ask again for the next due where that prevented it."""
         marked = [read.wait() == delayed.tried for delayed, read in self._reads]
         self._reads = [
-            (delayed, self._tr.get_key(*delayed.delayed_range()) if mark else read)
+            (delayed, self._tr.get_key(*delayed.delayed.all) if mark else read)
             for mark, (delayed, read) in zip(marked, self._reads, strict=True)
         ]
         return any(marked)
 
     def next_due_ms(self) -> int | None:
         """Return when the next delayed item is due; call `tried` first."""
-        dues = (delayed.due_ms(key) for delayed, read in self._reads if (key := read.wait()) is not None)
+        dues = (delayed.delayed.elements(key)[0] for delayed, read in self._reads if (key := read.wait()) is not None)
         return min(dues, default=None)
 
 
@@ -113,7 +114,7 @@ def entries_of(
     keys: QueueKeys, config: Config, pairs: Sequence[KeyValue], attempts: Mapping[bytes, int]
 ) -> list[Entry]:
     """Return pairs of any of the queue's generations as entries."""
-    begins = [(generation, keys.generation(generation).ready(b"")) for generation in config.generations]
+    begins = [(generation, keys.generation(generation).ready.prefix) for generation in config.generations]
     return [
         Entry(generation, key[len(begin) :], key, value, attempts.get(key, 0))
         for key, value in pairs
@@ -125,7 +126,7 @@ def entries_of(
 def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
     """Return these entries with how often each was tried."""
     reads = [
-        tr.get(keys.index("ready", ready_elements(entry.suffix, fifo=config.fifo)[2], entry.generation))
+        tr.get(keys.index("ready", entry.generation).key(ready_elements(entry.suffix, fifo=config.fifo)[2]))
         for entry in entries
     ]
     return [
@@ -172,7 +173,7 @@ def take_pairs(
     tr.clear_many(found)
     rows: dict[bytes, Row] = {}
     for generation in config.generations:
-        begin, index = keys.generation(generation).ready(b""), keys.indexed("ready", generation)
+        begin, index = keys.generation(generation).ready.prefix, keys.index("ready", generation).prefix
         own = [key for key in found if key.startswith(begin)]
         if not own:
             continue
@@ -204,7 +205,7 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
     Counters and items are read at one version, so a difference is no race: something else wrote here.
     """
     reads = [
-        (tr.snapshot.get(ready.counter("ready", "in")), tr.snapshot.get(ready.counter("ready", "out")))
+        (tr.snapshot.get(ready.counters.key("ready", "in")), tr.snapshot.get(ready.counters.key("ready", "out")))
         for ready in (keys.generation(generation) for generation in config.generations)
     ]
     flagged = tr.snapshot.get(keys.drift)
@@ -234,17 +235,17 @@ class OldestRead:
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
         self._keys = keys
-        self._reads = [tr.get_range(*keys.by_age("ready", generation), limit=1) for generation in generations]
+        self._reads = [tr.get_range(*keys.index("ready", generation).all, limit=1) for generation in generations]
 
     def wait(self) -> tuple[bytes, bytes] | None:
         """Return (id, place), or None when nothing is ready."""
-        found = [(self._keys.rand_of_index("ready", key), value) for read in self._reads for key, value in read.wait()]
+        found = [(last_element(key), value) for read in self._reads for key, value in read.wait()]
         return min(found, default=None)
 
 
 def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:
     """Return the ready item that an index entry points to as it lies in the store."""
     generation, suffix, attempts = read_place(where)
-    key = keys.generation(generation).ready(suffix)
+    key = keys.generation(generation).ready.at(suffix)
     value = tr.get(key).wait()
     return None if value is None else Entry(generation, suffix, key, value, attempts)

@@ -11,7 +11,9 @@ from typing import Literal
 from queues.items import ready
 from queues.items.stored_item import ItemRead, StoredItem, as_item, from_lease, from_record
 from queues.keys.item_suffix import timed_elements
-from queues.keys.queue_keys import IN_GENERATIONS, GenerationKeys, QueueKeys
+from queues.keys.keyspace import first_id
+from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
+from queues.keys.subspace import last_element
 from queues.kv.port import KeyValue, ReadTransaction
 from queues.model.config import Config
 from queues.model.cursor import End
@@ -23,7 +25,6 @@ from queues.model.tuples import Range
 
 Order = Literal["place", "age"]
 ORDERS: tuple[Order, ...] = ("place", "age")
-_RAND_TIME = 6
 
 
 @dataclass(slots=True)
@@ -43,17 +44,17 @@ class Lane:
     """A stretch of keys that a walk goes along: one of each generation."""
 
     generation: int
-    begin: bytes
-    end: bytes
+    within: Range
     key: Callable[[bytes], bytes]
     place: Callable[[bytes], bytes]
 
     def behind(self, place: bytes | None, end: End) -> Range:
         """Return what is left of the stretch behind a place."""
+        first, last = self.within
         if place is None:
-            return self.begin, self.end
+            return first, last
         key = self.key(place)
-        return (max(self.begin, key + b"\x00"), self.end) if end == "min" else (self.begin, min(self.end, key))
+        return (max(first, key + b"\x00"), last) if end == "min" else (first, min(last, key))
 
 
 #: A pair of keys and values, with the lane where it was met and its place.
@@ -79,18 +80,25 @@ def by_place(
     keys: QueueKeys, config: Config, state: str, low: Priority | None = None, high: Priority | None = None
 ) -> list[Lane]:
     """Return the lanes of a state's items in their own order; of ready ones within priorities."""
-    if state == "leased":
-        return [Lane(1, *keys.expiries(), keys.expiry, keys.expiry_suffix_of)]
-    if state == "dead":
-        return [Lane(1, *keys.dead(), keys.dead_item, keys.dead_suffix_of)]
-    lanes = []
-    for generation in config.generations:
-        of = keys.generation(generation)
-        if state == "ready":
-            lanes.append(Lane(generation, *_within(of, low, high), of.ready, of.suffix_of))
-        else:
-            lanes.append(Lane(generation, *of.delayed_range(), of.delayed, of.delayed_suffix_of))
-    return lanes
+    if state in ("leased", "dead"):
+        of = {1: keys.expiries if state == "leased" else keys.dead}
+    else:
+        generations = {generation: keys.generation(generation) for generation in config.generations}
+        of = {n: each.ready if state == "ready" else each.delayed for n, each in generations.items()}
+    if state != "ready":
+        low = high = None
+    return [
+        Lane(
+            generation,
+            (
+                items.all[0] if low is None else items.below(low)[0],
+                items.all[1] if high is None else items.below(high)[1],
+            ),
+            items.at,
+            items.suffix_of,
+        )
+        for generation, items in of.items()
+    ]
 
 
 def by_age(keys: QueueKeys, config: Config, state: str, since_ms: int | None, until_ms: int | None) -> list[Lane]:
@@ -153,24 +161,13 @@ def _read_index(
 
 
 def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None, until_ms: int | None) -> Lane:
-    begin, end = keys.by_age(state, generation)
-
-    def key(rand: bytes) -> bytes:
-        return keys.index(state, rand, generation)
-
-    def place(index_key: bytes) -> bytes:
-        return keys.rand_of_index(state, index_key)
-
+    index = keys.index(state, generation)
+    begin, end = index.all
     if since_ms is not None and since_ms > 0:
-        begin = key(min(since_ms, LAST_MS + 1).to_bytes(_RAND_TIME, "big"))
+        begin = index.key(first_id(min(since_ms, LAST_MS + 1)))
     if until_ms is not None and until_ms < LAST_MS:
-        end = key(max(until_ms + 1, 0).to_bytes(_RAND_TIME, "big"))
-    return Lane(generation, begin, end, key, place)
-
-
-def _within(of: GenerationKeys, low: Priority | None, high: Priority | None) -> Range:
-    begin, end = of.ready_range
-    return begin if low is None else of.from_priority(low)[0], end if high is None else of.from_priority(high)[1]
+        end = index.key(first_id(until_ms + 1))
+    return Lane(generation, (begin, end), index.key, last_element)
 
 
 def _ready(config: Config, place: bytes, entry: ready.Entry) -> Met:
@@ -184,7 +181,7 @@ def _met(config: Config, place: bytes, there: StoredItem) -> Met:
 def _leases(
     tr: ReadTransaction, keys: QueueKeys, config: Config, at: Iterable[tuple[bytes, bytes]]
 ) -> list[Met | None]:
-    reads = [(place, rand, tr.get(keys.lease(rand))) for place, rand in at]
+    reads = [(place, rand, tr.get(keys.leases.key(rand))) for place, rand in at]
     return [
         None if record is None else _met(config, place, from_lease(rand, record))
         for place, rand, read in reads

@@ -78,18 +78,18 @@ class StoredItem:
     def key(self, keys: QueueKeys) -> bytes:
         """Return the key of the stored bytes."""
         if self.state == "ready":
-            return keys.generation(self.generation).ready(self.suffix)
+            return keys.generation(self.generation).ready.at(self.suffix)
         if self.state == "delayed":
-            return keys.generation(self.generation).delayed(self.suffix)
-        return keys.lease(self.rand) if self.state == "leased" else keys.dead_item(self.suffix)
+            return keys.generation(self.generation).delayed.at(self.suffix)
+        return keys.leases.key(self.rand) if self.state == "leased" else keys.dead.at(self.suffix)
 
     def index(self, keys: QueueKeys) -> bytes:
         """Return the key by which the item is found by its id."""
-        return keys.index(self.state, self.rand, self.generation)
+        return keys.index(self.state, self.generation).key(self.rand)
 
     def expiry(self, keys: QueueKeys) -> bytes:
         """Return the key by which the expiry of a leased item is found."""
-        return keys.expiry_at(self.expires_ms, self.rand)
+        return keys.expiries.key(self.expires_ms, self.rand)
 
 
 def digest(stored: bytes) -> str:
@@ -174,7 +174,7 @@ class PlaceRead:
         self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"
     ) -> None:
         where = generations if state in IN_GENERATIONS else (1,)
-        self._reads = [tr.get(keys.index(state, rand, generation)) for generation in where]
+        self._reads = [tr.get(keys.index(state, generation).key(rand)) for generation in where]
 
     def wait(self) -> bytes | None:
         """Return the place, or None when no item of the state has this id."""

@@ -229,7 +229,7 @@ def settled(config: Config, there: StoredItem) -> StoredItem:
 def write(tr: Transaction, keys: QueueKeys, there: StoredItem, prefix: bytes | None = None) -> None:
     """Write an item and its indexes, counting nothing; `prefix` is that of an attached queue."""
     if prefix is not None:
-        tr.set(AttachedKeys(prefix).key(there.suffix), there.value)
+        tr.set(AttachedKeys(prefix).at(there.suffix), there.value)
         return
     tr.set(there.key(keys), there.stored)
     nonce = b"" if there.state == "leased" else there.nonce

@@ -18,6 +18,7 @@ from queues.items.ready import MAX_ITEMS
 from queues.items.stored_item import ATTACHED, StoredItem, find
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys
+from queues.keys.subspace import last_element
 from queues.kv.port import KeyValue, Result, Transaction
 from queues.model import records
 from queues.model.config import Config
@@ -43,9 +44,9 @@ def log(
         header: dict[str, Any] = {"before": None if before is None else place_of(before), "after": None}
         if after is not None:
             header["after"] = {**place_of(after), "digest": after.digest()}
-        tr.set(keyspace.trash_part(trash_id, n, KEY), records.encode(header))
+        tr.set(keyspace.trash_parts.key(trash_id, n, KEY), records.encode(header))
         if before is not None and (after is None or after.value != before.value):
-            tr.set(keyspace.trash_part(trash_id, n, VALUE), before.value)
+            tr.set(keyspace.trash_parts.key(trash_id, n, VALUE), before.value)
 
 
 @dataclass(slots=True)
@@ -111,10 +112,12 @@ class Undoing:
         return len(logged) - gone, gone
 
     def _read(self, trash_id: bytes) -> list[_Logged]:
-        pairs: list[KeyValue] = self._tr.get_range(*self._keyspace.trash_parts(trash_id), limit=2 * MAX_ITEMS).wait()
+        pairs: list[KeyValue] = self._tr.get_range(
+            *self._keyspace.trash_parts.below(trash_id), limit=2 * MAX_ITEMS
+        ).wait()
         logged: list[_Logged] = []
         for key, stored in pairs:
-            if self._keyspace.part_of(key) == KEY:
+            if last_element(key) == KEY:
                 header = records.decode(stored)[0]
                 logged.append(_Logged(header["before"], header["after"]))
             else:

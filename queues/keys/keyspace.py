@@ -1,6 +1,6 @@
 """Keys of a store; the keys of one queue are built in queues/keys/queue_keys.py.
 
-Only these two modules and item_suffix.py build keys or decode them.
+Only the modules of queues/keys build keys or decode them.
 
 Elements are packed by FoundationDB's tuple layer on every engine, under one root, by default ("pq",):
 
@@ -66,8 +66,12 @@ from hashlib import sha256
 from typing import Any
 
 from queues.keys.queue_keys import CHANGE, QueueKeys
+from queues.keys.subspace import Subspace, last_element
 from queues.model import ids
-from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, behind, children, pack, unpack_behind
+from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, behind, children, pack
+
+#: Bytes of an actor's name; an audit key then stays below half of a key's limit.
+_MAX_ACTOR = 200
 
 
 def _short(actor: str) -> str:
@@ -76,92 +80,57 @@ def _short(actor: str) -> str:
     return actor if len(name) <= _MAX_ACTOR and name == actor.encode("utf-8", "ignore") else sha256(name).hexdigest()
 
 
-#: Bytes of an actor's name; an audit key then stays below half of a key's limit.
-_MAX_ACTOR = 200
-
-
-def _digest(key: str) -> bytes:
-    """Return the digest of an idempotency key: keys of any length and content stay apart."""
-    return sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
 def _item_element(item: str) -> bytes | str:
     """Return an item's id as a key element: bytes, or a foreign id as text."""
     return ids.parse(item) or _short(item)
 
 
-class SpaceKeys:
-    """The keys of one space of the application."""
-
-    def __init__(self, prefix: bytes, change: bytes) -> None:
-        #: Followed by the packed elements of the application's key; see `pack` and `elements`.
-        self.prefix = prefix
-        self.change = change
-
-    @staticmethod
-    def pack(elements: tuple[Any, ...]) -> bytes:
-        """Return the elements of an application's key, packed; raise `UnicodeEncodeError`."""
-        return pack(*elements)
-
-    def elements(self, key: bytes) -> tuple[Any, ...]:
-        """Return the elements of the application's key."""
-        return unpack_behind(key, len(self.prefix))
-
-    def key(self, packed: bytes) -> bytes:
-        """Return the key that holds the value of an application's key."""
-        return self.prefix + packed
-
-    def below(self, packed: bytes) -> Range:
-        """Return the range of all keys with more elements than these."""
-        return children(self.prefix + packed)
-
-
 class Keyspace:
-    """The keys of one root. Ranges are (begin, end) with the end excluded."""
+    """The keys of one root: a subspace for each kind of key, with the elements of the table above."""
 
     def __init__(self, root: tuple[Any, ...]) -> None:
-        self.root = pack(*root)
-        self.range = children(self.root)
-        self.store = self.root + pack("store")
-        self.clock = self.root + pack("clock")
-        self.directory_change = self.root + pack("store", "v")
-        self._names = self.root + pack("name")
-        self._configs = self.root + pack("c")
-        self._queues = self.root + pack("q")
+        whole = Subspace(pack(*root))
+        self.root = whole.prefix
+        self.range = whole.all
+        self.store = whole.key("store")
+        self.clock = whole.key("clock")
+        self.directory_change = whole.key("store", "v")
+        self.names = whole.sub("name")
+        self.configs = whole.sub("c")
+        self.queues = whole.sub("q")
         #: Keys of the queues used last.
-        self._queue_keys = lru_cache(maxsize=1_024)(self._make_queue_keys)
-        self._trash = self.root + pack("trash", "r")
-        self._trash_deadlines = self.root + pack("trash", "e")
-        self._trash_parts = self.root + pack("trash", "p")
-        self._attached = self.root + pack("attached")
-        self._audit = self.root + pack("audit", "r")
-        self._audit_queues = self.root + pack("audit", "q")
-        self._audit_actors = self.root + pack("audit", "a")
-        self._audit_items = self.root + pack("audit", "i")
-        self.copy_mark = self.root + pack("job", "copy")
-        self._merges = self.root + pack("job", "merge")
-        self._bulk = self.root + pack("job", "bulk")
-        self._bulk_parts = self.root + pack("job", "part")
-        self._incoming = self.root + pack("job", "in")
-        self._running = self.root + pack("job", "run")
-        self.job_change = self.root + pack("job", "v")
-        self.all_merges = children(self._merges)
-        self.all_running = children(self._running)
-        self.all_bulk = children(self._bulk)
-        self.slots = self.root + pack("slot")
+        self.queue = lru_cache(maxsize=1_024)(self._queue_keys)
+        self.trash = whole.sub("trash", "r")
+        self.deadlines = whole.sub("trash", "e")
+        self.trash_parts = whole.sub("trash", "p")
+        self._attached = whole.sub("attached")
+        self.audit = whole.sub("audit", "r")
+        self.audit_queues = whole.sub("audit", "q")
+        self.audit_actors = whole.sub("audit", "a")
+        self.audit_items = whole.sub("audit", "i")
+        self.copy_mark = whole.key("job", "copy")
+        self.merges = whole.sub("job", "merge")
+        self.bulk = whole.sub("job", "bulk")
+        self.bulk_parts = whole.sub("job", "part")
+        self.incoming = whole.sub("job", "in")
+        self.running = whole.sub("job", "run")
+        self.job_change = whole.key("job", "v")
+        self.slots = whole.key("slot")
         self.all_slots = children(self.slots)
-        self._spaces = self.root + pack("app", "k")
-        self._space_changes = self.root + pack("app", "v")
-        self.all_space_changes = children(self._space_changes)
-        self._answers = self.root + pack("idem", "k")
-        self._answer_times = self.root + pack("idem", "t")
-        self.all_configs = children(self._configs)
-        self._elected = self.root + pack("elected")
-        self._history = self.root + pack("history")
-        self._due = self.root + pack("due")
-        self.due_wake = self._due + pack("w")
+        self.spaces = whole.sub("app", "k")
+        self.space_changes = whole.sub("app", "v")
+        self.answers = whole.sub("idem", "k")
+        self.answer_times = whole.sub("idem", "t")
+        self.elected = whole.sub("elected")
+        self.history = whole.sub("history")
+        self.due = whole.sub("due")
+        self.due_wake = self.due.key("w")
         #: The due index, the earliest second first.
-        self.due_index = self._due + WHOLE_FIRST, self._due + WHOLE_END
+        self.due_index = self.due.at(WHOLE_FIRST), self.due.at(WHOLE_END)
+
+    def _queue_keys(self, queue_id: int) -> QueueKeys:
+        """Return the keys of one queue."""
+        return QueueKeys(self.queues.key(queue_id), self.due, queue_id)
 
     @staticmethod
     def store_at(root: bytes) -> bytes:
@@ -172,206 +141,46 @@ class Keyspace:
     def content(self) -> tuple[Range, ...]:
         """The ranges of a copy: all keys but clock, slots, store record and copy mark."""
         begin, end = self.range
+        first_slot, behind_slots = self.all_slots
         return (
             (begin, self.clock),
             (self.clock + FIRST, self.copy_mark),
-            (self.copy_mark + FIRST, self.all_slots[0]),
-            (self.all_slots[1], self.store),
+            (self.copy_mark + FIRST, first_slot),
+            (behind_slots, self.store),
             (self.store + FIRST, end),
         )
 
-    def space(self, name: str) -> SpaceKeys:
-        """Return the keys of the space of this name."""
-        return SpaceKeys(self._spaces + pack(name), self._space_changes + pack(name))
+    @staticmethod
+    def digest(key: str) -> bytes:
+        """Return the digest of an idempotency key: keys of any length and content stay apart."""
+        return sha256(key.encode("utf-8", "surrogatepass")).digest()
 
-    def space_of(self, key: bytes) -> str:
-        """Return the name of the space that a key of `all_space_changes` belongs to."""
-        name: str = unpack_behind(key, len(self._space_changes))[0]
-        return name
-
-    def idempotency(self, key: str, *part: int) -> bytes:
-        """Return the key that holds the answer of a request with this idempotency key, or a further part of it."""
-        return self._answers + pack(_digest(key), *part)
-
-    def idempotency_time(self, ms: int, key: str) -> bytes:
-        """Return the key by which the sweep finds an answer."""
-        return self._answer_times + pack(ms, _digest(key))
-
-    def idempotency_times(self, before_ms: int) -> Range:
-        """Return the range of such keys from before this time, the oldest first."""
-        return self._answer_times + FIRST, self._answer_times + pack(max(0, before_ms))
-
-    def idempotency_of(self, time_key: bytes) -> Range:
-        """Return the range that holds the answer that such a key tells of, with all its parts."""
-        key = self._answers + pack(unpack_behind(time_key, len(self._answer_times))[1])
-        return key, children(key)[1]
-
-    def name(self, name: str) -> bytes:
-        """Return the key that holds the id of the queue of this name."""
-        return self._names + pack(name)
-
-    def names(self, prefix: str = "", after: str | None = None) -> Range:
+    def names_from(self, prefix: str = "", after: str | None = None) -> Range:
         """Return the range of names that begin with `prefix` and sort behind `after`."""
-        begin, end = children(self._names)
+        begin, end = self.names.all
         if prefix:
-            begin = self.name(prefix)[:-1]
+            begin = self.names.key(prefix)[:-1]
             # A prefix that ends inside an element: the next byte of any continuation is UTF-8, below 0xff.
             end = begin + LAST
         if after is not None:
-            begin = max(begin, self.name(after) + FIRST)
+            begin = max(begin, self.names.key(after) + FIRST)
         return begin, end
-
-    def name_of(self, key: bytes) -> str:
-        """Return the name in a key of `names`."""
-        name: str = unpack_behind(key, len(self._names))[0]
-        return name
 
     def config(self, queue_id: int) -> bytes:
         """Return the key of a queue's config."""
-        return self._configs + pack(queue_id)
-
-    def id_of_config(self, key: bytes) -> int:
-        """Return the queue id in the key of a config."""
-        queue_id: int = unpack_behind(key, len(self._configs))[0]
-        return queue_id
-
-    def queues_behind(self, queue_id: int | None) -> Range:
-        """Return the range of the keys of all queues with a larger id."""
-        begin, end = children(self._queues)
-        return begin if queue_id is None else children(self._queues + pack(queue_id))[1], end
-
-    def id_of_queue(self, key: bytes) -> int:
-        """Return the queue id in a key of `queues_behind`."""
-        queue_id: int = unpack_behind(key, len(self._queues))[0]
-        return queue_id
+        return self.configs.key(queue_id)
 
     def change(self, queue_id: int) -> bytes:
         """Return the change key of one queue, without building its other keys."""
-        return self._queues + pack(queue_id) + CHANGE
-
-    def queue(self, queue_id: int) -> QueueKeys:
-        """Return the keys of one queue."""
-        return self._queue_keys(queue_id)
-
-    def _make_queue_keys(self, queue_id: int) -> QueueKeys:
-        return QueueKeys(self._queues + pack(queue_id), self._due, queue_id)
-
-    def elected(self, role: str) -> bytes:
-        """Return the key of a role's leader."""
-        return self._elected + pack(role)
-
-    def history(self, queue_id: int, resolution: str | None = None) -> Range:
-        """Return the range of a queue's history, or of one resolution, the oldest block first."""
-        return children(self._history + (pack(queue_id) if resolution is None else pack(queue_id, resolution)))
-
-    def history_block(self, queue_id: int, resolution: str, start: int) -> bytes:
-        """Return the key of the block that begins at this second."""
-        return self._history + pack(queue_id, resolution, start)
-
-    def due_mark(self, second: int, queue_id: int) -> bytes:
-        """Return the entry of the due index for a queue and a second."""
-        return self._due + pack(second, queue_id)
-
-    def read_mark(self, key: bytes) -> tuple[int, int]:
-        """Return (second, queue id) of an entry of the due index."""
-        second, queue_id = unpack_behind(key, len(self._due))
-        return second, queue_id
-
-    def trash(self, trash_id: bytes) -> bytes:
-        """Return the key of a trash record."""
-        return self._trash + pack(trash_id)
-
-    def trash_deadline(self, deadline_ms: int, trash_id: bytes) -> bytes:
-        """Return the key of a trash record's deadline."""
-        return self._trash_deadlines + pack(deadline_ms, trash_id)
-
-    def trash_part(self, trash_id: bytes, n: int, part: str) -> bytes:
-        """Return the key of a part of a trash record."""
-        return self._trash_parts + pack(trash_id, n, part)
-
-    def trash_parts(self, trash_id: bytes) -> Range:
-        """Return the range of all parts of a trash record."""
-        return children(self._trash_parts + pack(trash_id))
-
-    @property
-    def trash_deadlines(self) -> Range:
-        """The range of all deadlines, the first one first."""
-        return children(self._trash_deadlines)
-
-    def deadline_of(self, key: bytes) -> int:
-        """Return the milliseconds of a deadline's key."""
-        deadline_ms: int = unpack_behind(key, len(self._trash_deadlines))[0]
-        return deadline_ms
-
-    def trash_due(self, ms: int) -> Range:
-        """Return the range of deadlines up to this time, the first one first."""
-        begin, _ = children(self._trash_deadlines)
-        return begin, self._trash_deadlines + pack(ms + 1)
-
-    def merge(self, queue_id: int) -> bytes:
-        """Return the key that marks a queue whose generations are to be merged."""
-        return self._merges + pack(queue_id)
-
-    def id_of_merge(self, key: bytes) -> int:
-        """Return the queue id in a key of `all_merges`."""
-        queue_id: int = unpack_behind(key, len(self._merges))[0]
-        return queue_id
-
-    def bulk(self, job_id: bytes) -> bytes:
-        """Return the key of a bulk job."""
-        return self._bulk + pack(job_id)
-
-    def all_bulk_before(self, job_id: bytes | None) -> Range:
-        """Return the range of bulk jobs that began before this one."""
-        begin, end = self.all_bulk
-        return begin, end if job_id is None else self.bulk(job_id)
-
-    def bulk_begun_by(self, ms: int) -> Range:
-        """Return the range of bulk jobs that began before this time, the oldest first."""
-        return self.all_bulk[0], self.bulk(max(0, ms).to_bytes(6, "big"))
-
-    def running(self, job_id: bytes) -> bytes:
-        """Return the key that marks a bulk job that has not ended."""
-        return self._running + pack(job_id)
-
-    def bulk_part(self, job_id: bytes, n: int) -> bytes:
-        """Return the key of the trash id of a chunk of a bulk job."""
-        return self._bulk_parts + pack(job_id, n)
-
-    def bulk_parts(self, job_id: bytes) -> Range:
-        """Return the range of the trash ids of a bulk job, in the order of its chunks."""
-        return children(self._bulk_parts + pack(job_id))
-
-    def incoming(self, job_id: bytes, n: int) -> bytes:
-        """Return the key of a part of the items that a bulk job pushes."""
-        return self._incoming + pack(job_id, n)
-
-    def all_incoming(self, job_id: bytes) -> Range:
-        """Return the range of the items that a bulk job pushes, in order."""
-        return children(self._incoming + pack(job_id))
-
-    def incoming_laid_by(self, ms: int) -> Range:
-        """Return the range of items of bulk jobs that began before this time."""
-        return children(self._incoming)[0], self._incoming + pack(max(0, ms).to_bytes(6, "big"))
-
-    def job_of_incoming(self, key: bytes) -> bytes:
-        """Return the bulk job id in a key of `incoming`."""
-        job_id: bytes = unpack_behind(key, len(self._incoming))[0]
-        return job_id
-
-    @staticmethod
-    def part_of(key: bytes) -> str:
-        """Return which part a key of `trash_parts` holds."""
-        part: str = unpack_behind(key, 0)[-1]
-        return part
+        return self.queues.key(queue_id) + CHANGE
 
     def attached(self, prefix: bytes) -> bytes:
         """Return the key that says which queue has attached this prefix."""
-        return self._attached + prefix
+        return self._attached.at(prefix)
 
     def attached_before(self, prefix: bytes) -> Range:
         """Return the range of attached prefixes up to this one. The last that overlaps it from above is there."""
-        return self._attached + FIRST, self.attached(prefix) + FIRST
+        return self._attached.at(FIRST), self.attached(prefix) + FIRST
 
     def attached_within(self, prefix: bytes) -> Range:
         """Return the range of attached prefixes that begin with this one."""
@@ -379,28 +188,15 @@ class Keyspace:
 
     def prefix_of(self, key: bytes) -> bytes:
         """Return the prefix that a key of `attached` stands for."""
-        return key[len(self._attached) :]
-
-    def all_trash(self, before: bytes | None = None) -> Range:
-        """Return the range of trash records older than `before`."""
-        begin, end = children(self._trash)
-        return begin, end if before is None else self.trash(before)
-
-    def audit(self, audit_id: bytes) -> bytes:
-        """Return the key of an audit record."""
-        return self._audit + pack(audit_id)
-
-    def audit_by_queue(self, queue_id: int, audit_id: bytes) -> bytes:
-        """Return the key that lists an audit record under its queue."""
-        return self._audit_queues + pack(queue_id, audit_id)
+        return self._attached.suffix_of(key)
 
     def audit_by_actor(self, actor: str, audit_id: bytes) -> bytes:
         """Return the key that lists an audit record under its actor."""
-        return self._audit_actors + pack(_short(actor), audit_id)
+        return self.audit_actors.key(_short(actor), audit_id)
 
     def audit_by_item(self, item: str, audit_id: bytes) -> bytes:
         """Return the key that lists an audit record under an item."""
-        return self._audit_items + pack(_item_element(item), audit_id)
+        return self.audit_items.key(_item_element(item), audit_id)
 
     def audits(
         self,
@@ -412,32 +208,25 @@ class Keyspace:
         since: bytes | None = None,
     ) -> Range:
         """Return the range of audit keys of one item, queue or actor, or of all."""
+        within = self.audit
         if item is not None:
-            prefix = self._audit_items + pack(_item_element(item))
+            within = self.audit_items.sub(_item_element(item))
         elif queue_id is not None:
-            prefix = self._audit_queues + pack(queue_id)
+            within = self.audit_queues.sub(queue_id)
         elif actor is not None:
-            prefix = self._audit_actors + pack(_short(actor))
-        else:
-            prefix = self._audit
-        begin, end = children(prefix)
-        return begin if since is None else prefix + pack(since), end if before is None else prefix + pack(before)
-
-    @property
-    def audit_indexes(self) -> tuple[Range, ...]:
-        """Return the ranges of the audit indexes by queue, actor and item."""
-        return children(self._audit_queues), children(self._audit_actors), children(self._audit_items)
-
-    def behind_audit_list(self, key: bytes) -> bytes:
-        """Return the beginning of the audit index of the next queue, actor or item."""
-        return children(key[: -len(pack(self.last_id(key)))])[1]
+            within = self.audit_actors.sub(_short(actor))
+        begin, end = within.all
+        return begin if since is None else within.key(since), end if before is None else within.key(before)
 
     @staticmethod
-    def last_id(key: bytes) -> bytes:
-        """Return the id that ends a trash or audit key."""
-        elements = unpack_behind(key, 0)
-        last: bytes = elements[-1]
-        return last
+    def behind_audit_list(key: bytes) -> bytes:
+        """Return the beginning of the audit index of the next queue, actor or item."""
+        return children(key[: -len(pack(last_element(key)))])[1]
+
+
+def first_id(ms: int) -> bytes:
+    """Return a key element before all ids of this time or later."""
+    return max(0, ms).to_bytes(ids.TIME, "big")
 
 
 def packed_prefix(elements: tuple[Any, ...]) -> bytes:

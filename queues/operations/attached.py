@@ -76,7 +76,7 @@ def pop(queue: OpenQueue, tr: Transaction, requests: Sequence[PopRequest]) -> Se
 
 
 def _head(tr: ReadTransaction, foreign: AttachedKeys, n: int, end: End) -> Result[list[KeyValue]]:
-    return tr.get_range(*foreign.range, limit=n, reverse=end == "max")
+    return tr.get_range(*foreign.all, limit=n, reverse=end == "max")
 
 
 @executes(RemoveRequest, attached=True)
@@ -122,12 +122,12 @@ def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
 
 
 def _window(foreign: AttachedKeys, request: PageRequest) -> tuple[bytes, bytes]:
-    begin, end = foreign.range
+    begin, end = foreign.all
     if request.after is not None:
         first, behind = foreign.only(request.after)
         return (behind, end) if request.end == "min" else (begin, first)
     if request.priority is not None:
-        first, behind = foreign.from_priority(request.priority)
+        first, behind = foreign.below(request.priority)
         return (first, end) if request.end == "min" else (begin, behind)
     return begin, end
 
@@ -212,14 +212,14 @@ class _AttachedLayout(Layout):
 
     def lanes(self, queue: OpenQueue, config: Config, order: Order, query: Query) -> list[Lane]:
         foreign = _keys(queue)
-        begin, end = foreign.range
+        begin, end = foreign.all
         if query.low is not None:
             # Other programs may have written −0.0, which equals 0.0 and sorts before it.
             low = -0.0 if query.low == 0.0 and isinstance(query.low, float) else query.low
-            begin = foreign.from_priority(low)[0]
+            begin = foreign.below(low)[0]
         if query.high is not None:
-            end = foreign.from_priority(query.high)[1]
-        return [Lane(1, begin, end, foreign.key, foreign.suffix_of)]
+            end = foreign.below(query.high)[1]
+        return [Lane(1, (begin, end), foreign.at, foreign.suffix_of)]
 
     def meet(
         self,
@@ -270,14 +270,14 @@ def last_place(tr: ReadTransaction, queue: OpenQueue) -> bytes | None:
     """Return the place of the last item, for a purge that takes no more than is there when it begins."""
     queue.current(tr)
     foreign = _keys(queue)
-    key = tr.get_key(*foreign.range, reverse=True).wait()
+    key = tr.get_key(*foreign.all, reverse=True).wait()
     return None if key is None else foreign.suffix_of(key)
 
 
 def take_chunk(tr: Transaction, queue: OpenQueue, *, after: bytes | None, last: bytes, limit: int) -> Chunk:
     """Take at most `limit` items behind the place `after`, up to the place `last`: key by key, never as a range."""
     config, foreign = queue.current(tr), _keys(queue)
-    begin = foreign.range[0] if after is None else foreign.only(after)[1]
+    begin = foreign.all[0] if after is None else foreign.only(after)[1]
     end = foreign.only(last)[1]
     limit = min(limit, MAX_CHUNK)
     pairs = tr.snapshot.get_range(begin, end, limit=limit).wait()

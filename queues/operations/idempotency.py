@@ -55,10 +55,11 @@ def once(
     value = execute()
     parts = [value[at : at + _PART] for at in range(0, len(value), _PART)] or [b""]
     header = {"at": now_ms, "content": _digest(content), "parts": len(parts)}
-    tr.set(keyspace.idempotency(key), records.encode(header, parts[0]))
-    tr.set(keyspace.idempotency_time(now_ms, key), b"")
+    digest = keyspace.digest(key)
+    tr.set(keyspace.answers.key(digest), records.encode(header, parts[0]))
+    tr.set(keyspace.answer_times.key(now_ms, digest), b"")
     for n, part in enumerate(parts[1:], start=1):
-        tr.set(keyspace.idempotency(key, n), part)
+        tr.set(keyspace.answers.key(digest, n), part)
     return Answer(value=value, at=ids.at(now_ms), repeated=False)
 
 
@@ -66,13 +67,14 @@ def first_answer(tr: ReadTransaction, keyspace: Keyspace, key: str, *, content: 
     """Return the stored answer of a key, or None; raise `KeyReused` unless it answers this content, if given."""
     if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY:
         raise BadKey("An idempotency key is text of 1 to {most:,} characters.", most=MAX_KEY)
-    record = tr.get(keyspace.idempotency(key)).wait()
+    digest = keyspace.digest(key)
+    record = tr.get(keyspace.answers.key(digest)).wait()
     if record is None:
         return None
     header, value = records.decode(record)
     if content is not None and header["content"] != _digest(content):
         raise KeyReused("This key was used for another request: nothing was done. Send this one with a new key.")
-    rest = [tr.get(keyspace.idempotency(key, n)) for n in range(1, header["parts"])]
+    rest = [tr.get(keyspace.answers.key(digest, n)) for n in range(1, header["parts"])]
     value = b"".join((value, *(part.wait() or b"" for part in rest)))
     return Answer(value=value, at=ids.at(header["at"]), repeated=True)
 
@@ -88,11 +90,12 @@ def sweep_answers(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> i
 
 
 def _sweep_step(tr: Transaction, *, keyspace: Keyspace, before_ms: int) -> int:
-    times = tr.get_range(*keyspace.idempotency_times(before_ms), limit=_STEP).wait()
+    times = tr.get_range(*keyspace.answer_times.before(max(0, before_ms)), limit=_STEP).wait()
     if times:
         tr.use_reserve()
     for key, _ in times:
-        tr.clear_range(*keyspace.idempotency_of(key))
+        answer = keyspace.answers.sub(keyspace.answer_times.elements(key)[1])
+        tr.clear_range(answer.prefix, answer.all[1])
         tr.clear(key)
     return len(times)
 

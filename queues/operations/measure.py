@@ -42,7 +42,7 @@ def depth_request(queue: OpenQueue, state: str) -> DepthRequest:
 def depth(tr: ReadTransaction, queue: OpenQueue, request: DepthRequest) -> int:
     """Return the exact depth, from counters."""
     reading = [
-        (tr.get(keys.counter(request.state, "in")), tr.get(keys.counter(request.state, "out")))
+        (tr.get(keys.counters.key(request.state, "in")), tr.get(keys.counters.key(request.state, "out")))
         for keys in map(queue.keys.generation, counted_in(queue.current(tr), request.state))
     ]
     return sum(total(arrived.wait()) - total(left.wait()) for arrived, left in reading)

@@ -122,7 +122,7 @@ def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
         begin, stop = _window(keys, request)
         reading.append((generation, keys, tr.get_range(begin, stop, limit=limit + 1, reverse=reverse)))
     entries = [
-        ready.Entry(generation, keys.suffix_of(key), key, value)
+        ready.Entry(generation, keys.ready.suffix_of(key), key, value)
         for generation, keys, read in reading
         for key, value in read.wait()
     ]
@@ -137,12 +137,12 @@ def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
 
 
 def _window(keys: GenerationKeys, request: PageRequest) -> tuple[bytes, bytes]:
-    begin, stop = keys.ready_range
+    begin, stop = keys.ready.all
     if request.after is not None:
-        place = keys.ready(request.after)
+        place = keys.ready.at(request.after)
         return (place + b"\x00", stop) if request.end == "min" else (begin, place)
     if request.priority is not None:
-        first, last = keys.from_priority(request.priority)
+        first, last = keys.ready.below(request.priority)
         return (first, stop) if request.end == "min" else (begin, last)
     return begin, stop
 

@@ -221,7 +221,7 @@ def _read_front(
 ) -> _Front:
     """Read the ends, as far as they are wanted now; `late` where something was due by `late_ms`."""
     keys = queue.keys
-    expired = None if late_ms is None else tr.snapshot.get_key(*keys.expired_by(late_ms))
+    expired = None if late_ms is None else tr.snapshot.get_key(*keys.expiries.before(late_ms + 1))
 
     def issue(config: Config) -> tuple[dict[End, ready.Heads], ready.Ahead]:
         source = tr if serializable else tr.snapshot

@@ -248,14 +248,14 @@ def _prepare(keys: QueueKeys, config: Config) -> _Prepared:
         plain=not config.limited and not config.closed,
         base=config.base,
         codec=config.values,
-        begin=generation.ready(b""),
-        index=keys.indexed("ready", newest),
+        begin=generation.ready.prefix,
+        index=keys.index("ready", newest).prefix,
         place=place(newest, b""),
         fifo=config.fifo,
         edges=config.edges,
-        counters=(generation.counter("ready", "in"), keys.traffic("push")),
+        counters=(generation.counters.key("ready", "in"), keys.traffic.key("push")),
         signals=(keys.change, keys.wake),
-        bands=tuple(generation.band(band, "in") for band in range(len(config.edges) + 1)),
+        bands=tuple(generation.bands.key(band, "in") for band in range(len(config.edges) + 1)),
     )
 
 
@@ -301,7 +301,7 @@ def _insert_ready(tr: Transaction, queue: OpenQueue, config: Config, pushes: lis
 def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item]:
     """Write the items of a push of which some are delayed."""
     newest, states = config.generations[-1], ["ready" if due_ms is None else "delayed" for due_ms in push.due_ms]
-    held = [tr.get(queue.keys.index(state, rand, newest)) for state, rand in zip(states, push.ids, strict=True)]
+    held = [tr.get(queue.keys.index(state, newest).key(rand)) for state, rand in zip(states, push.ids, strict=True)]
     if any(read.wait() is not None for read in held):
         raise taken()
     delta = CounterDelta(queue.keys, wake=False)

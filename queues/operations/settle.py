@@ -140,7 +140,7 @@ class HeldRead:
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, rand: bytes, nonce: bytes) -> None:
         self._rand = rand
         self._nonce = nonce
-        self._read = tr.get(keys.lease(rand))
+        self._read = tr.get(keys.leases.key(rand))
 
     def find(self) -> StoredItem | None:
         """Return the leased item; None when the lease is over."""

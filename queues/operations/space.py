@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 from queues.context import StoreContext
 from queues.errors import BadKey, BadLimit, BadName, BadValue, KeyTooLarge, ValueTooLarge, is_invisible
+from queues.keys.subspace import Subspace
 from queues.kv.port import MAX_KEY_SIZE, MAX_VALUE_SIZE, ReadTransaction, Transaction
 from queues.model.names import canonical
 
@@ -32,7 +33,8 @@ class Space:
     def __init__(self, context: StoreContext, name: str) -> None:
         self.name = check_name(name)
         self._context = context
-        self._keys = context.keyspace.space(self.name)
+        self._keys = context.keyspace.spaces.sub(self.name)
+        self._change = context.keyspace.space_changes.key(self.name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -54,7 +56,7 @@ class Space:
 
         def write(tr: Transaction) -> None:
             tr.set(packed, value)
-            tr.add(self._keys.change, 1)
+            tr.add(self._change, 1)
 
         self._context.transact(write, tr)
 
@@ -64,7 +66,7 @@ class Space:
 
         def write(tr: Transaction) -> None:
             tr.clear(packed)
-            tr.add(self._keys.change, 1)
+            tr.add(self._change, 1)
 
         self._context.transact(write, tr)
 
@@ -85,7 +87,7 @@ class Space:
         """
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_RANGE:
             raise BadLimit("A range read has 1 to {most:,} pairs.", most=MAX_RANGE)
-        first, last = self._keys.below(self._bound(prefix) if prefix else b"")
+        first, last = self._bound(prefix).all if prefix else self._keys.all
         if begin is not None:
             first = max(first, self._packed(begin))
         if end is not None:
@@ -96,7 +98,7 @@ class Space:
         return [(self._keys.elements(key), value) for key, value in pairs]
 
     def _packed(self, key: Key) -> bytes:
-        packed = self._keys.key(self._bound(key))
+        packed = self._bound(key).prefix
         if len(packed) > MAX_KEY_SIZE:
             most = MAX_KEY_SIZE - len(self._keys.prefix)
             raise KeyTooLarge(
@@ -107,14 +109,14 @@ class Space:
             )
         return packed
 
-    def _bound(self, key: Key) -> bytes:
+    def _bound(self, key: Key) -> Subspace:
         elements = key if isinstance(key, tuple) else (key,)
         if not elements:
             raise BadKey("A key needs an element at least.")
         for element in elements:
             _check(element)
         try:
-            return self._keys.pack(elements)
+            return self._keys.sub(*elements)
         except UnicodeEncodeError:
             raise BadKey("A text in a key holds half of a character, which is no text.") from None
 

@@ -133,7 +133,7 @@ def look_out(queue: OpenQueue, waiting: WaitQueue, deadline: float, looks: int) 
 def look_ahead(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -> Outlook:
     """Read what there is to take, and what may change that."""
     keys = queue.keys
-    wake, expiry = tr.get(keys.wake), tr.get_key(*keys.expiries())
+    wake, expiry = tr.get(keys.wake), tr.get_key(*keys.expiries.all)
 
     def issue(config: Config) -> list[Callable[[], tuple[int, int | None]]]:
         return [_part(tr, keys.generation(generation)) for generation in config.generations]
@@ -143,7 +143,7 @@ def look_ahead(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -
     counts, dues = zip(*(part() for part in parts), strict=True)
     moments = [due_ms for due_ms in dues if due_ms is not None]
     if (expiry_key := expiry.wait()) is not None:
-        moments.append(keys.expires_ms(expiry_key))
+        moments.append(keys.expiries.elements(expiry_key)[0])
     now_ms = queue.context.now_ms()
     late = bool(moments) and min(moments) <= now_ms
     ready, pause = sum(counts), config.pause
@@ -156,14 +156,14 @@ def look_ahead(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -
 
 def _part(tr: ReadTransaction, keys: GenerationKeys) -> Callable[[], tuple[int, int | None]]:
     """Look at a generation: how many items are ready in it, and when its next delayed one is due."""
-    first, due = tr.get_key(*keys.ready_range), tr.get_key(*keys.delayed_range())
-    arrived, left = tr.get(keys.counter("ready", "in")), tr.get(keys.counter("ready", "out"))
+    first, due = tr.get_key(*keys.ready.all), tr.get_key(*keys.delayed.all)
+    arrived, left = tr.get(keys.counters.key("ready", "in")), tr.get(keys.counters.key("ready", "out"))
 
     def finish() -> tuple[int, int | None]:
         # What is there is believed more than what was counted.
         ready = 0 if first.wait() is None else max(1, total(arrived.wait()) - total(left.wait()))
         due_key = due.wait()
-        return ready, None if due_key is None else keys.due_ms(due_key)
+        return ready, None if due_key is None else keys.delayed.elements(due_key)[0]
 
     return finish
 
@@ -172,7 +172,7 @@ def _part(tr: ReadTransaction, keys: GenerationKeys) -> Callable[[], tuple[int, 
 def look_ahead_attached(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -> Outlook:
     """Read whether there is anything to take."""
     assert queue.foreign is not None
-    wake, first = tr.get(queue.keys.wake), tr.get_key(*queue.foreign.range)
+    wake, first = tr.get(queue.keys.wake), tr.get_key(*queue.foreign.all)
     queue.current(tr)
     return Outlook(known={queue.keys.wake: wake.wait()}, ready=0 if first.wait() is None else 1)
 

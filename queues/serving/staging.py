@@ -339,10 +339,10 @@ class Staging(Batch):
             return found, self._is_free(record.wait())
 
         def give_up(tr: Transaction) -> bytes | None:
-            asked = tr.get(self._keys.request(ms, request))
+            asked = tr.get(self._keys.requests.key(ms, request))
             found = staging_records.collect(tr, self._keys, ms=ms, request=request)
             if asked.wait() is not None:
-                tr.clear(self._keys.request(ms, request))
+                tr.clear(self._keys.requests.key(ms, request))
             return found
 
         asked_at = self._aside.now()

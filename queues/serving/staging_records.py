@@ -56,7 +56,7 @@ class StagedRequest:
 def ask(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes, record: bytes) -> None:
     """Write a request."""
     tr.use_reserve()
-    tr.set(keys.request(ms, request), record)
+    tr.set(keys.requests.key(ms, request), record)
 
 
 def encode_takes(takes: Sequence[Take]) -> tuple[bytes, int]:
@@ -72,8 +72,8 @@ def encode_takes(takes: Sequence[Take]) -> tuple[bytes, int]:
 def read_requests(tr: ReadTransaction, keys: QueueKeys, kinds: Any) -> list[StagedRequest]:
     """Return the first requests of these kinds; what a newer release asks for is left to it."""
     found = []
-    for key, record in tr.get_range(*keys.requests(), limit=MAX_REQUESTS).wait():
-        ms, request = keys.request_of(key)
+    for key, record in tr.get_range(*keys.requests.all, limit=MAX_REQUESTS).wait():
+        ms, request = keys.requests.elements(key)
         try:
             header, _ = records.decode(record)
             takes = msgspec.convert(header["takes"], tuple[kinds, ...])
@@ -91,12 +91,12 @@ def answer(tr: Transaction, keys: QueueKeys, request: StagedRequest, answers: Se
     got = [[_got(one, values) for one in taken] for taken in answers]
     record = records.encode({"answers": got}, b"".join(values))
     for n, begin in enumerate(range(0, len(record), PART)):
-        tr.set(keys.result(request.ms, request.id, n), record[begin : begin + PART])
+        tr.set(keys.results.key(request.ms, request.id, n), record[begin : begin + PART])
 
 
 def collect(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes) -> bytes | None:
     """Read and remove the result of a request; it may be used once the removal is committed."""
-    parts = tr.get_range(*keys.result_parts(ms, request), limit=_MAX_PARTS).wait()
+    parts = tr.get_range(*keys.results.below(ms, request), limit=_MAX_PARTS).wait()
     for key, _ in parts:
         tr.clear(key)
     return b"".join(part for _, part in parts) or None

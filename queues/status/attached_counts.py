@@ -81,7 +81,7 @@ def count_within(tr: ReadTransaction, keys: AttachedKeys) -> int:
 
 
 def _steps(look: Look[Any], keys: AttachedKeys) -> Iterator[list[KeyValue]]:
-    return steps(look, keys.range, lambda tr, found: found, StepSize(100, 1_000, 1_000_000))
+    return steps(look, keys.all, lambda tr, found: found, StepSize(100, 1_000, 1_000_000))
 
 
 class AttachedCounts:

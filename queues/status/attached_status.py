@@ -31,8 +31,8 @@ def begin_status(
     assert config.prefix is not None
     foreign = AttachedKeys(config.prefix)
     traffic = TrafficRead(tr, keys)
-    low = tr.get_range(*foreign.range, limit=1)
-    high = tr.get_range(*foreign.range, limit=1, reverse=True)
+    low = tr.get_range(*foreign.all, limit=1)
+    high = tr.get_range(*foreign.all, limit=1, reverse=True)
 
     def finish() -> QueueStatus:
         first, last = low.wait(), high.wait()

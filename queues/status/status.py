@@ -147,8 +147,8 @@ def begin_status(
     oldest = OldestRead(tr, keys, config.generations)
     low = Heads(tr, keys, config.generations, end="min", limit=1)
     high = Heads(tr, keys, config.generations, end="max", limit=1)
-    due = [tr.get_key(*keys.generation(generation).delayed_range()) for generation in config.generations]
-    expiry = tr.get_key(*keys.expiries())
+    due = [tr.get_key(*keys.generation(generation).delayed.all) for generation in config.generations]
+    expiry = tr.get_key(*keys.expiries.all)
     drift, staging = tr.get(keys.drift), tr.get(keys.staging)
 
     def finish() -> QueueStatus:
@@ -156,7 +156,7 @@ def begin_status(
         ages = oldest.wait()
         first, last = low.wait(), high.wait()
         dues = [
-            keys.generation(generation).due_ms(key)
+            keys.generation(generation).delayed.elements(key)[0]
             for generation, read in zip(config.generations, due, strict=True)
             if (key := read.wait()) is not None
         ]
@@ -177,7 +177,7 @@ def begin_status(
             pause=config.pause,
             closed=config.closed,
             next_due=at(min(dues)) if dues else None,
-            next_expiry=None if expiry_key is None else at(keys.expires_ms(expiry_key)),
+            next_expiry=None if expiry_key is None else at(keys.expiries.elements(expiry_key)[0]),
             drift=drift.wait() is not None,
             staging=staging.wait() is not None,
             note=config.note,
@@ -197,14 +197,14 @@ class _Counters:
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
         self._reads = [(generation, keys.generation(generation)) for generation in (OUTSIDE, *config.generations)]
         self._pending: list[Result[list[KeyValue]]] = [
-            tr.get_range(*generation_keys.counters(), limit=_ALL) for _, generation_keys in self._reads
+            tr.get_range(*generation_keys.counters.all, limit=_ALL) for _, generation_keys in self._reads
         ]
 
     def wait(self) -> dict[tuple[int, str, Side], int]:
         totals: dict[tuple[int, str, Side], int] = {}
         for (generation, generation_keys), read in zip(self._reads, self._pending, strict=True):
             for key, value in read.wait():
-                state, side = generation_keys.counter_of(key)
+                state, side = generation_keys.counters.elements_again(key)
                 totals[generation, state, side] = total(value)
         return totals
 
@@ -214,11 +214,11 @@ class TrafficRead:
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
         self._keys = keys
-        self._read = tr.get_range(*keys.all_traffic(), limit=_ALL)
+        self._read = tr.get_range(*keys.traffic.all, limit=_ALL)
 
     def wait(self) -> dict[str, int]:
         """Return the totals by verb."""
-        return {self._keys.verb_of(key): total(value) for key, value in self._read.wait()}
+        return {self._keys.traffic.elements_again(key)[0]: total(value) for key, value in self._read.wait()}
 
 
 class _Mix:
@@ -227,7 +227,7 @@ class _Mix:
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, config: Config) -> None:
         self._config = config
         self._reads = [
-            (generation_keys, tr.get_range(*generation_keys.bands(), limit=_ALL))
+            (generation_keys, tr.get_range(*generation_keys.bands.all, limit=_ALL))
             for generation_keys in map(keys.generation, () if config.fifo else config.generations)
         ]
 
@@ -237,7 +237,7 @@ class _Mix:
         depths = [0] * (len(self._config.edges) + 1)
         for generation_keys, read in self._reads:
             for key, value in read.wait():
-                band, side = generation_keys.band_of(key)
+                band, side = generation_keys.bands.elements_again(key)
                 depths[band] += total(value) if side == "in" else -total(value)
         return bands(self._config.edges, depths)
 

@@ -147,7 +147,7 @@ def digest_of(walk: Walk, rebased: Sequence[Range] = (), *, on_chunk: OnChunk) -
 
 def based(keyspace: Keyspace) -> tuple[Range, ...]:
     """Return the ranges of the records that hold a queue's base: configs and trash."""
-    return keyspace.all_configs, keyspace.all_trash()
+    return keyspace.configs.all, keyspace.trash.all
 
 
 def with_base(record: bytes, change: Callable[[int], int]) -> bytes:
@@ -170,12 +170,12 @@ def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
     """
 
     def read(tr: ReadTransaction, configs: list[KeyValue]) -> list[tuple[bytes, bytes]]:
-        changes = [(key, tr.get(keyspace.queue(keyspace.id_of_config(key)).change)) for key, _ in configs]
+        changes = [(key, tr.get(keyspace.queue(keyspace.configs.elements(key)[0]).change)) for key, _ in configs]
         return [(key, change.wait() or b"") for key, change in changes]
 
     look = in_background(kv)
     total = hashlib.sha256(look(lambda tr: tr.get(keyspace.directory_change).wait()) or b"")
-    for some in chain(steps(look, keyspace.all_configs, read), [pairs(look, keyspace.all_space_changes)]):
+    for some in chain(steps(look, keyspace.configs.all, read), [pairs(look, keyspace.space_changes.all)]):
         for key, change in some:
             total.update(_FRAME.pack(len(key), len(change)) + key + change)
     return total.hexdigest()
@@ -183,6 +183,6 @@ def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
 
 def count_spaces(kv: KeyValueStore, keyspace: Keyspace) -> dict[str, int]:
     """Return the number of keys in each space of the application."""
-    names = [keyspace.space_of(key) for key, _ in pairs(in_background(kv), keyspace.all_space_changes)]
-    walks = {name: Walk(kv, keyspace, (keyspace.space(name).below(b""),)) for name in names}
+    names = [keyspace.space_changes.elements(key)[0] for key, _ in pairs(in_background(kv), keyspace.space_changes.all)]
+    walks = {name: Walk(kv, keyspace, (keyspace.spaces.below(name),)) for name in names}
     return {name: sum(map(len, walk.chunks())) for name, walk in walks.items()}

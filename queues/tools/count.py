@@ -102,7 +102,7 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
                 for item in items:
                     _add(found, keys, config, item)
         found.index[state] = sum(1 for index in keys.indexes(state, config.generations) for _ in pairs(look, index))
-    found.expiries = sum(1 for _ in pairs(look, keys.expiries()))
+    found.expiries = sum(1 for _ in pairs(look, keys.expiries.all))
     if found.unindexed["ready"] or found.index["ready"] != found.ready - found.hidden["ready"]:
         found.stray = sum(len(strays) for strays in stray_entries(look, keys, config))
     return found if look(lambda tr: _told(tr, keyspace, keys, config, found)) else None
@@ -125,8 +125,8 @@ def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Conf
     """Read the counters; return False when the queue changed since the count began."""
     change, record, drift = tr.get(keys.change), tr.get(keyspace.config(config.id)), tr.get(keys.drift)
     reads = [(g, keys.generation(g)) for g in (OUTSIDE, *config.generations)]
-    counters = [(g, of, tr.get_range(*of.counters(), limit=_ALL)) for g, of in reads]
-    bands = [(g, of, tr.get_range(*of.bands(), limit=_ALL)) for g, of in reads]
+    counters = [(g, of, tr.get_range(*of.counters.all, limit=_ALL)) for g, of in reads]
+    bands = [(g, of, tr.get_range(*of.bands.all, limit=_ALL)) for g, of in reads]
     there = record.wait()
     if change.wait() != found.change or there is None or Config.decode(there) != config:
         return False
@@ -134,12 +134,12 @@ def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Conf
     signs: dict[Side, int] = {"in": 1, "out": -1}
     for generation, of, read in counters:
         for key, value in read.wait():
-            state, side = of.counter_of(key)
+            state, side = of.counters.elements_again(key)
             if generation in counted_in(config, state):
                 found.told[generation, state] += signs[side] * total(value)
     for generation, of, read in bands:
         for key, value in read.wait():
-            band, side = of.band_of(key)
+            band, side = of.bands.elements_again(key)
             found.told_bands[generation, band] += signs[side] * total(value)
     return True
 
@@ -169,7 +169,7 @@ def items_of(
     Of two items of one id in different states, the item of the later state is the one that finds the other.
     """
     of, earlier = keys.generation(generation), STATES[: STATES.index(state)]
-    within = {"ready": of.ready_range, "delayed": of.delayed_range(), "leased": keys.leases(), "dead": keys.dead()}
+    within = {"ready": of.ready.all, "delayed": of.delayed.all, "leased": keys.leases.all, "dead": keys.dead.all}
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem | None]:
         items = [_parsed(keys, of, config, state, generation, key) for key, _ in found]
@@ -199,7 +199,7 @@ def _parsed(
         ms, rand = keys.elements(key)[-2:]
         suffix = suffix if state == "leased" else timed_suffix(ms, rand)
     else:
-        suffix = of.suffix_of(key)
+        suffix = of.ready.suffix_of(key)
         try:
             priority, count, rand = ready_elements(suffix, fifo=config.fifo)
             if not isinstance(rand, bytes) or isinstance(count, bool) or not isinstance(count, int):

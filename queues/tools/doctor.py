@@ -133,12 +133,12 @@ class _Run:
         self._findings.append(Finding(kind=kind, queue=queue, says=says, mendable=mendable))
 
     def _configs(self) -> Iterator[Config]:
-        for key, record in pairs(in_background(self._kv), self._keyspace.all_configs):
+        for key, record in pairs(in_background(self._kv), self._keyspace.configs.all):
             config = decode(record)
             if config is not None:
                 yield config
                 continue
-            queue_id = self._keyspace.id_of_config(key)
+            queue_id = self._keyspace.configs.elements(key)[0]
             says = f"The record of queue number {queue_id} cannot be read, and is left as it is."
             self._found("record", self._name_of(queue_id), says, mendable=False)
 

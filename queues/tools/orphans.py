@@ -43,9 +43,9 @@ def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], l
     None for the latter: a record in the trash cannot be read, so that a lost queue may be in the trash.
     """
     orphans = [*_stray_names(kv, keyspace), *_nameless(kv, keyspace)]
-    behind = keyspace.queues_behind
-    keys = first_keys(in_background(kv), behind(None), lambda key: behind(keyspace.id_of_queue(key))[0])
-    found = [keyspace.id_of_queue(key) for key in keys]
+    queues = keyspace.queues
+    keys = first_keys(in_background(kv), queues.all, lambda key: queues.below(queues.elements(key)[0])[1])
+    found = [queues.elements(key)[0] for key in keys]
     owned = _owned(kv, keyspace)  # later than the keys: a queue may have been created or deleted meanwhile
     if owned is None:
         return orphans, None
@@ -80,11 +80,11 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
     """Yield names of no queue, or of one that has another name."""
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[tuple[str, int]]:
-        names = [(keyspace.name_of(key), int.from_bytes(value, "big")) for key, value in found]
+        names = [(keyspace.names.elements(key)[0], int.from_bytes(value, "big")) for key, value in found]
         reads = [(name, queue_id, tr.get(keyspace.config(queue_id))) for name, queue_id in names]
         return [(name, queue_id) for name, queue_id, record in reads if _leads_astray(record.wait(), name)]
 
-    for some in steps(in_background(kv), keyspace.names(), read):
+    for some in steps(in_background(kv), keyspace.names.all, read):
         for name, queue_id in some:
             repair = partial(_repair_name, keyspace=keyspace, name=name, queue_id=queue_id)
             says = f"The name “{display_name(name)}” leads to no queue of that name."
@@ -102,10 +102,10 @@ def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[Config]:
         configs = [config for _, record in found if (config := decode(record)) is not None]
-        reads = [(config, tr.get(keyspace.name(config.name))) for config in configs]
+        reads = [(config, tr.get(keyspace.names.key(config.name))) for config in configs]
         return [config for config, read in reads if read.wait() != config.id.to_bytes(8, "big")]
 
-    for some in steps(in_background(kv), keyspace.all_configs, read):
+    for some in steps(in_background(kv), keyspace.configs.all, read):
         for config in some:
             repair = partial(_repair_nameless, keyspace=keyspace, queue_id=config.id)
             says = f"“{display_name(config.name)}” (queue number {config.id}) cannot be found by its name."
@@ -119,10 +119,10 @@ def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
     """
 
     def configs() -> set[int]:
-        return {keyspace.id_of_config(key) for key, _ in pairs(in_background(kv), keyspace.all_configs)}
+        return {keyspace.configs.elements(key)[0] for key, _ in pairs(in_background(kv), keyspace.configs.all)}
 
     owned = configs()
-    for _, record in pairs(in_background(kv), keyspace.all_trash()):
+    for _, record in pairs(in_background(kv), keyspace.trash.all):
         try:
             header = records.decode(record)[0]
             if header["what"] == "queue" and not header["restored"]:
@@ -178,7 +178,7 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
 
 def _repair_name(tr: Transaction, keyspace: Keyspace, name: str, queue_id: int, now_ms: int) -> str | None:
     tr.use_reserve()
-    key = keyspace.name(name)
+    key = keyspace.names.key(name)
     there = tr.get(key).wait()
     if there is None or int.from_bytes(there, "big") != queue_id:
         return None
@@ -196,12 +196,12 @@ def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms:
     config = decode(tr.get(keyspace.config(queue_id)).wait())
     if config is None:
         return None
-    there = tr.get(keyspace.name(config.name)).wait()
+    there = tr.get(keyspace.names.key(config.name)).wait()
     if there == config.id.to_bytes(8, "big"):
         return None
     if there is not None:
         config = replace(config, name=f"{config.name[:60]}-{config.id:x}")
-        if tr.get(keyspace.name(config.name)).wait() is not None:
+        if tr.get(keyspace.names.key(config.name)).wait() is not None:
             return None
     directory.add(tr, keyspace, config)
     return f"“{display_name(config.name)}” (queue number {config.id}) is found by its name again."
@@ -210,7 +210,7 @@ def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms:
 def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms: int) -> str | None:
     """Give a queue without a config a new one; None when its kind is unknown."""
     tr.use_reserve()
-    if tr.get(keyspace.config(queue_id)).wait() is not None or tr.get(keyspace.name(name)).wait() is not None:
+    if tr.get(keyspace.config(queue_id)).wait() is not None or tr.get(keyspace.names.key(name)).wait() is not None:
         return None
     keys = keyspace.queue(queue_id)
     firsts = first_keys(lambda fn: fn(tr), keys.everything, lambda key: keys.behind(keys.elements(key)[0]))
@@ -241,9 +241,9 @@ def _guess(tr: Transaction, keys: QueueKeys, generations: list[int]) -> tuple[bo
     for generation in generations:
         ready = keys.generation(generation)
         for reverse in (False, True):
-            key = tr.get_key(*ready.ready_range, reverse=reverse).wait()
+            key = tr.get_key(*ready.ready.all, reverse=reverse).wait()
             if key is not None:
-                guesses.add(_guess_item(ready.suffix_of(key)))
+                guesses.add(_guess_item(ready.ready.suffix_of(key)))
     return guesses.pop() if len(guesses) == 1 else None
 
 

@@ -113,10 +113,10 @@ def repair_counters(kv: KeyValueStore, keyspace: Keyspace, config: Config, count
             return False
         for (generation, state), missing in _differences(count.items, count.told):
             side: Side = "in" if missing > 0 else "out"
-            tr.add(keys.generation(generation).counter(state, side), abs(missing))
+            tr.add(keys.generation(generation).counters.key(state, side), abs(missing))
         if not config.fifo:
             for (generation, band), missing in _differences(count.bands, count.told_bands):
-                tr.add(keys.generation(generation).band(band, "in" if missing > 0 else "out"), abs(missing))
+                tr.add(keys.generation(generation).bands.key(band, "in" if missing > 0 else "out"), abs(missing))
         tr.clear(keys.drift)
         CounterDelta(keys, wake=True).apply(tr)
         return True

@@ -12,6 +12,7 @@ from queues.items import attached as attached_items
 from queues.items import undo_log
 from queues.items.stored_item import as_item
 from queues.keys.keyspace import Keyspace
+from queues.keys.subspace import last_element
 from queues.kv.port import ReadTransaction, Ready, Result
 from queues.model import ids, paging, records
 from queues.model.codec import Codec
@@ -39,7 +40,7 @@ class Looking:
 
     def record(self, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
         """Return header and value of an id; raise `TrashNotFound`."""
-        record = self._tr.get(self._keyspace.trash(trash_id)).wait()
+        record = self._tr.get(self._keyspace.trash.key(trash_id)).wait()
         header, value = records.decode(record) if record is not None else ({"deleting": True}, b"")
         if header.get("deleting"):
             raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
@@ -64,8 +65,8 @@ class Looking:
         size = 0
 
         def read(before: bytes | None, n: int) -> tuple[list[tuple[bytes, bytes]], bool]:
-            pairs = self._tr.get_range(*self._keyspace.all_trash(before), limit=n + 1, reverse=True).wait()
-            return [(self._keyspace.last_id(key), record) for key, record in pairs[:n]], len(pairs) > n
+            pairs = self._tr.get_range(*self._keyspace.trash.older(before), limit=n + 1, reverse=True).wait()
+            return [(last_element(key), record) for key, record in pairs[:n]], len(pairs) > n
 
         def fitting(trash_id: bytes, record: bytes) -> _Read | None:
             nonlocal size
@@ -112,7 +113,7 @@ class Looking:
 
     def _value(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Result[bytes | None]:
         if header.get("apart"):
-            return self._tr.get(self._keyspace.trash_part(trash_id, 0, undo_log.VALUE))
+            return self._tr.get(self._keyspace.trash_parts.key(trash_id, 0, undo_log.VALUE))
         return Ready(value)
 
     def _config_of(self, header: dict[str, Any]) -> Result[bytes | None]:

@@ -85,7 +85,7 @@ class Trash:
     ) -> None:
         """Record popped items that `tr` removes, each by itself, unless nothing is kept."""
         used = trash_ids[: len(items)]
-        reads = [tr.get(self._context.keyspace.trash(trash_id)) for trash_id in used if self.keeps]
+        reads = [tr.get(self._context.keyspace.trash.key(trash_id)) for trash_id in used if self.keeps]
         if any(read.wait() is not None for read in reads):
             raise minted_before()
         for trash_id, item in zip(used, items, strict=True):
@@ -146,7 +146,7 @@ class Trash:
             return False
         tr.use_reserve()  # a full store can still be emptied by hand
         keyspace = self._context.keyspace
-        if not checked and tr.get(keyspace.trash(trash_id)).wait() is not None:
+        if not checked and tr.get(keyspace.trash.key(trash_id)).wait() is not None:
             raise minted_before()
         deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
         header = {
@@ -161,10 +161,10 @@ class Trash:
             **more,
         }
         if len(value) > _INLINE:
-            tr.set(keyspace.trash_part(trash_id, 0, undo_log.VALUE), value)
+            tr.set(keyspace.trash_parts.key(trash_id, 0, undo_log.VALUE), value)
             header, value = header | {"apart": True}, b""
-        tr.set(keyspace.trash(trash_id), records.encode(header, value))
-        tr.set(keyspace.trash_deadline(deadline_ms, trash_id), b"")
+        tr.set(keyspace.trash.key(trash_id), records.encode(header, value))
+        tr.set(keyspace.deadlines.key(deadline_ms, trash_id), b"")
         return True
 
     def get(self, trash_id: str, *, tr: ReadTransaction | None = None) -> TrashEntry:
@@ -238,10 +238,10 @@ class Trash:
         if restored.lifted and into is not None:
             lifted = [Change(before=there, after=None) for there in restored.lifted]
             self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
-        tr.clear_range(*self._context.keyspace.trash_parts(rand))
+        tr.clear_range(*self._context.keyspace.trash_parts.below(rand))
         # The record stays until its deadline, without the value, so that a second restore is refused with the reason.
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
-        tr.set(self._context.keyspace.trash(rand), records.encode(header | {"restored": True} | then))
+        tr.set(self._context.keyspace.trash.key(rand), records.encode(header | {"restored": True} | then))
         return restored
 
 

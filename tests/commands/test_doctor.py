@@ -25,7 +25,7 @@ def damage(store: Store) -> None:
     keys = store.context.keyspace.queue(store.queue("jobs").id)
 
     def write(tr):
-        tr.add(keys.generation(1).counter("ready", "in"), 3)
+        tr.add(keys.generation(1).counters.key("ready", "in"), 3)
         tr.set(keys.drift, total_bytes(1))
 
     store.transact(write)

@@ -21,7 +21,7 @@ def attached(store: Store, **options) -> tuple[Queue, RecipeClient]:
 def our_own(store: Store, **options) -> tuple[Queue, RecipeClient]:
     """Return a queue of our own and a stranger on its ready items."""
     queue = store.create_queue("jobs", **options)
-    begin, _ = store.context.keyspace.queue(queue.id).generation(1).ready_range
+    begin, _ = store.context.keyspace.queue(queue.id).generation(1).ready.all
     return queue, RecipeClient(store.context.kv, begin[:-1], fifo=queue.kind == "fifo")
 
 

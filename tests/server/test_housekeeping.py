@@ -97,7 +97,7 @@ def test_what_operators_wait_for_is_done_at_once(kept: Housekeeping) -> None:
 def test_a_site_that_ends_hands_over_to_another_at_once(kept: Housekeeping) -> None:
     store = get_store()
     elected = threading.Event()
-    await_true(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected(ROLE)).wait()))
+    await_true(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected.key(ROLE)).wait()))
     with open_store(store.url) as other:
         standby = Upkeep(other.context, seconds=600.0, on_elected=lambda now: elected.set())
         standby.start()
@@ -114,7 +114,7 @@ def test_it_goes_on_with_a_store_that_is_opened_anew(kept: Housekeeping) -> None
     close_store()
     store = get_store()
     store.transact(
-        lambda tr: tr.clear(store.context.keyspace.elected(ROLE))
+        lambda tr: tr.clear(store.context.keyspace.elected.key(ROLE))
     )  # as if it had been closed for some seconds
     store.interrupt()
     await_true(lambda: store.queue("jobs").depth() == 1)

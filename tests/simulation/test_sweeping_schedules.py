@@ -101,7 +101,7 @@ class SweepingSchedule(TimeSchedule):
         last = store.read(lambda tr: tr.get(FENCE).wait()) or b"\0"
         if last[0] < max(self.written, default=0):
             raise Violation(f"{last[0]} was written after a later term: {self.written}")
-        record = store.read(lambda tr: tr.get(store.context.keyspace.elected("sweep")).wait())
+        record = store.read(lambda tr: tr.get(store.context.keyspace.elected.key("sweep")).wait())
         held = Holding.decode(record)
         if held is not None and held.term < max(self.holders, default=0):
             raise Violation("a term came back")
@@ -159,7 +159,7 @@ def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pyte
     def by_what_was_seen(tr: Transaction, keyspace: Any, queues: Any) -> None:
         for queue in queues:
             for second in queue.seconds:
-                tr.clear(keyspace.due_mark(second, queue.queue_id))
+                tr.clear(keyspace.due.key(second, queue.queue_id))
 
     monkeypatch.setattr(due_index, "settle", by_what_was_seen)
     assert "not in the due index" in noticed(VERBS)

@@ -55,7 +55,7 @@ def test_the_committed_clear_of_a_result(monkeypatch: pytest.MonkeyPatch) -> Non
     """Handed out and not cleared, it looks unclaimed later."""
 
     def look_only(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes) -> bytes | None:
-        parts = tr.get_range(*keys.result_parts(ms, request), limit=200).wait()
+        parts = tr.get_range(*keys.results.below(ms, request), limit=200).wait()
         return b"".join(part for _, part in parts) or None
 
     monkeypatch.setattr(staging_records, "collect", look_only)

@@ -145,8 +145,8 @@ def _left_behind(store: Store, jobs: Queue) -> dict[tuple[int, bytes], list[byte
 
     def look(tr: ReadTransaction) -> dict[tuple[int, bytes], list[bytes]]:
         parts: dict[tuple[int, bytes], bytes] = {}
-        for key, part in tr.get_range(*keys.results(), limit=10_000).wait():
-            of = keys.result_of(key)
+        for key, part in tr.get_range(*keys.results.all, limit=10_000).wait():
+            of = keys.results.elements(key)[:2]
             parts[of] = parts.get(of, b"") + part
         return {of: [item.value for item in staging_records.popped(record, config)] for of, record in parts.items()}
 

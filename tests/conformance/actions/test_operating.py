@@ -111,7 +111,7 @@ def test_something_else_under_the_root_shows_as_drift(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=1)
     keys = jobs.opened.keys.generation(1)
-    store.transact(lambda tr: [tr.clear(key) for key, _ in tr.get_range(*keys.ready_range, limit=9).wait()])
+    store.transact(lambda tr: [tr.clear(key) for key, _ in tr.get_range(*keys.ready.all, limit=9).wait()])
     assert not jobs.status().drift
     assert jobs.pop_min() is None
     assert jobs.status().drift

@@ -106,7 +106,7 @@ def test_pushes_after_a_purge_and_its_undo_are_in_one_order(store: Store) -> Non
     store.actions("ann").undo(popped.trash_id)
     assert [item.value for item in jobs.pop_many(9)] == order[1:5]
     assert merge_all(store) == 0
-    assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.all_merges).wait()) is None
+    assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.merges.all).wait()) is None
 
 
 def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store: Store, clock: Clock) -> None:
@@ -236,7 +236,7 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
     left = {key for key in everything(store) if key not in clean and not key.startswith(audit)}
     left -= {keyspace.due_wake}
     for key in left:
-        queue_id = keyspace.id_of_queue(key)
+        queue_id = keyspace.queues.elements(key)[0]
         assert queue_id in (jobs.id, keep.id), "a key of a queue that is gone"
         elements = keyspace.queue(queue_id).elements(key)
         assert elements[0] in ("v", "w", "T", "h") or elements[1:2] in (("n",), ("b",)), elements
@@ -272,7 +272,7 @@ def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None
     clock.advance(WEEK + 1)
     sweep_trash(store)
     assert dump(store, jobs) == before
-    assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.all_trash()).wait()) is None
+    assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.trash.all).wait()) is None
 
 
 def test_a_deleted_queue_comes_back_with_its_purges_and_its_merge(store: Store) -> None:

@@ -358,7 +358,7 @@ def test_a_large_value_in_our_own_queue_goes_through_the_trash_too(store: Store)
     jobs = store.create_queue("jobs")
     item = jobs.push(b"small", priority=1)
     keys = store.context.keyspace.queue(jobs.id).generation(1)
-    key = store.read(lambda tr: tr.get_key(*keys.ready_range).wait())
+    key = store.read(lambda tr: tr.get_key(*keys.ready.all).wait())
     store.transact(lambda tr: tr.set(key, b"x" * 100_000))
     acts = store.actions("ann")
     popped = acts.pop("jobs")
@@ -583,7 +583,7 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
         with pytest.raises(AlreadyRestored):
             ann.undo(trash_id)
     assert dump(store) == before
-    left = [store.context.keyspace.trash_parts(bytes.fromhex(trash_id)) for trash_id in purged.trash_ids]
+    left = [store.context.keyspace.trash_parts.below(bytes.fromhex(trash_id)) for trash_id in purged.trash_ids]
     assert store.read(lambda tr: [tr.get_key(*parts).wait() for parts in left]) == [None] * len(left)
 
 

@@ -38,7 +38,7 @@ def stand(store: Store, count: Count) -> Callable[..., Candidate]:
 
 
 def holding(store: Store, role: str = "sweep") -> Holding:
-    held = Holding.decode(store.read(lambda tr: tr.get(store.context.keyspace.elected(role)).wait()))
+    held = Holding.decode(store.read(lambda tr: tr.get(store.context.keyspace.elected.key(role)).wait()))
     assert held is not None
     return held
 

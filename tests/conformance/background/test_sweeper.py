@@ -39,7 +39,7 @@ def jobs(store: Store) -> Iterator[Queue]:
 def marks(store: Store) -> list[tuple[int, int]]:
     """Return (second, queue id) of what is in the due index."""
     pairs = store.read(lambda tr: tr.get_range(*store.context.keyspace.due_index, limit=EVERYTHING).wait())
-    return [store.context.keyspace.read_mark(key) for key, _ in pairs]
+    return [store.context.keyspace.due.elements(key) for key, _ in pairs]
 
 
 def woken(store: Store, known: Mapping[bytes, bytes | None]) -> bool:
@@ -216,7 +216,7 @@ def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     was = store.read(lambda tr: tr.get(config).wait())
 
     def damage(tr: object) -> None:
-        ((key, _),) = tr.get_range(*keys.delayed_range(), limit=2).wait()
+        ((key, _),) = tr.get_range(*keys.delayed.all, limit=2).wait()
         tr.set(key, b"no record")
         tr.set(config, b"\xff" + was[1:])
 

@@ -10,6 +10,7 @@ from queues.background.staging_leftovers import KEPT_MS as STAGED_MS
 from queues.background.staging_leftovers import NOBODY
 from queues.background.sweeper import Sweeper, Swept
 from queues.bulk.runner import JobRunner
+from queues.keys.subspace import last_element
 from queues.kv.port import Transaction
 from queues.serving import staging_records
 from queues.serving.leadership import Holding
@@ -49,7 +50,7 @@ def rounds(sweeper: Sweeper, at_most: int = 40) -> Swept:
 
 def number_of_marks(store: Store, queue: Queue) -> int:
     pairs = store.read(lambda tr: tr.get_range(*store.context.keyspace.due_index, limit=1_000).wait())
-    return sum(store.context.keyspace.read_mark(key)[1] == queue.id for key, _ in pairs)
+    return sum(store.context.keyspace.due.elements(key)[1] == queue.id for key, _ in pairs)
 
 
 @pytest.mark.parametrize("what", ["damaged", "newer"])
@@ -62,7 +63,7 @@ def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nothing_up(
     jobs.push(b"y", priority=1, delay=timedelta(seconds=70))
     key = broken.opened.config_key
     if what == "damaged":
-        key = store.read(lambda tr: tr.get_key(*broken.opened.keys.generation(1).delayed_range()).wait())
+        key = store.read(lambda tr: tr.get_key(*broken.opened.keys.generation(1).delayed.all).wait())
     was = make_newer(store, key)
     clock.advance(100)
     assert rounds(sweeper) == Swept(promoted=1)
@@ -97,20 +98,20 @@ def test_trash_of_a_newer_release_stays_and_the_rest_goes(
     for n in range(5):
         ann.delete_item("jobs", jobs.push(b"%d" % n, priority=1).id)
         clock.advance(1)
-    deadlines = store.read(lambda tr: tr.get_range(*keyspace.trash_deadlines, limit=9).wait())
-    newer = [keyspace.trash(keyspace.last_id(deadlines[n][0])) for n in (0, 2)]
+    deadlines = store.read(lambda tr: tr.get_range(*keyspace.deadlines.all, limit=9).wait())
+    newer = [keyspace.trash.key(last_element(deadlines[n][0])) for n in (0, 2)]
     was = [make_newer(store, key) for key in newer]
     clock.advance(WEEK)
     with caplog.at_level(logging.WARNING):
         assert rounds(sweeper).trash > 0
         rounds(sweeper)
     assert len([record for record in caplog.records if record.name != "queues.kv"]) == 2, "each is told once"
-    left = store.read(lambda tr: tr.get_range(*keyspace.all_trash(), limit=9).wait())
+    left = store.read(lambda tr: tr.get_range(*keyspace.trash.all, limit=9).wait())
     assert [key for key, _ in left] == newer
     assert sweep_trash(store) == 0
     store.transact(lambda tr: [tr.set(key, record) for key, record in zip(newer, was, strict=True)])
     assert sweep_trash(store) > 0
-    assert store.read(lambda tr: tr.get_key(*keyspace.trash_deadlines).wait()) is None
+    assert store.read(lambda tr: tr.get_key(*keyspace.deadlines.all).wait()) is None
 
 
 def test_a_queue_of_a_newer_release_is_not_merged_and_the_rest_are(store: Store, sweeper: Sweeper) -> None:
@@ -145,10 +146,10 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
         for queue in (second, third):
             (item,) = queue.pop_many(1, tr=tr)
             request = staging_records.StagedRequest(
-                key=queue.opened.keys.request(now_ms, b"r" * 16), id=b"r" * 16, ms=now_ms, takes=()
+                key=queue.opened.keys.requests.key(now_ms, b"r" * 16), id=b"r" * 16, ms=now_ms, takes=()
             )
             staging_records.answer(tr, queue.opened.keys, request, [[item]])
-        tr.set(second.opened.keys.result(now_ms - 1, b"q" * 16, 0), b"\xffnewer")
+        tr.set(second.opened.keys.results.key(now_ms - 1, b"q" * 16, 0), b"\xffnewer")
 
     store.transact(leave)
     clock.advance(STAGED_MS / 1000 + 1)
@@ -157,7 +158,9 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     entries = store.trash.entries().entries
     assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
     assert sweep_unclaimed(store) == 0
-    assert store.read(lambda tr: tr.get(second.opened.keys.result(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"
+    assert (
+        store.read(lambda tr: tr.get(second.opened.keys.results.key(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"
+    )
     assert store.read(lambda tr: tr.get(first.opened.keys.staging).wait()) is not None
     make_newer(store, first.opened.config_key)
     assert sweep_unclaimed(store) == 0
@@ -167,7 +170,7 @@ def test_the_doctor_comes_through_trash_of_a_newer_release(store: Store) -> None
     jobs, ann, keyspace = store.create_queue("jobs"), store.actions("ann"), store.context.keyspace
     jobs.push(b"x", priority=1)
     ann.delete_queue("jobs", confirm="jobs")
-    key = store.read(lambda tr: tr.get_key(*keyspace.all_trash()).wait())
+    key = store.read(lambda tr: tr.get_key(*keyspace.trash.all).wait())
     was = make_newer(store, key)
     for examination in (store.doctor.examine(), store.doctor.repair()):
         (finding,) = (finding for finding in examination.findings if finding.kind != "slot")
@@ -186,8 +189,8 @@ def unreadable_jobs(store: Store, number: int) -> None:
 
     def write(tr: Transaction) -> None:
         for job_id in ids:
-            tr.set(keyspace.bulk(job_id), b"\xff of a newer release")
-            tr.set(keyspace.running(job_id), b"")
+            tr.set(keyspace.bulk.key(job_id), b"\xff of a newer release")
+            tr.set(keyspace.running.key(job_id), b"")
 
     store.transact(write)
 

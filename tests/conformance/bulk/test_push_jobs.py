@@ -25,7 +25,7 @@ from queues.errors import (
     ValueTooLarge,
     WrongKind,
 )
-from queues.keys.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace, first_id
 from queues.kv.port import Transaction
 from queues.kv.simulated import SimulatedStore
 from queues.kv.simulated.schedule import Point
@@ -43,7 +43,7 @@ def values(queue: Queue) -> list[bytes]:
 
 
 def laid_down(store: Store) -> int:
-    begin, end = store.context.keyspace.incoming_laid_by(2**48 - 1)
+    begin, end = store.context.keyspace.incoming.before(first_id(2**48 - 1))
     return len(store.read(lambda tr: tr.get_range(begin, end, limit=1_000).wait()))
 
 

@@ -18,7 +18,7 @@ NOT_AT_ALL = timedelta(0)
 def trash_keys(store: Store) -> int:
     """Return how many keys the trash takes in the store: entries, their parts, and their deadlines."""
     begin, end = store.context.keyspace.range
-    prefix = store.context.keyspace.trash(b"\x01" * 20)[:-24]
+    prefix = store.context.keyspace.trash.key(b"\x01" * 20)[:-24]
     keys = [key for key, _ in store.read(lambda tr: tr.get_range(begin, end, limit=EVERYTHING).wait())]
     return sum(key.startswith(prefix) for key in keys)
 

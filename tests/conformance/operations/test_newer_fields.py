@@ -34,7 +34,7 @@ def test_a_lease_that_is_extended_keeps_them(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60)
-    key = KEYS.queue(jobs.id).lease(bytes.fromhex(lease.item.id))
+    key = KEYS.queue(jobs.id).leases.key(bytes.fromhex(lease.item.id))
     add_field(store, key)
     jobs.extend(lease, seconds=600)
     assert fields(store, key) == NEWER
@@ -47,7 +47,7 @@ def test_a_delayed_item_that_is_rescheduled_keeps_them(store: Store) -> None:
     keys = KEYS.queue(jobs.id).generation(1)
 
     def key(milliseconds: int) -> bytes:
-        return keys.delayed(timed_suffix(milliseconds, bytes.fromhex(item.id)))
+        return keys.delayed.at(timed_suffix(milliseconds, bytes.fromhex(item.id)))
 
     due_ms = round(item.due_at.timestamp() * 1000)
     add_field(store, key(due_ms))
@@ -62,7 +62,7 @@ def test_a_job_that_goes_on_keeps_them(store: Store, act: str) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(60)])
     acts = store.actions("ann")
     job = acts.begin_bulk("delete", "jobs")
-    key = KEYS.bulk(bytes.fromhex(job.id))
+    key = KEYS.bulk.key(bytes.fromhex(job.id))
     add_field(store, key)
     does: dict[str, Callable[[], object]] = {
         "run": lambda: acts.run_bulk(job.id),

@@ -38,7 +38,7 @@ def test_a_renamed_queue_that_cannot_be_read_goes_by_its_new_name(store: Store) 
     damaged = store.context.keyspace.queue(jobs.id)
 
     def damage(tr: Transaction) -> None:
-        tr.set(damaged.expiries()[0] + b"\x07", b"")
+        tr.set(damaged.expiries.at(b"\x00\x07"), b"")
         tr.add(damaged.change, 1)
 
     store.transact(damage)

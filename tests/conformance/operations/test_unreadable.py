@@ -46,7 +46,7 @@ def test_every_way_to_a_queue_that_cannot_be_read_names_it(store: Store, record:
 def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=5)
-    store.transact(lambda tr: tr.set(store.context.keyspace.queue(jobs.id).generation(1).ready(b"\x15\x01"), b""))
+    store.transact(lambda tr: tr.set(store.context.keyspace.queue(jobs.id).generation(1).ready.at(b"\x15\x01"), b""))
     with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
         jobs.status()
 
@@ -77,7 +77,7 @@ def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, 
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     (item,) = jobs.search(Query(state=state)).items
     keys = jobs.opened.keys
-    begin, end = {"delayed": keys.generation(1).delayed_range(), "leased": keys.leases(), "dead": keys.dead()}[state]
+    begin, end = {"delayed": keys.generation(1).delayed.all, "leased": keys.leases.all, "dead": keys.dead.all}[state]
     ((key, _),) = store.read(lambda tr: tr.get_range(begin, end, limit=2).wait())
     store.transact(lambda tr: tr.set(key, b"\x01\x00\x00\x02[]"))
     since = datetime.now(UTC) - timedelta(days=400)

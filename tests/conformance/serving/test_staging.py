@@ -97,7 +97,7 @@ def take(queue: Queue, n: int = 1) -> PopRequest:
 def keys_of_staging(queue: Queue) -> list[bytes]:
     keys = queue.opened.keys
     return queue.opened.context.kv.read(
-        lambda tr: [key for key, _ in tr.get_range(keys.results()[0], keys.requests()[1], limit=100).wait()]
+        lambda tr: [key for key, _ in tr.get_range(keys.results.all[0], keys.requests.all[1], limit=100).wait()]
     )
 
 
@@ -220,7 +220,7 @@ def test_a_request_given_up_is_not_served(processes: tuple[Store, Store], jobs: 
     first, second = jobs
     request, ms = ask(second, take(second))
     tr = fulfil_by_hand(processes[0], first)
-    processes[1].transact(lambda tr: tr.clear(second.opened.keys.request(ms, request)))
+    processes[1].transact(lambda tr: tr.clear(second.opened.keys.requests.key(ms, request)))
     with pytest.raises(Conflict):
         tr.commit()  # type: ignore[attr-defined]
     assert first.depth() == 10

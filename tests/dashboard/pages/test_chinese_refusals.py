@@ -281,7 +281,7 @@ def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kep
     assert acts.job(begun.id) == failed
     told = chinese_admin.open(f"/jobs/{begun.id}/")
     assert not english(told.html)
-    key = store.context.keyspace.bulk(bytes.fromhex(begun.id))
+    key = store.context.keyspace.bulk.key(bytes.fromhex(begun.id))
     header, _ = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")
     damaged: list[Any] = [None, ["{x}", {}], ["{x.y}", {"x": 1}], 7, ["Other words.", {}]]
     for words in damaged:

@@ -46,7 +46,7 @@ def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_rest_are_undo
 ) -> None:
     ann = store.actions("ann")
     first, second, third = (ann.delete_item("jobs", item.id).trash_id for item in jobs.items().items[:3])
-    write(store, store.context.keyspace.trash(bytes.fromhex(second)), record)
+    write(store, store.context.keyspace.trash.key(bytes.fromhex(second)), record)
     page = operator.open("/trash/")
     assert page.status == 200
     assert "cannot be read" in page
@@ -71,7 +71,7 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
     trash_id = store.actions("ann").delete_items("jobs", taken).trash_id
     assert trash_id is not None
     parts = store.read(
-        lambda tr: tr.get_range(*store.context.keyspace.trash_parts(bytes.fromhex(trash_id)), limit=9).wait()
+        lambda tr: tr.get_range(*store.context.keyspace.trash_parts.below(bytes.fromhex(trash_id)), limit=9).wait()
     )
     write(store, parts[2][0], b"\x01garbage")
     answer = operator.send(operator.open("/trash/"), "restore/")
@@ -84,7 +84,7 @@ def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., De
     for item in jobs.items().items[:3]:
         ann.delete_item("jobs", item.id, reason="tidy")
     middle = store.audit.entries().entries[1].id
-    write(store, store.context.keyspace.audit(bytes.fromhex(middle)), b"\x01garbage")
+    write(store, store.context.keyspace.audit.key(bytes.fromhex(middle)), b"\x01garbage")
     viewer = desk(Role.VIEWER)
     for address in ("/audit/", "/audit/?queue=jobs", "/audit/?by=ann"):
         page = viewer.open(address)
@@ -105,7 +105,7 @@ def test_a_job_that_cannot_be_read_is_told_and_the_rest_are_done(
     store.create_queue("review")
     broken = ann.begin_bulk("delete", "jobs", low=9)
     whole = ann.begin_bulk("move", "jobs", to="review", high=4)
-    write(store, store.context.keyspace.bulk(bytes.fromhex(broken.id)), b"\x01garbage")
+    write(store, store.context.keyspace.bulk.key(bytes.fromhex(broken.id)), b"\x01garbage")
     page = operator.open("/jobs/")
     assert page.status == 200
     assert f"The job {broken.id} cannot be read" in page
@@ -210,7 +210,7 @@ def test_a_list_with_a_damaged_record_of_an_item_says_so(operator: Desk, store: 
     jobs.lease(seconds=600)
     (item,) = jobs.search(Query(state=state)).items
     keys = jobs.opened.keys
-    begin, end = {"delayed": keys.generation(1).delayed_range(), "leased": keys.leases(), "dead": keys.dead()}[state]
+    begin, end = {"delayed": keys.generation(1).delayed.all, "leased": keys.leases.all, "dead": keys.dead.all}[state]
     ((key, _),) = store.read(lambda tr: tr.get_range(begin, end, limit=2).wait())
     write(store, key, b"\x01\x00\x00\x02[]")
     assert operator.open("/queues/jobs/?state=ready").status == 200

@@ -81,48 +81,48 @@ def first_key(store: Store, name: str = "jobs") -> tuple[bytes, bytes]:
 
 
 def counters_too_high(store: Store) -> None:
-    store.transact(lambda tr: tr.add(keys_of(store).generation(1).counter("ready", "in"), 7))
+    store.transact(lambda tr: tr.add(keys_of(store).generation(1).counters.key("ready", "in"), 7))
 
 
 def counters_too_low(store: Store) -> None:
-    store.transact(lambda tr: tr.add(keys_of(store, "mail").generation(1).counter("ready", "out"), 2))
+    store.transact(lambda tr: tr.add(keys_of(store, "mail").generation(1).counters.key("ready", "out"), 2))
 
 
 def counters_of_other_states(store: Store) -> None:
     def damage(tr):
         for state in ("delayed", "leased", "dead"):
             generation = 1 if state == "delayed" else OUTSIDE
-            tr.add(keys_of(store).generation(generation).counter(state, "in"), 1)
+            tr.add(keys_of(store).generation(generation).counters.key(state, "in"), 1)
 
     store.transact(damage)
 
 
 def bands(store: Store) -> None:
-    store.transact(lambda tr: tr.add(keys_of(store).generation(1).band(3, "out"), 1))
+    store.transact(lambda tr: tr.add(keys_of(store).generation(1).bands.key(3, "out"), 1))
 
 
 def index_entry_gone(store: Store) -> None:
     for name in ("jobs", "mail"):
-        write(store, keys_of(store, name).index("ready", first_key(store, name)[1]), None)
+        write(store, keys_of(store, name).index("ready").key(first_key(store, name)[1]), None)
 
 
 def index_entry_elsewhere(store: Store) -> None:
     _, rand = first_key(store)
-    write(store, keys_of(store).index("ready", rand), place(1, ready_suffix(99, 1, rand), attempts=3))
+    write(store, keys_of(store).index("ready").key(rand), place(1, ready_suffix(99, 1, rand), attempts=3))
 
 
 def index_entry_of_nothing(store: Store) -> None:
     rand = b"\x01" * 20
-    write(store, keys_of(store).index("ready", rand), place(1, ready_suffix(5, 1, rand)))
+    write(store, keys_of(store).index("ready").key(rand), place(1, ready_suffix(5, 1, rand)))
 
 
 def item_taken_by_others(store: Store) -> None:
     """As the recipe's code does when it pops from our ready items: neither counters nor index change."""
-    write(store, keys_of(store).generation(1).ready(first_key(store)[0]), None)
+    write(store, keys_of(store).generation(1).ready.at(first_key(store)[0]), None)
 
 
 def item_pushed_by_others(store: Store) -> None:
-    write(store, keys_of(store).generation(1).ready(ready_suffix(4, 17, b"r" * 20)), b"theirs")
+    write(store, keys_of(store).generation(1).ready.at(ready_suffix(4, 17, b"r" * 20)), b"theirs")
 
 
 def drift_flag(store: Store) -> None:
@@ -136,25 +136,25 @@ def order(store: Store) -> None:
 
     def push(tr):
         keys = keys_of(store)
-        tr.set(keys.generation(1).ready(suffix), b"ahead")
-        tr.set(keys.index("ready", rand), place(1, suffix))
-        tr.add(keys.generation(1).counter("ready", "in"), 1)
-        tr.add(keys.generation(1).band(6, "in"), 1)
+        tr.set(keys.generation(1).ready.at(suffix), b"ahead")
+        tr.set(keys.index("ready").key(rand), place(1, suffix))
+        tr.add(keys.generation(1).counters.key("ready", "in"), 1)
+        tr.add(keys.generation(1).bands.key(6, "in"), 1)
         tr.add(keys.change, 1)
 
     store.transact(push)
 
 
 def name_of_nothing(store: Store) -> None:
-    write(store, store.context.keyspace.name("ghost"), (12345).to_bytes(8, "big"))
+    write(store, store.context.keyspace.names.key("ghost"), (12345).to_bytes(8, "big"))
 
 
 def second_name(store: Store) -> None:
-    write(store, store.context.keyspace.name("alias"), KNOWN["jobs"].to_bytes(8, "big"))
+    write(store, store.context.keyspace.names.key("alias"), KNOWN["jobs"].to_bytes(8, "big"))
 
 
 def name_gone(store: Store) -> None:
-    write(store, store.context.keyspace.name("jobs"), None)
+    write(store, store.context.keyspace.names.key("jobs"), None)
 
 
 def config_gone(store: Store) -> None:
@@ -167,7 +167,7 @@ def config_of_a_fifo_queue_gone(store: Store) -> None:
 
 def counters_of_nothing(store: Store) -> None:
     lost = store.context.keyspace.queue(777).generation(1)
-    write(store, lost.counter("ready", "in"), total_bytes(4))
+    write(store, lost.counters.key("ready", "in"), total_bytes(4))
     write(store, lost.tried, b"")
 
 
@@ -263,7 +263,7 @@ def test_a_queue_that_lost_its_config_keeps_its_name_and_items(store: Store) -> 
 def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
     before = items(store)["names"]
     write(store, store.context.keyspace.config(KNOWN["names"]), None)
-    write(store, store.context.keyspace.name("names"), None)
+    write(store, store.context.keyspace.names.key("names"), None)
     found = store.doctor.examine()
     assert [(finding.kind, finding.mendable) for finding in found.findings] == [("orphan", True)]
     check(store, store.doctor.repair())
@@ -276,7 +276,7 @@ def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
     """What the queue was cannot be told from them: they are left alone, and told."""
     lost = store.context.keyspace.queue(777).generation(1)
     write(store, lost.tried, b"")
-    write(store, lost.delayed(b"\x15\x01\x01r\x00"), b"record")
+    write(store, lost.delayed.at(b"\x15\x01\x01r\x00"), b"record")
     before = dump(store)
     found = store.doctor.repair()
     assert [finding.kind for finding in found.findings] == ["orphan"]
@@ -285,7 +285,7 @@ def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
 
 def test_a_queue_whose_name_another_one_took_gets_one_of_its_own(store: Store) -> None:
     other = store.create_queue("other")
-    write(store, store.context.keyspace.name("jobs"), other.id.to_bytes(8, "big"))
+    write(store, store.context.keyspace.names.key("jobs"), other.id.to_bytes(8, "big"))
     store.doctor.repair()
     assert store.queue("jobs").id == KNOWN["jobs"]
     assert store.queue("other").id == other.id
@@ -306,21 +306,21 @@ def test_the_index_keeps_how_often_an_item_was_tried(store: Store) -> None:
     index_entry_elsewhere(store)
     store.doctor.repair()
     _, rand = first_key(store)
-    entry = store.read(lambda tr: tr.get(keys_of(store).index("ready", rand)).wait())
+    entry = store.read(lambda tr: tr.get(keys_of(store).index("ready").key(rand)).wait())
     assert entry == place(1, first_key(store)[0], attempts=3)
 
 
 def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
     keys = keys_of(store)
     suffix, _ = first_key(store)
-    write(store, keys.generation(1).ready(b"\x15\x01"), b"no item of the recipe")
+    write(store, keys.generation(1).ready.at(b"\x15\x01"), b"no item of the recipe")
     write(store, store.context.keyspace.config(4711), b"\x09 of a later release")
     config = store.queue("names").config
     write(store, store.context.keyspace.config(config.id), replace(config, priority_type="int").encode())
     found = store.doctor.repair()
     assert not found.healthy
     assert {finding.kind for finding in found.findings} == {"items", "record"}
-    assert store.read(lambda tr: tr.get(keys.generation(1).ready(suffix)).wait()) is not None
+    assert store.read(lambda tr: tr.get(keys.generation(1).ready.at(suffix)).wait()) is not None
 
 
 @pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])

@@ -251,7 +251,7 @@ def test_a_lease_that_cannot_be_read_keeps_no_other_from_being_extended(
         jobs = store.create_queue("jobs")
         jobs.configure(max_attempts=1)
         spoiled, _ = (jobs.push(value, priority=1) for value in (b"spoiled", b"healthy"))
-        lease = Keyspace(("pq",)).queue(jobs.id).lease(bytes.fromhex(spoiled.id))
+        lease = Keyspace(("pq",)).queue(jobs.id).leases.key(bytes.fromhex(spoiled.id))
 
         @worker.handles("jobs", seconds=0.9)
         def stay(job: Job) -> None:
