@@ -29,12 +29,6 @@ class PriorityQueue(Generic[T]):
     An item put with `due` is invisible to get and peek until then, but counts in qsize, maxsize and join.
     """
 
-    # Wake-ups. An item that becomes ready wakes exactly one sleeping getter. While items are delayed, one sleeping
-    # getter is the timekeeper: it sleeps at most until the next due time, and a new item that is due earlier wakes
-    # it; all other getters sleep until they are woken. A timekeeper that leaves wakes another getter in its place.
-    # For each ready item that a sleeper could take, a woken thread is on its way; every woken thread looks again
-    # before it gives up, so that no wake-up is lost to a timeout.
-
     def __init__(
         self,
         maxsize: int = 0,
@@ -52,7 +46,6 @@ class PriorityQueue(Generic[T]):
         self._ready: Ordered[T] = Ordered()
         self._delayed: Delayed[T] = Delayed()
         self.not_empty = Sleepers(self.mutex)
-        self.timekeeper = Sleepers(self.mutex)
         self.not_full = Sleepers(self.mutex)
         self.all_tasks_done = Sleepers(self.mutex)
 
@@ -72,14 +65,15 @@ class PriorityQueue(Generic[T]):
                     self._move_due()  # items that became due before this one precede it among equals
                 if when is None or when <= self._clock():
                     self._ready.add(item)
-                    if self.not_empty.asleep or self.timekeeper.asleep:
-                        self._wake_getters(1)
+                    if self.not_empty.asleep:
+                        self.not_empty.wake(1)
                 else:
-                    self._delay(item, when)
+                    self._ready.check(item)
+                    if self._delayed.add(when, item):
+                        self.not_empty.wake_all()  # they sleep until a later time
                 self.unfinished_tasks += 1
             except BaseException:
-                if self._size() < self.maxsize:
-                    self.not_full.wake(1)  # another thread gets the room for which this one was woken
+                self.not_full.wake(1)  # another thread gets the room for which this one was woken
                 raise
 
     def put_nowait(self, item: T, due: datetime | None = None) -> None:
@@ -147,8 +141,8 @@ class PriorityQueue(Generic[T]):
                 dropped += (self._ready.clear(), self._delayed.clear())
                 if not self.unfinished_tasks:
                     self.all_tasks_done.wake_all()
-            for sleepers in (self.not_empty, self.timekeeper, self.not_full):
-                sleepers.wake_all()
+            self.not_empty.wake_all()
+            self.not_full.wake_all()
         dropped.clear()  # outside of the mutex: destructors of items may use the queue
 
     def _size(self) -> int:
@@ -160,17 +154,16 @@ class PriorityQueue(Generic[T]):
             _check(timeout)
         with self.mutex:
             if self._delayed.size:
-                self._move_due(taking=1)
+                self._move_due()
             if not self._ready.size:
                 self._await_item(block, timeout)
             item = pop()
             if self._delayed.held:
-                self._wake_getters(self._delayed.move_held(self._ready))
+                self.not_empty.wake(self._delayed.move_held(self._ready))
             if self.not_full.asleep:
                 self.not_full.wake(1)
             if self.is_shutdown and not self._size():
                 self.not_empty.wake_all()  # they waited for delayed items: this was the last one
-                self.timekeeper.wake_all()
             return item
 
     def _peek(self, look: Callable[[], T]) -> T:
@@ -192,20 +185,13 @@ class PriorityQueue(Generic[T]):
                 if not block or (remaining is not None and remaining <= 0):
                     raise Empty
                 next_due = self._delayed.next_due
-                if next_due is None or self.timekeeper.asleep:
-                    self.not_empty.sleep(remaining)
-                else:
-                    until_due = next_due - self._clock()
-                    self.timekeeper.sleep(until_due if remaining is None else min(until_due, remaining))
-                if self._delayed.size:
-                    self._move_due(taking=1)
+                until_due = None if next_due is None else next_due - self._clock()
+                given = [each for each in (remaining, until_due) if each is not None]
+                self.not_empty.sleep(min(given, default=None))
+                self._move_due()
         except BaseException:
-            if self._ready.size:
-                self._wake_getters(1)  # interrupted: another thread gets the item for which this one was woken
+            self.not_empty.wake(1)  # another thread gets the item for which this one was woken
             raise
-        finally:
-            if self._delayed.next_due is not None and not self.timekeeper.asleep:
-                self.not_empty.wake(1)
 
     def _await_room(self, block: bool, timeout: float | None) -> None:
         """Return when there is room for an item, or raise Full or ShutDown."""
@@ -224,22 +210,9 @@ class PriorityQueue(Generic[T]):
             if self.is_shutdown:
                 raise ShutDown
 
-    def _delay(self, item: T, when: float) -> None:
-        """Keep an item until it is due."""
-        self._ready.check(item)
-        if self._delayed.add(when, item) and not self.timekeeper.wake(1):
-            self.not_empty.wake(1)
-
-    def _move_due(self, taking: int = 0) -> None:
-        """Make due items ready, and wake a getter for each but those that the caller is `taking`."""
-        moved = self._delayed.move_due(self._clock(), self._ready)
-        if moved > taking:
-            self._wake_getters(moved - taking)
-
-    def _wake_getters(self, most: int) -> None:
-        """Wake `most` sleeping getters, the timekeeper last: it would have to be replaced."""
-        if self.not_empty.wake(most) < most:
-            self.timekeeper.wake(1)
+    def _move_due(self) -> None:
+        """Make due items ready, and wake a getter for each."""
+        self.not_empty.wake(self._delayed.move_due(self._clock(), self._ready))
 
 
 def _seconds(due: object) -> float:

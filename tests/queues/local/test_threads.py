@@ -1,6 +1,7 @@
 """The in-process twin among threads: nothing lost, nothing twice, nothing early, timeouts kept."""
 
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -26,7 +27,7 @@ def at(seconds: float) -> datetime:
 def asleep(jobs: PriorityQueue[int]) -> int:
     """Return how many threads wait to get."""
     with jobs.mutex:
-        return len(jobs.not_empty.asleep) + len(jobs.timekeeper.asleep)
+        return len(jobs.not_empty.asleep)
 
 
 def waiting(jobs: PriorityQueue[int], call: Callable[[], int], n: int) -> list[Future[int]]:
@@ -199,3 +200,94 @@ def test_after_a_shutdown_a_thread_that_takes_the_last_item_ends_the_waiting_of_
     clock.advance(HOUR)
     assert jobs.get() == 1
     assert all(isinstance(future.exception(LONG), ShutDown) for future in getting)
+
+
+def test_each_item_wakes_one_waiter() -> None:
+    jobs: PriorityQueue[int] = PriorityQueue()
+    futures = waiting(jobs, lambda: jobs.get(timeout=LONG), 10)
+    futures += waiting(jobs, jobs.get_max, 10)
+    for n in range(20):
+        jobs.put(n)
+        assert asleep(jobs) == 19 - n
+    assert taken_by(futures, 20) == list(range(20))
+
+
+def test_an_earlier_newcomer_is_taken_when_it_is_due(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    jobs.put(2, due=at(clock.now + HOUR))
+    futures = waiting(jobs, jobs.get, 2)
+    jobs.put(1, due=at(clock.now + SHORT))
+    clock.advance(SHORT + 1e-6)
+    assert taken_by(futures, 1) == [1]
+    jobs.put(0)
+    assert taken_by(futures, 2) == [0, 1]
+
+
+def test_items_due_together_wake_as_many(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    for n in range(5):
+        jobs.put(n, due=at(clock.now + HOUR))
+    futures = waiting(jobs, jobs.get, 7)
+    clock.advance(HOUR)  # a jump, which no sleeper can know of: the next call tells them
+    assert jobs.peek_max() == 4
+    assert taken_by(futures, 5) == [0, 1, 2, 3, 4]
+    jobs.put(5)
+    jobs.put(6)
+    assert taken_by(futures, 7) == list(range(7))
+
+
+def test_a_taker_that_finds_many_due_wakes_other_threads_for_the_rest(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    for n in range(3):
+        jobs.put(n, due=at(clock.now + HOUR))
+    futures = waiting(jobs, jobs.get, 4)
+    clock.advance(HOUR)
+    assert jobs.get() == 0
+    assert taken_by(futures, 2) == [1, 2]
+    await_true(lambda: asleep(jobs) == 2)
+    jobs.shutdown()
+    assert not wait_for(futures, LONG).not_done
+
+
+def test_a_waiter_is_woken_for_an_item_that_was_held_by_one_in_its_way(clock: Clock) -> None:
+    jobs: PriorityQueue[object] = PriorityQueue(clock=clock)
+    jobs.put((1, {}), due=at(clock.now + 1))
+    jobs.put((1, {2: 3}), due=at(clock.now + 2))
+    futures = waiting(jobs, jobs.get, 2)  # type: ignore[arg-type]
+    clock.advance(2)
+    jobs.qsize()
+    jobs.peek_min()
+    assert [future.result(LONG) in ((1, {}), (1, {2: 3})) for future in futures] == [True, True]
+
+
+def test_a_waiter_whose_clock_fails_leaves_its_item_to_another(clock: Clock) -> None:
+    failing = threading.Event()
+
+    def unsteady() -> float:
+        if failing.is_set() and threading.current_thread() is not threading.main_thread():
+            failing.clear()
+            raise OSError("no clock")
+        return clock()
+
+    jobs: PriorityQueue[int] = PriorityQueue(clock=unsteady)
+    jobs.put(2, due=at(clock.now + HOUR))
+    futures = waiting(jobs, jobs.get, 3)
+    failing.set()
+    jobs.put(1)
+    await_true(lambda: sum(future.done() for future in futures) == 2)
+    assert sorted(str(future.exception() or future.result()) for future in futures if future.done()) == [
+        "1",
+        "no clock",
+    ]
+    jobs.shutdown(immediate=True)
+    assert not wait_for(futures, LONG).not_done
+
+
+def test_the_longest_waits_are_possible(clock: Clock) -> None:
+    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
+    jobs.put(2, due=datetime.max.replace(tzinfo=UTC))
+    futures = waiting(jobs, lambda: jobs.get(timeout=1e300), 2)
+    jobs.put(1)
+    assert taken_by(futures, 1) == [1]
+    jobs.put(0)
+    assert taken_by(futures, 2) == [0, 1]
