@@ -190,13 +190,31 @@ def test_only_attached_queues_are_detached_and_only_our_own_deleted(store: Store
 
 
 def test_what_needs_other_programs_to_take_part_is_refused(store: Store, legacy: Queue) -> None:
-    ann = store.actions("ann")
+    ann, token = store.actions("ann"), f"{0:040x}-{0:016x}"
     for refused in (
         lambda: legacy.pause(reason="r"),
         legacy.resume,
         lambda: ann.pause("legacy", reason="r"),
         lambda: legacy.depth("delayed"),
         lambda: legacy.depth("leased"),
+        lambda: legacy.push(b"x", priority=1, delay=1),
+        lambda: legacy.push_many([(b"x", 1, 1)]),
+        legacy.promote,
+        legacy.delayed,
+        lambda: legacy.promote_now("0" * 40),
+        lambda: legacy.reschedule("0" * 40, delay=1),
+        legacy.lease,
+        lambda: legacy.lease(wait=1),
+        lambda: legacy.ack(token),
+        lambda: legacy.ack_many([token]),
+        lambda: legacy.release(token),
+        lambda: legacy.extend(token, seconds=1),
+        legacy.expire,
+        legacy.leased,
+        legacy.dead,
+        lambda: legacy.retry_dead("0" * 40),
+        lambda: legacy.delete_dead("0" * 40),
+        lambda: legacy.configure(max_attempts=3),
     ):
         with pytest.raises(NotForAttached, match="legacy"):
             refused()

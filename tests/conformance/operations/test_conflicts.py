@@ -9,7 +9,6 @@ import pytest
 from queues import Queue, Store, open_store
 from queues.errors import Conflict
 from queues.operations.pop import PopRequest
-from queues.queue import Queue as Handle
 from tests.conftest import store_url
 from tests.step_by_step import CONCURRENT, begin
 
@@ -22,69 +21,78 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def jobs(store: Store) -> Queue:
-    jobs = store.create_queue("jobs")
-    jobs.push_many([(b"%d" % n, n) for n in range(10)])
-    return jobs
+    return with_ten(store.create_queue("jobs"))
 
 
-def strict_pop(jobs: Handle, tr: Any, end: str = "min") -> bytes:
-    ((item,),) = jobs.opened.batch(PopRequest).serve(tr, [PopRequest(jobs.id, 1, end)])
+@pytest.fixture(params=["own", "attached"])
+def either(request: pytest.FixtureRequest, store: Store) -> Queue:
+    own = request.param == "own"
+    return with_ten(store.create_queue("jobs") if own else store.attach("legacy", prefix=b"legacy"))
+
+
+def with_ten(queue: Queue) -> Queue:
+    queue.push_many([(b"%d" % n, n) for n in range(10)])
+    return queue
+
+
+def strict_pop(queue: Queue, tr: Any, end: str = "min") -> bytes:
+    ((item,),) = queue.opened.batch(PopRequest).serve(tr, [PopRequest(queue.id, 1, end)])
     return item.value
 
 
-def test_two_pushes_never_conflict(store: Store, jobs: Queue) -> None:
+def test_two_pushes_never_conflict(store: Store, either: Queue) -> None:
     first, second = begin(store), begin(store)
-    jobs.push(b"first", priority=5, tr=first)
-    jobs.push(b"second", priority=5, tr=second)
+    either.push(b"first", priority=5, tr=first)
+    either.push(b"second", priority=5, tr=second)
     second.commit()
     first.commit()
-    assert jobs.depth() == 12
+    assert either.depth() == 12
 
 
 @pytest.mark.parametrize("priority", [-1, 0, 5, 99])
 @pytest.mark.parametrize("end", ["min", "max"])
-def test_a_push_never_aborts_a_pop(store: Store, jobs: Queue, end: str, priority: int) -> None:
+def test_a_push_never_aborts_a_pop(store: Store, either: Queue, end: str, priority: int) -> None:
     tr = begin(store)
-    taken = strict_pop(jobs, tr, end)
-    jobs.push(b"meanwhile", priority=priority)
+    taken = strict_pop(either, tr, end)
+    either.push(b"meanwhile", priority=priority)
     tr.commit()
     assert taken == (b"0" if end == "min" else b"9")
-    assert jobs.depth() == 10
+    assert either.depth() == 10
 
 
-def test_a_pop_never_aborts_a_push(store: Store, jobs: Queue) -> None:
+def test_a_pop_never_aborts_a_push(store: Store, either: Queue) -> None:
     tr = begin(store)
-    jobs.push(b"slow", priority=0, tr=tr)
-    jobs.pop_min()
+    either.push(b"slow", priority=0, tr=tr)
+    either.pop_min()
     tr.commit()
-    assert jobs.depth() == 10
+    assert either.depth() == 10
 
 
-def test_two_pops_of_the_same_item_conflict(store: Store, jobs: Queue) -> None:
+def test_two_pops_of_the_same_item_conflict(store: Store, either: Queue) -> None:
     first, second = begin(store), begin(store)
-    assert strict_pop(jobs, first) == strict_pop(jobs, second) == b"0"
+    assert strict_pop(either, first) == strict_pop(either, second) == b"0"
     first.commit()
     with pytest.raises(Conflict):
         second.commit()
-    assert jobs.depth() == 9
-    assert jobs.pop_min().value == b"1"
+    assert either.depth() == 9
+    assert either.pop_min().value == b"1"
 
 
-def test_pops_of_different_items_do_not_conflict(store: Store, jobs: Queue) -> None:
+def test_pops_of_different_items_do_not_conflict(store: Store, either: Queue) -> None:
     first, second = begin(store), begin(store)
-    assert strict_pop(jobs, first, "min") != strict_pop(jobs, second, "max")
+    assert strict_pop(either, first, "min") != strict_pop(either, second, "max")
     first.commit()
     second.commit()
-    assert jobs.depth() == 8
+    assert either.depth() == 8
 
 
-def test_a_pop_that_a_caller_decides_by_conflicts_with_a_smaller_push(store: Store, jobs: Queue) -> None:
+def test_a_pop_that_a_caller_decides_by_conflicts_with_a_smaller_push(store: Store, either: Queue) -> None:
     tr = begin(store)
-    jobs.pop_min(tr=tr)
-    jobs.push(b"smaller", priority=-1)
+    either.pop_min(tr=tr)
+    either.push(b"smaller", priority=-1)
     with pytest.raises(Conflict):
         tr.commit()
-    assert jobs.depth() == 11
+    assert either.depth() == 11
 
 
 @pytest.mark.parametrize("verb", ["push", "pop"])

@@ -2,20 +2,15 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 
-from queues import Item, PriorityQueue, Queue, Store, open_store
+from queues import Item, PriorityQueue, Queue, Store
 from queues.errors import (
-    BadCursor,
     BadTime,
     BadValue,
-    NotForAttached,
     QueueClosed,
     QueuePaused,
-    StoreFull,
-    TooLarge,
 )
 from tests.all_items import all_items
 from tests.conftest import Clock
@@ -203,19 +198,6 @@ def test_fifo_items_come_to_the_tail_when_due(store: Store, mail: Queue, clock: 
     assert [mail.dequeue().value for _ in range(5)] == [b"1", b"2", b"3", b"4", b"5"]
 
 
-def test_one_transaction_has_a_limit(jobs: Queue) -> None:
-    with pytest.raises(TooLarge, match="1,000 items"):
-        jobs.push_many([(b"", 1)] * 1001, delay=MINUTE)
-    with pytest.raises(TooLarge, match="5 MB"):
-        jobs.push_many([(bytes(90_000), 1)] * 56, delay=MINUTE)
-    assert len(jobs.push_many([(b"", 1)] * 1000, delay=MINUTE)) == 1000
-    for limit in (0, -1, 1001):
-        with pytest.raises(TooLarge):
-            jobs.promote(limit)
-        with pytest.raises(TooLarge):
-            jobs.delayed(limit=limit)
-
-
 def test_promotion_goes_in_steps_by_number_and_by_size(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"%d" % n, 1) for n in range(25)], delay=MINUTE)
     clock.advance(60)
@@ -225,18 +207,6 @@ def test_promotion_goes_in_steps_by_number_and_by_size(store: Store, jobs: Queue
     clock.advance(60)
     assert [jobs.promote() for _ in range(4)] == [11, 11, 3, 0]
     assert check_full_count(store, jobs) == 25
-
-
-def test_the_largest_value_and_priority_may_be_delayed(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("text", priority_type="str")
-    numbers = store.create_queue("numbers", priority_type="float")
-    value = bytes(range(256)) * 351 + bytes(144)
-    jobs.push(value, priority="\x00" * 200, delay=MINUTE)
-    numbers.push(b"", priority=5e-324, delay=MINUTE)
-    clock.advance(60)
-    assert jobs.promote() == numbers.promote() == 1
-    assert jobs.pop_min().value == value
-    assert numbers.pop_min().priority == 5e-324
 
 
 def test_pages_of_delayed_items_walk_each_once_in_due_order(jobs: Queue) -> None:
@@ -254,16 +224,6 @@ def test_a_page_goes_on_behind_an_item_that_is_gone(jobs: Queue) -> None:
     for item in pushed[1:4]:
         jobs.promote_now(item.id)
     assert values(jobs.delayed(after=page.cursor).items) == [b"4", b"5"]
-
-
-def test_cursors_of_different_lists_are_told_apart(jobs: Queue) -> None:
-    jobs.push_many([(b"", 1), (b"", 1)])
-    jobs.push_many([(b"", 1), (b"", 1)], delay=MINUTE)
-    ready, delayed = jobs.items(limit=1).cursor, jobs.delayed(limit=1).cursor
-    with pytest.raises(BadCursor, match="another list"):
-        jobs.delayed(after=ready)
-    with pytest.raises(BadCursor, match="another list"):
-        jobs.items(after=delayed)
 
 
 def test_promote_now_does_not_wait_for_the_due_time(store: Store, jobs: Queue) -> None:
@@ -312,12 +272,6 @@ def test_a_pop_brings_in_what_is_late(store: Store, jobs: Queue, clock: Clock, p
     clock.advance(60.249)
     assert pop(jobs) is None
     check_full_count(store, jobs)
-
-
-def test_a_dequeue_brings_in_what_is_late(mail: Queue, clock: Clock) -> None:
-    mail.enqueue(b"late", delay=MINUTE)
-    clock.advance(61)
-    assert mail.dequeue().value == b"late"
 
 
 def test_a_pop_brings_in_a_few_and_the_best_of_them_leaves(store: Store, jobs: Queue, clock: Clock) -> None:
@@ -397,21 +351,6 @@ def test_a_closed_queue_takes_no_delayed_items_either(store: Store, jobs: Queue,
     assert jobs.promote() == 1
 
 
-def test_attached_queues_have_no_delays(store: Store) -> None:
-    legacy = store.attach("legacy", prefix=b"\x15legacy")
-    for verb in (
-        lambda: legacy.push(b"x", priority=1, delay=MINUTE),
-        lambda: legacy.push_many([(b"x", 1, MINUTE)]),
-        legacy.promote,
-        legacy.delayed,
-        lambda: legacy.promote_now("0" * 40),
-        lambda: legacy.reschedule("0" * 40, delay=MINUTE),
-    ):
-        with pytest.raises(NotForAttached, match="delayed"):
-            verb()
-    assert legacy.push(b"x", priority=1).value == b"x"
-
-
 @pytest.mark.parametrize("depth", [0, 1, 1_000])
 def test_taking_costs_few_reads_more_whatever_is_delayed(store: Store, engine: str, jobs: Queue, depth: int) -> None:
     jobs.push_many([(b"", n) for n in range(4)])
@@ -428,17 +367,3 @@ def test_taking_costs_few_reads_more_whatever_is_delayed(store: Store, engine: s
     assert reads(jobs.peek_min) == 3
     assert reads(jobs.pop_min) == reads(jobs.pop_max) == reads(jobs.lease) == (4 if engine == "embedded" else 5)
     assert reads(lambda: store.transact(lambda tr: jobs.pop_min(tr=tr))) == 3
-
-
-def test_a_full_store_promotes_what_it_holds(tmp_path: Path, clock: Clock) -> None:
-    with open_store(f"lmdb:{tmp_path / 'full'}", clock=clock, max_bytes=3_000_000) as store:
-        jobs = store.create_queue("jobs")
-        pushed = 0
-        with pytest.raises(StoreFull):
-            while True:
-                pushed += len(jobs.push_many([(bytes(10_000), 1)] * 10, delay=MINUTE))
-        clock.advance(60)
-        promoted = 0
-        while step := jobs.promote():
-            promoted += step
-        assert promoted == pushed == check_full_count(store, jobs)

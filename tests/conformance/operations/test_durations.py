@@ -1,11 +1,10 @@
 """Every verb that takes a duration takes seconds and timedeltas alike."""
 
-import asyncio
 from datetime import timedelta
 
 import pytest
 
-from queues import AsyncPriorityQueue, Queue, Store
+from queues import Queue, Store
 from queues.errors import BadTime
 from queues.workers import Backoff, Worker
 from tests.conftest import Clock
@@ -34,20 +33,6 @@ def test_delays_and_leases_are_seconds_or_timedeltas(store: Store, jobs: Queue, 
         clock.advance(1)
         assert jobs.extend(lease, seconds=minute).expires_at.timestamp() == due + 1
         assert jobs.release(lease, delay=minute).due_at.timestamp() == due + 1
-
-
-def test_coroutines_give_durations_too(jobs: Queue, clock: Clock) -> None:
-    queue = AsyncPriorityQueue(jobs)
-
-    async def work() -> None:
-        for minute in (60, timedelta(minutes=1)):
-            assert (await queue.push(b"x", priority=1, delay=minute)).due_at.timestamp() == clock.now + 60
-            await queue.push(b"x", priority=1)
-            lease = await queue.lease(seconds=minute, wait=minute)
-            assert lease.expires_at.timestamp() == clock.now + 60
-            assert await queue.pop_min(wait=timedelta(0)) is None
-
-    asyncio.run(work())
 
 
 def test_waiting_takes_both(store: Store, jobs: Queue) -> None:

@@ -1,12 +1,11 @@
 """Errors say what they mean, and are caught by the classes that older programs name."""
 
-import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from queues import AsyncPriorityQueue, Query, Queue, Store
+from queues import Query, Queue, Store
 from queues.errors import (
     BadEnd,
     BadLimit,
@@ -19,7 +18,6 @@ from queues.errors import (
     TimePassed,
     TooLarge,
 )
-from tests.conftest import Clock
 
 NAIVE = datetime(2100, 1, 1)
 
@@ -62,13 +60,3 @@ def test_a_mistake_has_an_error_of_its_own_and_changes_nothing(store: Store, job
         act(store, jobs)
     assert isinstance(caught.value, before)
     assert jobs.status() == status
-
-
-def test_a_time_with_a_zone_pauses(jobs: Queue, clock: Clock) -> None:
-    jobs.pause(reason="r", until=datetime.fromtimestamp(clock.now + 60, UTC))
-    assert jobs.pause_state is not None
-
-
-def test_the_priority_may_be_positional(jobs: Queue) -> None:
-    assert jobs.push(b"y", 7).priority == jobs.push(b"z", priority=7).priority == 7
-    assert asyncio.run(AsyncPriorityQueue(jobs).push(b"a", 9)).priority == 9

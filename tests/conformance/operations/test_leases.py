@@ -17,7 +17,6 @@ from queues.errors import (
     BadTime,
     BadToken,
     BadValue,
-    NotForAttached,
     QueueNotFound,
     QueuePaused,
     StaleLease,
@@ -347,12 +346,6 @@ def test_a_released_item_may_come_back_later(jobs: Queue, clock: Clock) -> None:
         jobs.release(f"{item.id}-{0:016x}", delay="60")
 
 
-def test_a_release_without_delay_to_speak_of_is_at_once(jobs: Queue) -> None:
-    jobs.push(b"x", priority=1)
-    assert jobs.release(jobs.lease(), delay=timedelta(0)).state == "ready"
-    assert jobs.release(jobs.lease(), delay=-MINUTE).state == "ready"
-
-
 def test_a_lease_is_extended_and_keeps_its_token(jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
     lease = jobs.lease(seconds=10)
@@ -637,12 +630,6 @@ def test_everything_joins_a_transaction(store: Store, jobs: Queue) -> None:
     assert done.depth() == 1
 
 
-def test_a_lease_brings_in_what_is_late(jobs: Queue, clock: Clock) -> None:
-    jobs.push(b"late", priority=1, delay=MINUTE)
-    clock.advance(61)
-    assert jobs.lease().item.value == b"late"
-
-
 @pytest.mark.parametrize("verb", ["lease", "pop_min", "pop_max", "pop_many"])
 def test_a_poll_gets_what_a_dead_worker_held(jobs: Queue, clock: Clock, verb: str) -> None:
     pushed = jobs.push(b"x", priority=1)
@@ -679,12 +666,6 @@ def test_taking_in_a_transaction_or_while_paused_ends_no_lease(store: Store, job
     with pytest.raises(QueuePaused):
         jobs.pop_min()
     assert depths(jobs) == (0, 0, 1, 0)
-
-
-def test_a_lease_waits_for_an_item(jobs: Queue) -> None:
-    assert jobs.lease(wait=0.01) is None
-    jobs.push(b"x", priority=1)
-    assert jobs.lease(wait=60).item.value == b"x"
 
 
 def test_sweeping_goes_in_steps_by_number_and_by_size(jobs: Queue, clock: Clock) -> None:
@@ -746,27 +727,6 @@ def test_a_minute_of_clock_skew_harms_only_punctuality(store: Store, clock: Cloc
     here.ack(mine)
     assert depths(here) == depths(there) == (1, 0, 0, 0)
     check_full_count(store, here)
-
-
-def test_attached_queues_have_no_leases(store: Store) -> None:
-    legacy = store.attach("legacy", prefix=b"\x15legacy")
-    token = f"{0:040x}-{0:016x}"
-    for verb in (
-        legacy.lease,
-        lambda: legacy.lease(wait=1),
-        lambda: legacy.ack(token),
-        lambda: legacy.ack_many([token]),
-        lambda: legacy.release(token),
-        lambda: legacy.extend(token, seconds=1),
-        legacy.expire,
-        legacy.leased,
-        legacy.dead,
-        lambda: legacy.retry_dead("0" * 40),
-        lambda: legacy.delete_dead("0" * 40),
-        lambda: legacy.configure(max_attempts=3),
-    ):
-        with pytest.raises(NotForAttached, match="leased|lease|dead|setting"):
-            verb()
 
 
 def test_a_full_store_still_leases_and_acknowledges(tmp_path: Path, clock: Clock) -> None:

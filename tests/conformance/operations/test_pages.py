@@ -1,10 +1,8 @@
 """Pages: any number of items, from either end or a priority, in steps that cost the same."""
 
-import asyncio
-
 import pytest
 
-from queues import AsyncPriorityQueue, Queue, Store, Transaction
+from queues import Queue, Store, Transaction
 from queues.errors import BadEnd, BadLimit, TooLarge
 from tests.all_items import all_items
 
@@ -59,10 +57,6 @@ def test_peek_many_joins_a_transaction_and_refuses_more_than_a_pop_takes(store: 
     with pytest.raises(TooLarge):
         jobs.peek_many(70)
     assert len(jobs.peek_many(50)) == 50
-
-
-def test_coroutines_peek_at_many(jobs: Queue) -> None:
-    assert asyncio.run(AsyncPriorityQueue(jobs).peek_many(3)) == jobs.peek_many(3)
 
 
 def test_text_priorities_with_a_common_beginning_are_told_apart(store: Store) -> None:

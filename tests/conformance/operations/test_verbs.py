@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from queues import Store
-from queues.errors import QueueExists, QueueNotFound, TooLarge, WrongKind
+from queues.errors import QueueExists, QueueNotFound, TooLarge
 from tests.conftest import Clock
 
 
@@ -77,33 +77,6 @@ def test_fifo_keeps_the_order_of_arrival(store: Store) -> None:
     assert [mail.dequeue().value for _ in range(3)] == [b"1", b"2", b"3"]
     assert mail.dequeue() is None
     assert mail.peek() is None
-
-
-@pytest.mark.parametrize(
-    ("verb", "arguments"),
-    [
-        ("pop_min", {}),
-        ("pop_max", {}),
-        ("peek_min", {}),
-        ("peek_max", {}),
-        ("pop_many", {"n": 1}),
-        ("push_many", {"items": []}),
-    ],
-)
-def test_a_fifo_queue_has_no_priority_verbs(store: Store, verb: str, arguments: dict) -> None:
-    mail = store.create_queue("mail", kind="fifo")
-    with pytest.raises(WrongKind, match="mail is a fifo queue"):
-        getattr(mail, verb)(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("verb", "arguments"),
-    [("dequeue", {}), ("peek", {}), ("dequeue_many", {"n": 1}), ("enqueue_many", {"values": []})],
-)
-def test_a_priority_queue_has_no_fifo_verbs(store: Store, verb: str, arguments: dict) -> None:
-    jobs = store.create_queue("jobs")
-    with pytest.raises(WrongKind, match="jobs is a priority queue"):
-        getattr(jobs, verb)(**arguments)
 
 
 @pytest.mark.parametrize(

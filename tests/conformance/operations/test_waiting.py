@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 
 from queues import AsyncFifoQueue, AsyncPriorityQueue, Item, Queue, Store, open_store
-from queues.errors import BadTime, QueueNotFound, StoreClosed, WrongKind
+from queues.errors import BadTime, QueueNotFound, StoreClosed
 from queues.serving.waiters import Call, Waiter, WaitQueue
 from tests.conftest import Clock
 from tests.others import PREFIX, Others
@@ -172,16 +172,6 @@ def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
     assert cost[1] < 60  # sixty waiters that each look read four keys and more
     assert cost[1] <= cost[0] + 20  # what a spurious look costs, which an engine may add
     jobs.push_many([(b"x", 1)] * (stored(jobs)))
-    assert all(pop.result(LONG) for pop in pops)
-
-
-def test_a_process_has_one_watch_for_each_queue(store: Store) -> None:
-    jobs, mail = store.create_queue("jobs"), store.create_queue("mail")
-    pops = begin_pops(jobs, 5)
-    pops += [begin(lambda: mail.pop_min(wait=True)) for _ in range(5)]
-    await_true(lambda: stored(mail) == 5 and watchers(mail) == 2)
-    for queue in (jobs, mail):
-        queue.push_many([(b"x", 1)] * 5)
     assert all(pop.result(LONG) for pop in pops)
 
 
@@ -586,10 +576,3 @@ def test_a_transaction_does_not_wait(store: Store) -> None:
     jobs = store.create_queue("jobs")
     with pytest.raises(BadTime, match="not both"):
         store.transact(lambda tr: jobs.pop_min(wait=1.0, tr=tr))
-
-
-def test_the_wrong_kind_is_refused_at_once(store: Store) -> None:
-    with pytest.raises(WrongKind):
-        store.create_queue("jobs").dequeue(wait=True)
-    with pytest.raises(WrongKind):
-        store.create_queue("mail", kind="fifo").pop_min(wait=True)
