@@ -169,7 +169,7 @@ class Queue:
         """
         opened, side = self.opened, leasing_end(self.opened, end)
         held = seconds_of(seconds, LEASE, above_zero=True)
-        binding = QueueBinding(self, seconds=held, keep=keep, start=opened.context.background_threads.start)
+        binding = QueueBinding(self, seconds=held, keep=keep)
 
         def take() -> list[Lease]:
             entries = opened.send(lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr), tr)

@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
-from queues.aio.lease_block import AsyncBinding
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait_for
 from queues.model.cursor import End
@@ -17,6 +16,7 @@ from queues.model.item import Item
 from queues.model.moment import When, either
 from queues.model.priority import Priority
 from queues.operations.lease import Lease, as_leases, extended, lease_request, leasing_end
+from queues.operations.lease_block import AsyncBinding
 from queues.operations.open_queue import Request
 from queues.operations.peek import check_end
 from queues.operations.pop import PopRequest, pop_request

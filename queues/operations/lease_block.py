@@ -3,10 +3,11 @@
 A lease is a value; what settles it is no part of that. It is not compared, not printed, and left out of pickles.
 """
 
+import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from typing import Any, Self, TypeVar
 
 from queues.errors import LeaseNotBound, QueueError, StaleLease, StoreError
 from queues.model.config import MAX_REASON
@@ -16,19 +17,23 @@ PART = 1 / 3
 #: Seconds, at most: what a thread can wait.
 _LONGEST = threading.TIMEOUT_MAX
 
-End = Callable[[BaseException | None], None]
-AsyncEnd = Callable[[BaseException | None], Awaitable[None]]
-
 
 class Binding:
-    """Knows how to settle the leases of one queue. This one knows none."""
+    """Knows how to settle the leases of one queue, by its verbs. This one knows no queue."""
 
-    def begin(self, lease: Any) -> End:
-        """Begin the block of a lease; what is returned ends it."""
+    __slots__ = ("_keep", "_queue", "_seconds")
+
+    def __init__(self, queue: Any = None, *, seconds: float = 0.0, keep: bool = False) -> None:
+        self._queue = queue
+        self._seconds = seconds
+        self._keep = keep
+
+    def block(self, lease: Any) -> AbstractContextManager[None]:
+        """Return the block of a lease in a thread."""
         raise LeaseNotBound("This lease cannot be used in “with”: take it from a Queue, or settle it by its queue.")
 
-    async def begin_async(self, lease: Any) -> AsyncEnd:
-        """Begin the block of a lease in a coroutine; what is returned ends it."""
+    def async_block(self, lease: Any) -> AbstractAsyncContextManager[None]:
+        """Return the block of a lease in a coroutine."""
         raise LeaseNotBound(
             "This lease cannot be used in “async with”: take it from an AsyncQueue, or settle it by its queue."
         )
@@ -40,25 +45,25 @@ _UNBOUND = Binding()
 class LeaseBlock:
     """A context manager that settles itself: the base of `Lease`, with all that is no part of its value."""
 
-    __slots__ = ("_binding", "_end")
+    __slots__ = ("_binding", "_block")
 
     def __enter__(self) -> Self:
-        object.__setattr__(self, "_end", binding_of(self).begin(self))
+        block = binding_of(self).block(self)
+        object.__setattr__(self, "_block", block)
+        block.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end(error)  # type: ignore[attr-defined]
+    def __exit__(self, *raised: Any) -> None:
+        self._block.__exit__(*raised)  # type: ignore[attr-defined]
 
     async def __aenter__(self) -> Self:
-        object.__setattr__(self, "_end", await binding_of(self).begin_async(self))
+        block = binding_of(self).async_block(self)
+        object.__setattr__(self, "_block", block)
+        await block.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._end(error)  # type: ignore[attr-defined]
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._block.__aexit__(*raised)  # type: ignore[attr-defined]
 
 
 L = TypeVar("L", bound=LeaseBlock)
@@ -76,46 +81,59 @@ def binding_of(lease: object) -> Binding:
     return binding
 
 
-class Settler(Protocol):
-    """The verbs of a queue that settle leases."""
-
-    def ack(self, lease: Any, /) -> None: ...
-
-    def release(self, lease: Any, /, *, reason: str, count_attempt: bool) -> object: ...
-
-    def extend(self, lease: Any, /, *, seconds: float) -> object: ...
-
-
 class QueueBinding(Binding):
     """Settles leases by the verbs of a queue; `keep` extends them by `seconds` while their blocks run."""
 
-    __slots__ = ("_keep", "_queue", "_seconds", "_start")
-
-    def __init__(
-        self, queue: Settler, *, seconds: float, keep: bool, start: Callable[[Callable[[], None], str], None]
-    ) -> None:
-        self._queue = queue
-        self._seconds = seconds
-        self._keep = keep
-        self._start = start
-
-    def begin(self, lease: Any) -> End:
-        """Begin the block of a lease; what is returned ends it."""
+    @contextmanager
+    def block(self, lease: Any) -> Iterator[None]:
+        """Return the block of a lease in a thread."""
         keeper = _Keeper(lambda: self._queue.extend(lease, seconds=self._seconds), self._seconds * PART)
         if self._keep:
-            self._start(keeper.run, "pq-lease")
-
-        def end(error: BaseException | None) -> None:
+            self._queue.opened.context.background_threads.start(keeper.run, "pq-lease")
+        try:
+            yield
+        except BaseException as error:
             keeper.stop()
-            if error is None:
-                self._queue.ack(lease)
-                return
             try:
                 self._queue.release(lease, reason=reason_of(error), count_attempt=is_attempt(error))
             except (QueueError, StoreError) as failure:
-                error.add_note(unreleased(failure))
+                error.add_note(_unreleased(failure))
+            raise
+        keeper.stop()
+        self._queue.ack(lease)
 
-        return end
+
+class AsyncBinding(Binding):
+    """The same by the verbs of a queue for coroutines."""
+
+    @asynccontextmanager
+    async def async_block(self, lease: Any) -> AsyncIterator[None]:
+        """Return the block of a lease in a coroutine."""
+        keeper = asyncio.create_task(self._extend(lease)) if self._keep else None
+        try:
+            try:
+                yield
+            finally:
+                if keeper is not None:
+                    keeper.cancel()
+                    await asyncio.wait([keeper])
+        except BaseException as error:
+            try:
+                await self._queue.release(lease, reason=reason_of(error), count_attempt=is_attempt(error))
+            except (QueueError, StoreError) as failure:
+                error.add_note(_unreleased(failure))
+            raise
+        await self._queue.ack(lease)
+
+    async def _extend(self, lease: Any) -> None:
+        while True:
+            await asyncio.sleep(self._seconds * PART)
+            try:
+                await self._queue.extend(lease, seconds=self._seconds)
+            except StaleLease:
+                return
+            except (QueueError, StoreError):
+                continue
 
 
 class _Keeper:
@@ -153,7 +171,7 @@ def is_attempt(error: BaseException) -> bool:
     return isinstance(error, Exception)
 
 
-def unreleased(failure: Exception) -> str:
+def _unreleased(failure: Exception) -> str:
     """Return the note of an error whose item was not released."""
     return f"The leased item was not released and comes back when the lease expires: {failure}"
 
