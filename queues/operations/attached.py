@@ -24,7 +24,7 @@ from queues.model.item import Item, Page
 from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, executes, reads
 from queues.operations.peek import PageRequest, PeekRequest
-from queues.operations.pop import PopRequest, deal, fitting, with_times
+from queues.operations.pop import PopRequest, deal, fitting, wanted_of, with_times
 from queues.operations.push import PushManyRequest, PushRequest, as_many, together, with_ids
 from queues.operations.remove import RemoveRequest
 from queues.operations.search import FindRequest, Found, Layout, Query, SearchRequest, search
@@ -60,9 +60,7 @@ def pop(queue: OpenQueue, tr: Transaction, requests: Sequence[PopRequest]) -> Se
     """Pop for each in turn; the last ones get no answer when there is no room."""
     foreign, source = _keys(queue), tr if requests[0].serializable else tr.snapshot
     fit = fitting(queue, requests)
-    wanted: dict[End, int] = {}
-    for request in fit:
-        wanted[request.end] = wanted.get(request.end, 0) + request.n
+    wanted = wanted_of(fit)
 
     def issue(_: Config) -> dict[End, Result[list[KeyValue]]]:
         return {end: _head(source, foreign, n, end) for end, n in wanted.items()}

@@ -3,11 +3,10 @@
 The requests of a batch are executed in their order, as if one came after the other; each end is read once for all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from operator import attrgetter, itemgetter
-from typing import Any
+from itertools import chain, islice
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -71,7 +70,7 @@ def pop_request(queue: OpenQueue, n: int, end: End, tr: Transaction | None) -> P
 
 # Executing
 
-_n, _end, _now_ms, _value = attrgetter("n"), attrgetter("end"), attrgetter("now_ms"), itemgetter(1)
+_n, _now_ms = attrgetter("n"), attrgetter("now_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +92,7 @@ def _staged(queue: OpenQueue, execution: Execution) -> Batch:
 
 def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
     """Return the requests with the time of those that tell none."""
-    first, now_ms = requests[0], int(queue.context.clock() * 1000)
-    if requests.count(first) == len(requests):  # as almost always: equal requests are one
-        return [first if first.now_ms else replace(first, now_ms=now_ms)] * len(requests)
+    now_ms = queue.context.now_ms()
     return [request if request.now_ms else replace(request, now_ms=now_ms) for request in requests]
 
 
@@ -103,24 +100,36 @@ def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Ta
 def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
     """Take for as many as fit together, in turn, and return what each gets."""
     requests = fitting(queue, requests)
-    first = requests[0]
-    # Most batches are one request again and again; they are executed without loops in Python.
-    alike = requests.count(first) == len(requests)
-    now_ms = first.now_ms if alike else max(map(_now_ms, requests))
-    front = _front_of(tr, queue, requests, now_ms, alike=alike)
-    read = [pair for pairs in front.ends.values() for pair in pairs] if len(front.ends) > 1 else front.ends[first.end]
-    size = sum(map(len, map(_value, read)))
-    if read:
-        queue.item_size = size // len(read) + 1
-    if (
-        alike
-        and read
-        and isinstance(first, PopRequest)
-        and (len(requests) == 1 or (first.n == 1 and size <= BATCH_BYTES))
-        and first.n
-    ):
-        return _pop_alike(tr, queue, front, read, len(requests), now_ms)
-    return _take_all(tr, queue, front, requests, now_ms)
+    now_ms = max(map(_now_ms, requests))
+    front = _front_of(tr, queue, requests, now_ms)
+    if read := [*chain.from_iterable(front.ends.values())]:
+        queue.item_size = sum(len(value) for _, value in read) // len(read) + 1
+    else:
+        ready.note_drift(tr, queue.keys, front.config)
+    hands = deal(requests, front.ends)
+    delta = CounterDelta(queue.keys, wake=False)
+    dealt = list(zip(requests, hands, strict=False))
+    popped = [pair for request, hand in dealt if isinstance(request, PopRequest) for pair in hand]
+    items: Iterator[Item] = iter(())
+    if popped:
+        items = iter(ready.take_pairs(tr, queue.keys, front.config, popped, now_ms, delta, attempts=front.attempts))
+    answers: list[Taken] = [
+        list(islice(items, len(hand)))
+        if isinstance(request, PopRequest)
+        else _lease(tr, queue, front, request, hand, delta)
+        for request, hand in dealt
+    ]
+    if any(hands):
+        delta.apply(tr)
+    return answers
+
+
+def wanted_of(requests: Sequence[TakeRequest]) -> Mapping[End, int]:
+    """Return how many items are wanted from each end."""
+    wanted: dict[End, int] = {}
+    for request in requests:
+        wanted[request.end] = wanted.get(request.end, 0) + request.n
+    return wanted
 
 
 def fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
@@ -135,72 +144,25 @@ def fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeR
     return requests
 
 
-def _pop_alike(
-    tr: Transaction, queue: OpenQueue, front: _Front, pairs: list[KeyValue], requests: int, now_ms: int
-) -> list[Any]:
-    """Pop all pairs for one request, or one pair for each."""
-    delta = CounterDelta(queue.keys, wake=False)
-    items = ready.take_pairs(tr, queue.keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
-    delta.apply(tr)
-    if requests == 1:
-        return [items]
-    return [*map(list, zip(items, strict=True)), *([] for _ in range(requests - len(items)))]
+def _lease(
+    tr: Transaction, queue: OpenQueue, front: _Front, request: LeaseRequest, hand: list[KeyValue], delta: CounterDelta
+) -> list[StoredItem]:
+    """Lease what a request was dealt."""
+    if not hand:
+        return []
+    entries = ready.entries_of(queue.keys, front.config, hand, front.attempts)
+    terms = leased.Terms(
+        now_ms=request.now_ms, expires_ms=request.expires_ms, worker=request.worker, nonces=request.nonces
+    )
+    return leased.begin(tr, queue.keys, front.config, entries, terms, delta)
 
 
-def _take_all(
-    tr: Transaction, queue: OpenQueue, front: _Front, requests: Sequence[TakeRequest], now_ms: int
-) -> list[Taken]:
-    """Take for each in turn, and return what each gets; the last ones get no answer when there is no room."""
-    if not any(front.ends.values()):
-        ready.note_drift(tr, queue.keys, front.config)
-    hands = deal(requests, front.ends)
-    delta = CounterDelta(queue.keys, wake=False)
-    items = iter(_pop(tr, queue, front, requests, hands, delta, now_ms))
-    answers: list[Taken] = []
-    for request, hand in zip(requests, hands, strict=False):
-        if isinstance(request, PopRequest):
-            answers.append(list(islice(items, len(hand))))
-            continue
-        entries = ready.entries_of(queue.keys, front.config, hand, front.attempts)
-        terms = leased.Terms(
-            now_ms=request.now_ms, expires_ms=request.expires_ms, worker=request.worker, nonces=request.nonces
-        )
-        answers.append(leased.begin(tr, queue.keys, front.config, entries, terms, delta) if hand else [])
-    if any(hands):
-        delta.apply(tr)
-    return answers
-
-
-def _pop(
-    tr: Transaction,
-    queue: OpenQueue,
-    front: _Front,
-    requests: Sequence[TakeRequest],
-    hands: Sequence[list[KeyValue]],
-    delta: CounterDelta,
-    now_ms: int,
-) -> Sequence[Item]:
-    """Take what pops were dealt, for all of them at once."""
-    popping = zip(requests, hands, strict=False)
-    pairs = [pair for request, hand in popping if isinstance(request, PopRequest) for pair in hand]
-    if not pairs:
-        return ()
-    return ready.take_pairs(tr, queue.keys, front.config, pairs, now_ms, delta, attempts=front.attempts)
-
-
-def _front_of(
-    tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int, *, alike: bool
-) -> _Front:
+def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int) -> _Front:
     """Return the items at the ends, as far as wanted; if asked, late items are processed first."""
-    wanted: dict[End, int] = {}
-    if alike:
-        wanted[requests[0].end] = requests[0].n * len(requests)
-    else:
-        for end, n in zip(map(_end, requests), map(_n, requests), strict=True):
-            wanted[end] = wanted.get(end, 0) + n
+    wanted = wanted_of(requests)
     if requests[0].serializable:
         return _read_front(tr, queue, wanted, now_ms, None, serializable=True)
-    since_ms, late_ms = now_ms if alike else min(map(_now_ms, requests)), now_ms - LATE_MS
+    since_ms, late_ms = min(map(_now_ms, requests)), now_ms - LATE_MS
     front = _read_front(tr, queue, wanted, since_ms, late_ms)
     if front.late:
         # Some of it only: other callers do more, and a sweep all of it.

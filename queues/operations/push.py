@@ -122,26 +122,16 @@ def _request(queue: OpenQueue, values: Values, whens: Sequence[Moment | None]) -
 
 # Executing
 
-_value, _priority, _id, _ids, _queue_id = map(attrgetter, ("value", "priority", "id", "ids", "queue_id"))
+_value, _priority, _id, _ids = map(attrgetter, ("value", "priority", "id", "ids"))
 
 
 def with_ids(
     queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]
 ) -> Sequence[PushRequest | PushManyRequest]:
     """Return the requests with new ids for those that have none."""
-    new = queue.context.id_generator.new_ids
-    if {*map(type, requests)} == {PushRequest} and not any(map(_id, requests)):  # as almost always
-        return list(
-            map(
-                PushRequest,
-                map(_queue_id, requests),
-                map(_value, requests),
-                map(_priority, requests),
-                new(len(requests)),
-            )
-        )
+    new = queue.context.id_generator.new_id
     return [
-        PushRequest(request.queue_id, request.value, request.priority, new(1)[0])
+        PushRequest(request.queue_id, request.value, request.priority, new())
         if isinstance(request, PushRequest) and not request.id
         else request
         for request in requests
@@ -158,10 +148,6 @@ def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | Pus
         guess = queue.guess
     config = guess[1]
     prepared: _Prepared = guess[2].get(_prepare) or queue.prepare(config, _prepare)
-    first = requests[0]
-    if prepared.plain and len(requests) == 1 and type(first) is PushManyRequest and not first.due_ms and first.values:
-        contents, priorities = zip(*first.values, strict=True)
-        return [_insert(tr, prepared, contents, priorities, first.ids)]
     if prepared.plain and {*map(type, requests)} == {PushRequest}:
         values = list(map(_value, requests))
         if sum(map(len, values)) <= BATCH_BYTES:
