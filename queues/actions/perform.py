@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from queues.audit.audit import Audit
+from queues.bulk.checks import QueueOf
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import AlreadyDone, QueueNotFound, SameQueue, display_name
@@ -23,18 +24,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 #: Verbs that remove items: their audit records say how long the trash keeps these, if not as long as usual.
 _REMOVING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "purge", "ack"})
-
-
-class Named(Protocol):
-    """A queue in an audit record."""
-
-    @property
-    def id(self) -> int:
-        """The queue's number."""
-
-    @property
-    def name(self) -> str:
-        """The queue's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +130,13 @@ class Action:
         return trash_id.hex() if self.trash.keeps else None
 
     def record(
-        self, queue: Named, verb: str, *, reason: str = "", after: Mapping[str, Any] | None = None, **details: Any
+        self,
+        queue: Queue | QueueOf,
+        verb: str,
+        *,
+        reason: str = "",
+        after: Mapping[str, Any] | None = None,
+        **details: Any,
     ) -> None:
         """Write the audit record; `details` are those of `Audit.write`."""
         if self.trash.keep_ms != KEPT_MS and verb in _REMOVING:

@@ -15,7 +15,6 @@ from queues.bulk.step import HELD, Shown, Steps, all_shown, job_leadership, runn
 from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction
-from queues.serving.leadership import Leadership
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +29,15 @@ _SHORTEST_TROUBLE, _LONGEST_TROUBLE = 0.5, 30.0
 
 
 @dataclass(slots=True)
-class _Mine:
-    """A job that this runner holds."""
+class _Known:
+    """A job that has not ended, as this runner knows it."""
 
     steps: Steps
     job: Job
+    #: This runner holds it.
+    mine: bool = False
     #: When it was last held or stepped, by our count.
-    renewed: float
+    renewed: float = 0.0
     #: Not before.
     after: float = 0.0
     trouble: float = 0.0
@@ -57,9 +58,7 @@ class JobRunner:
         self._shown = shown
         self._count = count
         self._name = name or runner_name()
-        self._mine: dict[str, _Mine] = {}
-        #: Of each job that has not ended.
-        self._leaderships: dict[str, Leadership] = {}
+        self._known: dict[str, _Known] = {}
         self._looked = -LONGEST
         self._change: bytes | None = None
         #: Jobs that had not ended at the last look; None before it.
@@ -73,7 +72,7 @@ class JobRunner:
                 try:
                     rest = self.round()
                     trouble = 0.0
-                    if self._mine:
+                    if self._mine():
                         ended.wait(rest)
                     elif not ended.is_set():
                         known = {self._context.keyspace.job_change: self._change}
@@ -84,7 +83,7 @@ class JobRunner:
                 except (StoreError, JobNotFound, Unreadable) as error:
                     if not trouble and not ended.is_set():
                         log.warning("Jobs wait: %s: %s", type(error).__name__, error)
-                    trouble = min(max(_SHORTEST_TROUBLE, 2 * trouble), _LONGEST_TROUBLE)
+                    trouble = _longer(trouble)
                     ended.wait(trouble)
         finally:
             self._let_go()
@@ -95,80 +94,74 @@ class JobRunner:
         if began - self._looked >= _LOOK_EVERY:
             self._look()
         waits = []
-        for job_id, mine in list(self._mine.items()):
-            wait = max(mine.after - self._count(), mine.job.wait(self._context.now_ms()))
+        for known in self._mine():
+            wait = max(known.after - self._count(), known.job.wait(self._context.now_ms()))
             if wait <= 0:
-                wait = self._take(job_id, mine)
-            elif self._count() - mine.renewed > HELD / 3:
-                self._renew(job_id, mine)
+                wait = self._take(known)
+            elif self._count() - known.renewed > HELD / 3:
+                self._hold(known)
             waits.append(wait)
-        if not self._mine:
-            return self._until_lapse()
+        if not self._mine():
+            # Until jobs of other runners may have lapsed.
+            return max(0.05, min([LONGEST, *(known.steps.leadership.until_lapse for known in self._known.values())]))
         return max(min(*waits, _LOOK_EVERY), (self._count() - began) * _REST)
 
+    def _mine(self) -> list[_Known]:
+        return [known for known in self._known.values() if known.mine]
+
     def _look(self) -> None:
+        """Look which jobs have not ended, and take those that no runner holds."""
+
         def look(tr: ReadTransaction) -> tuple[bytes | None, list[Job]]:
             return tr.get(self._context.keyspace.job_change).wait(), read_running(tr, self._context.keyspace)
 
         self._change, jobs = self._context.kv.read(look, background=True)
         self._looked = self._count()
         self.running = tuple(jobs)
-        running = {job.id for job in jobs}
-        self._mine = {job_id: mine for job_id, mine in self._mine.items() if job_id in running}
-        self._leaderships = {job_id: one for job_id, one in self._leaderships.items() if job_id in running}
+        self._known = {job.id: self._known.get(job.id) or self._new(job) for job in jobs}
         for job in jobs:
-            if job.id not in self._mine and len(self._mine) < AT_ONCE:
-                self._try(job)
+            known = self._known[job.id]
+            if not known.mine and len(self._mine()) < AT_ONCE and known.steps.leadership.is_free(job.holding):
+                self._hold(known)
 
-    def _try(self, job: Job) -> None:
-        """Take a job that no runner holds."""
-        leadership = self._leaderships.get(job.id)
-        if leadership is None:
-            leadership = self._leaderships[job.id] = job_leadership(self._context, self._name, self._count)
-        if not leadership.is_free(job.holding):
-            return
-        steps = Steps(self._context, job.id, leadership, shown=self._shown)
-        held = steps.hold()
-        if held is not None and held.running:
-            self._mine[job.id] = _Mine(steps, held, self._count())
+    def _new(self, job: Job) -> _Known:
+        leadership = job_leadership(self._context, self._name, self._count)
+        return _Known(Steps(self._context, job.id, leadership, shown=self._shown), job)
 
-    def _take(self, job_id: str, mine: _Mine) -> float:
+    def _hold(self, known: _Known) -> None:
+        """Hold a job that no other runner holds, or hold it longer."""
+        held = known.steps.hold()
+        known.mine = held is not None and held.running
+        known.job, known.renewed = held or known.job, self._count()
+
+    def _take(self, known: _Known) -> float:
         """Do a job's next chunk; return the seconds until the one after it."""
         try:
-            mine.job = mine.steps.take(mine.job)
-            mine.trouble, mine.renewed = 0.0, self._count()
+            known.job = known.steps.take(known.job)
+            known.trouble, known.renewed = 0.0, self._count()
         except StoreError as error:
-            if not mine.trouble:
-                log.warning("The job %s waits: %s: %s", job_id, type(error).__name__, error)
-            mine.trouble = min(max(_SHORTEST_TROUBLE, 2 * mine.trouble), _LONGEST_TROUBLE)
-            mine.after = self._count() + mine.trouble
-            return mine.trouble
+            if not known.trouble:
+                log.warning("The job %s waits: %s: %s", known.job.id, type(error).__name__, error)
+            known.trouble = _longer(known.trouble)
+            known.after = self._count() + known.trouble
+            return known.trouble
         except Exception as error:
-            log.exception("The job %s has failed", job_id)
+            log.exception("The job %s has failed", known.job.id)
             words = Words("pqadmin has an error ({kind}); its log says more.", kind=type(error).__name__)
-            mine.job = mine.steps.fail(Worded(words))
-        if not mine.job.running or not self._leaderships[job_id].holds(mine.job.holding):
-            del self._mine[job_id]
-            self._looked = -LONGEST
+            known.job = known.steps.fail(Worded(words))
+        if not known.job.running or not known.steps.leadership.holds(known.job.holding):
+            known.mine, self._looked = False, -LONGEST
             return 0.0
-        return mine.job.wait(self._context.now_ms())
-
-    def _renew(self, job_id: str, mine: _Mine) -> None:
-        held = mine.steps.hold()
-        if held is None or not held.running:
-            del self._mine[job_id]
-        else:
-            mine.job, mine.renewed = held, self._count()
-
-    def _until_lapse(self) -> float:
-        """Return the seconds until jobs of other runners may have lapsed."""
-        lapses = [one.until_lapse for one in self._leaderships.values()]
-        return max(0.05, min([LONGEST, *lapses]))
+        return known.job.wait(self._context.now_ms())
 
     def _let_go(self) -> None:
-        for mine in self._mine.values():
+        for known in self._mine():
             try:
-                mine.steps.let_go()
+                known.steps.let_go()
             except (StoreError, QueueError) as error:  # it lapses by itself
-                log.info("The job %s was not let go: %s", mine.job.id, error)
-        self._mine = {}
+                log.info("The job %s was not let go: %s", known.job.id, error)
+        self._known = {}
+
+
+def _longer(trouble: float) -> float:
+    return min(max(_SHORTEST_TROUBLE, 2 * trouble), _LONGEST_TROUBLE)

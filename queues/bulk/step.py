@@ -145,7 +145,7 @@ class Steps:
         self._trash = Trash(context)
         self._audit = Audit(context)
         self._job_id = job_id
-        self._leadership = leadership
+        self.leadership = leadership
         self._shown = shown
         #: The most items of the next chunk, by the microseconds of work that the last one took; fewer after a refusal.
         self._size = StepSize(FIRST_CHUNK, MAX_CHUNK, _CHUNK_WORK)
@@ -174,7 +174,7 @@ class Steps:
 
     def hold(self, *, take_over: bool = False) -> Job | None:
         """Hold the job for some seconds; None when another runner holds it, unless it is taken over."""
-        now_ms, leadership = self._context.now_ms(), self._leadership
+        now_ms, leadership = self._context.now_ms(), self.leadership
 
         def hold(tr: Transaction) -> Job | None:
             job = read_job(tr, self._keyspace, self._job_id)
@@ -219,7 +219,7 @@ class Steps:
 
         def run(tr: Transaction) -> Job:
             job = read_job(tr, self._keyspace, self._job_id)
-            if not (job.running and self._leadership.holds(job.holding)):
+            if not (job.running and self.leadership.holds(job.holding)):
                 return job
             after = act(tr, job, now_ms)
             write_job(tr, self._keyspace, after, job)
