@@ -12,7 +12,7 @@ from queues.context import StoreContext
 from queues.errors import AlreadyDone, QueueNotFound, SameQueue, display_name
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.config import MAX_REASON, check_text
+from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.operations import idempotency
@@ -131,7 +131,7 @@ class Action:
 
     def record(
         self,
-        queue: Queue | QueueOf,
+        queue: Queue | Config | QueueOf,
         verb: str,
         *,
         reason: str = "",
