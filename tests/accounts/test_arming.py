@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from pqadmin.accounts import arming
 from pqadmin.accounts.rights import Role
 from pqadmin.store import get_store
 from tests.accounts.matrix import PAGES, Open
@@ -186,13 +185,6 @@ def test_the_environment_is_named_by_word_in_badge_and_title(client, settings) -
     assert " · production &lt;eu&gt;</title>" in text
     assert re.search(r'data-environment="production"', text)
     assert re.search(r'class="env"[^>]*>.*?production\s+&lt;eu&gt;</span>', text, re.DOTALL)
-
-
-def test_windows_are_off_without_a_session(rf) -> None:
-    request = rf.post("/")
-    assert arming.window(request) == arming.Window(needed=True)
-    with pytest.raises(arming.NotArmed):
-        arming.demand(request)
 
 
 #: What marks a form as one that only looks, in some view or other.

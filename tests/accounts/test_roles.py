@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import AnonymousUser, Group, User
+from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
-from pqadmin.accounts.roles import GROUPS, Right, RightMissing, Role, can, grant, require, role_of
+from pqadmin.accounts.roles import Right, RightMissing, Role, grant, require, role_of
 
 
 def test_the_groups_are_there_from_the_first_migration(db) -> None:
@@ -18,25 +18,6 @@ def test_the_groups_are_there_from_the_first_migration(db) -> None:
         apps, SimpleNamespace(connection=connection)
     )
     assert set(Group.objects.values_list("name", flat=True)) == {"viewer", "operator", "admin"}
-
-
-@pytest.mark.parametrize(
-    ("role", "rights"),
-    [
-        (Role.NONE, set()),
-        (Role.VIEWER, {Right.READ}),
-        (Role.OPERATOR, {Right.READ, Right.ACT}),
-        (Role.ADMIN, {Right.READ, Right.ACT, Right.ADMIN}),
-    ],
-)
-def test_rights(person, role: Role, rights: set[Right]) -> None:
-    user = User.objects.get(pk=person(role).pk)
-    assert role_of(user) is role
-    assert {right for right in Right if can(user, right)} == rights
-
-
-def test_a_stranger_has_no_role() -> None:
-    assert role_of(AnonymousUser()) is Role.NONE
 
 
 def test_an_inactive_admin_has_no_role(person) -> None:
@@ -84,8 +65,3 @@ def test_require_names_what_is_missing(person) -> None:
     )
     request.user = person(Role.OPERATOR)
     assert view(request, name="jobs").content == b"jobs"
-
-
-def test_every_role_has_a_label_and_a_rank() -> None:
-    assert [str(role.label) for role in Role] == ["no role", "viewer", "operator", "admin"]
-    assert GROUPS == (Role.VIEWER, Role.OPERATOR, Role.ADMIN)

@@ -55,17 +55,10 @@ def test_there_and_back(url: str, tmp_path: Path) -> None:
     with open_store(again) as store:
         assert store.id == store_id
         check_full_count(store, store.queue("jobs"))
+        store.queue("jobs").push(b"3", priority=1)
+    assert values(again) == [b"0", b"1", b"2", b"3"], "behind what was backed up"
     assert [path.name for path in backup.iterdir()] == ["data.mdb"], "the backup stays as it was"
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
-
-
-def test_what_is_pushed_after_a_restore_sorts_behind_what_was_backed_up(url: str, tmp_path: Path) -> None:
-    back_up(url, str(tmp_path / "backup"))
-    again = f"lmdb:{tmp_path / 'again'}"
-    restore_backup(str(tmp_path / "backup"), again)
-    with open_store(again) as store:
-        store.queue("jobs").push(b"3", priority=1)
-    assert values(again) == [b"0", b"1", b"2", b"3"]
 
 
 def test_json(url: str, tmp_path: Path) -> None:
@@ -174,7 +167,6 @@ def test_a_store_of_another_release_is_neither_backed_up_nor_restored(url: str, 
     shutil.copy(tmp_path / "store" / "data.mdb", tmp_path / "backup" / "data.mdb")
     with pytest.raises(NewerFormat, match="newer pqadmin"):
         restore_backup(str(tmp_path / "backup"), f"lmdb:{tmp_path / 'again'}")
-    assert not (tmp_path / "again").exists()
     assert not (tmp_path / "again").exists()
 
 

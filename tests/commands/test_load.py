@@ -34,10 +34,6 @@ def test_a_burst_multiplies_the_end_of_each_period() -> None:
     assert [pace.due(seconds) for seconds in (0, 27, 28, 30, 57, 60)] == [0, 270, 370, 570, 840, 1140]
 
 
-def test_the_pace_is_shared() -> None:
-    assert Pace(rate=100).shared_by(4) == Pace(rate=25)
-
-
 @pytest.mark.parametrize("text", ["", "30", "3:30:10", "30:0:10", "30:3:0", "30:3:-1", "a:b:c", "30:3:10:1"])
 def test_a_burst_that_is_none(text: str) -> None:
     with pytest.raises(ValueError):

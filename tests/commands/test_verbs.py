@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from pqadmin.commands.arguments import span
 from pqadmin.commands.tables import print_items
 from tests.commands.conftest import Run, Shop
 
@@ -122,19 +121,6 @@ def test_dead_items_are_retried_and_deleted(run: Run, shop: Shop) -> None:
     assert "no delayed items" in run("peek", "jobs", "--state=delayed").out
 
 
-def test_one_item_is_not_called_items(run: Run, shop: Shop) -> None:
-    jobs, review = shop.store.create_queue("jobs"), shop.store.create_queue("review")
-    first, second, *_ = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
-    moved = run("move", "jobs", "review", "--ids", first.id).out
-    assert "Moved 1 item from jobs to review." in moved
-    assert "Undone in jobs: 1 item is as before." in run("undo", moved.split()[-1]).out
-    assert "jobs: 1 item is in the trash." in run("delete_items", "jobs", second.id).out
-    assert "jobs: 2 items have a new place." in run("reprioritize", "jobs", first.id, jobs.peek_max().id, "--back").out
-    lease = jobs.lease(seconds=60)
-    assert "jobs: 1 item is done." in run("ack", "jobs", lease.token).out
-    assert review.depth() == 0
-
-
 def test_items_get_another_place_or_value(run: Run, shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     a, b, c = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
@@ -221,11 +207,6 @@ def test_nothing_ready_ends_a_loop_in_a_shell(run: Run, shop: Shop, verb: str) -
     assert run(verb, "jobs", "--json").json == {"queue": "jobs", "items" if verb == "pop" else "leases": []}
     for wrong in ("256", "-1", "none"):
         assert "exit code" in run(verb, "jobs", f"--exit-empty={wrong}").error
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("1d", 86_400)])
-def test_spans_are_read(text: str, seconds: float) -> None:
-    assert span(text).total_seconds() == seconds
 
 
 def test_what_is_no_span_or_time_is_refused(run: Run, shop: Shop) -> None:

@@ -12,8 +12,6 @@ from django.templatetags.static import static
 from pqadmin.server import assets, joined
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Indents that align with something else than a neighbor.
-RAW_SPACES = 9
 
 
 @pytest.fixture
@@ -104,19 +102,6 @@ def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = 2;\n')
     with pytest.raises(ValueError, match="a -> b -> a"):
         joined.join_modules(tmp_path, ["a"])
-
-
-def test_spaces_between_parts_come_from_the_scale() -> None:
-    raw = [
-        f"{path.name}: {declaration}"
-        for path in (ROOT / "static/pqadmin/css").glob("*.css")
-        if path.name not in ("tokens.css", "wall.css")  # a wall's sizes follow its tiles
-        for declaration in re.findall(
-            r"(?<![\w-])(?:(?:padding|margin|gap)[\w-]*):[^;{}]*(?<![\d.])[\d.]+rem[^;{}]*;", path.read_text("utf-8")
-        )
-        if not re.search(r"\b0\.0\d+rem", declaration)
-    ]
-    assert len(raw) <= RAW_SPACES, raw
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """What the first start makes, in the process itself."""
 
-import os
 import re
-import stat
 import threading
 from pathlib import Path
 
@@ -42,23 +40,6 @@ def test_no_admin_where_there_are_people(data: Path) -> None:
     User.objects.create(username="ann")
     assert prepare() is None
     assert User.objects.count() == 1
-
-
-def test_what_the_site_keeps_is_for_its_owner(data: Path) -> None:
-    old = os.umask(0)
-    try:
-        prepare()
-    finally:
-        os.umask(old)
-    assert stat.S_IMODE(data.stat().st_mode) == 0o700
-    assert stat.S_IMODE((data / "secret_key").stat().st_mode) == 0o600
-    assert [path.name for path in data.iterdir() if path.name.startswith(".secret")] == []
-
-
-def test_a_file_in_the_folders_place(data: Path) -> None:
-    data.write_text("")
-    with pytest.raises(CannotStart, match="cannot be used"):
-        prepare()
 
 
 @pytest.mark.parametrize("name", ["secret_key", ".starting"])

@@ -23,7 +23,7 @@ from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.logger import globalLogPublisher
 
-from pqadmin.server import daphne_server, http_channel, plain_page, resources
+from pqadmin.server import daphne_server, http_channel, resources
 from pqadmin.server.http_channel import Limits, SiteFactory
 from tests.server.conftest import PATIENCE, Site
 
@@ -402,14 +402,6 @@ def test_only_some_are_told_that_there_is_no_room(clock: Clock) -> None:
     assert not held[0].over
 
 
-def test_an_ipv6_subscriber_has_the_connections_of_one_address(clock: Clock) -> None:
-    factory = make_factory(clock, per_address=2)
-    for number in range(2):
-        assert not isinstance(Line(factory, clock, f"2001:db8::{number}").protocol, http_channel.Refusal)
-    assert isinstance(Line(factory, clock, "2001:db8::ffff").protocol, http_channel.Refusal)
-    assert not isinstance(Line(factory, clock, "2001:db8:0:1::1").protocol, http_channel.Refusal)
-
-
 # Line 12: descriptors
 
 
@@ -491,11 +483,3 @@ def test_a_body_for_which_there_is_no_descriptor_is_answered_with_503(
     assert "A request's body cannot be kept" in caplog.text
     clock.advance(http_channel.LINGER)
     assert line.transport.aborted
-
-
-def test_pages_of_the_server_itself_speak_the_readers_language() -> None:
-    assert b"Too many requests at once" in plain_page.body(429, "en")
-    assert b"Too many requests at once" not in plain_page.body(429, "zh-hans")
-    assert plain_page.language_of({"accept-language": "zh-CN,zh;q=0.9"}) == "zh-hans"
-    assert plain_page.language_of({"cookie": "a=b; pqadmin_language=zh-hans", "accept-language": "en"}) == "zh-hans"
-    assert plain_page.language_of({}) == "en"

@@ -4,12 +4,9 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-
-from pqadmin.server.daphne_server import reactor
 
 PROGRAM = """
 import sys, time
@@ -24,14 +21,6 @@ Path(sys.argv[1]).write_text(sys.argv[2])
 reactor.callWhenRunning(lambda: print("moved", round((time.time() - before) / 3600), flush=True))
 reactor.run(installSignalHandlers=False)
 """
-
-
-def test_what_is_to_be_called_later_is_timed_by_elapsed_seconds() -> None:
-    call = reactor.callLater(600, lambda: None)
-    try:
-        assert call.getTime() == pytest.approx(time.monotonic() + 600, abs=60)
-    finally:
-        call.cancel()
 
 
 @pytest.mark.skipif(shutil.which("faketime") is None, reason="no faketime")

@@ -9,10 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from pqadmin.live.board.cuts import Cut
-from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.fast_path import Shared
-from pqadmin.live.frames import NEVER, Dated, Sum, Tick, View
 from pqadmin.server import site_socket
 from queues import open_store
 from tests.schemas import validate
@@ -116,23 +113,6 @@ def test_what_is_packed_once_follows_any_head() -> None:
         assert zlib.decompressobj(-15).decompress(whole) == head + body
     lengths = {len(site_socket.pack(Shared(body + b" " * number))) for number in range(20)}
     assert max(lengths) - min(lengths) > 20, "lengths tell nothing exact about what was packed"
-
-
-def test_what_a_tick_tells_many_is_shared_however_many_views_there_are() -> None:
-    cut = Cut(version=1, at=1, covers=frozenset(range(300)), ends={}, names={n: f"q{n}" for n in range(300)},
-              rows={n: f'{{"id":"{n}"}}' for n in range(300)})  # fmt: skip
-    everything = Sum(total=Dated("{}", 0), groups={}, ready=1)
-    tick = Tick(number=1, cuts=(cut,), sums={EVERYTHING: everything}, changed={})
-    views = [View.of("overview", frozenset({number}), frozenset(), EVERYTHING) for number in range(300)]
-
-    def told() -> list[bytes | None]:
-        return [tick.tell(view, NEVER, frozenset()).body for view in views]
-
-    for first, second in zip(told()[:200], told()[:200], strict=True):
-        assert first is not None
-        assert first is second
-    assert isinstance(told()[0], Shared)
-    assert not isinstance(told()[-1], Shared), "what is not shared is for one socket alone"
 
 
 def read_to_the_end(live) -> None:

@@ -1,7 +1,5 @@
 """Streamed answers of the real server: whole for clients that read, held back for the rest."""
 
-import http.cookiejar
-import re
 import signal
 import socket
 import threading
@@ -16,33 +14,17 @@ from typing import Any
 import pytest
 
 from queues import open_store
-from tests.server.conftest import PATIENCE, Site
+from tests.server.conftest import PATIENCE, Site, log_in
+from tests.server.test_http_limits import memory
 
 ITEMS, SIZE = 600, 88_000
 
 
-def signed_in(site: Site) -> tuple[urllib.request.OpenerDirector, str]:
-    """Return what opens pages as the first admin, and its cookies."""
-    password = site.wait_for(r"Password\s+(\S+)").group(1)
-    jar = http.cookiejar.CookieJar()
-    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    login = site.address + "/accounts/login/"
-    found = re.search(r'csrfmiddlewaretoken" value="([^"]+)', opener.open(login).read().decode())
-    assert found
-    fields = {"username": "admin", "password": password, "csrfmiddlewaretoken": found.group(1), "next": "/"}
-    opener.open(login, urllib.parse.urlencode(fields).encode()).close()
-    return opener, "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
-
-
-def memory(site: Site) -> int:
-    found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{site.process.pid}/status").read_text())
-    assert found
-    return int(found.group(1)) * 1024
-
-
 def test_an_export_is_sent_no_faster_than_it_is_taken(serve: Callable[..., Site], tmp_path: Path) -> None:
     site = serve()
-    opener, cookies = signed_in(site)
+    cookies = log_in(site)
+    opener = urllib.request.build_opener()
+    opener.addheaders = [("Cookie", cookies)]
     with open_store(f"lmdb:{tmp_path / 'store'}") as store:
         jobs = store.create_queue("jobs")
         for _ in range(ITEMS // 50):
@@ -52,14 +34,14 @@ def test_an_export_is_sent_no_faster_than_it_is_taken(serve: Callable[..., Site]
     with opener.open(packed) as answer:
         assert answer.headers["Content-Encoding"] == "identity"  # browsers read only the first of several packings
         assert len(answer.read().splitlines()) == ITEMS
-    before = memory(site)
+    before = memory(site, "RssAnon")
     parts = urllib.parse.urlsplit(site.address)
     with socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE) as slow:
         slow.sendall(f"GET {address} HTTP/1.0\r\nHost: {parts.netloc}\r\nCookie: {cookies}\r\n\r\n".encode())
         assert slow.recv(12).endswith(b"200")
         with opener.open(site.address + address) as answer:  # meanwhile another person reads all of it
             assert len(answer.read().splitlines()) == ITEMS
-        assert memory(site) - before < ITEMS * SIZE // 2
+        assert memory(site, "RssAnon") - before < ITEMS * SIZE // 2
         taken = b""
         while part := slow.recv(1 << 20):
             taken = (taken + part)[-SIZE * 2 :]
@@ -100,7 +82,9 @@ def test_a_client_that_reads_a_byte_now_and_then_keeps_no_place(serve: Callable[
         "main()\n",
     )
     site = serve(program=str(hurried))
-    opener, cookies = signed_in(site)
+    cookies = log_in(site)
+    opener = urllib.request.build_opener()
+    opener.addheaders = [("Cookie", cookies)]
     with open_store(f"lmdb:{tmp_path / 'store'}") as store:
         jobs = store.create_queue("jobs")
         for _ in range(3):

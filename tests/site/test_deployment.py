@@ -22,7 +22,6 @@ import pytest
 import yaml
 
 from pqadmin.conf import environment
-from tests import cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = Path(__file__).parent / "vendor" / "check-jsonschema"
@@ -168,37 +167,6 @@ def test_all_use_one_cluster_file(compose: dict[str, Any]) -> None:
     assert len(inside) == 1
 
 
-def test_the_server_writes_only_to_volumes_that_were_prepared(compose: dict[str, Any]) -> None:
-    server, prepare = compose["services"]["foundationdb"], compose["services"]["prepare"]
-    assert prepare["environment"]["FDB_OWNER"] == server["user"] == compose["services"]["configure"]["user"]
-    places = mounts(server)
-    assert places == mounts(prepare)
-    assert set(prepare["command"]) == {places["data"], places["logs"]}
-    options = dict(option.split("=", 1) for option in server["command"])
-    assert (options["--datadir"], options["--logdir"]) == (places["data"], places["logs"])
-
-
-def test_everything_waits_for_what_it_needs(compose: dict[str, Any]) -> None:
-    waits = {
-        name: {other: how["condition"] for other, how in service.get("depends_on", {}).items()}
-        for name, service in compose["services"].items()
-    }
-    done, healthy = "service_completed_successfully", "service_healthy"
-    assert waits == {
-        "prepare": {},
-        "foundationdb": {"prepare": done},
-        "configure": {"foundationdb": "service_started"},  # it is healthy only when configured
-        "site": {"foundationdb": healthy, "configure": done},
-        "load": {"foundationdb": healthy, "configure": done},
-    }
-    for service in compose["services"].values():
-        for other, how in service.get("depends_on", {}).items():
-            if how["condition"] == healthy:
-                assert compose["services"][other]["healthcheck"]["test"]
-            if how["condition"] == done:
-                assert compose["services"][other]["restart"] == "no"
-
-
 def test_the_site_has_time_to_drain(compose: dict[str, Any]) -> None:
     limits = dict(
         re.findall(
@@ -261,16 +229,6 @@ def test_the_image_installs_what_is_locked() -> None:
         ), line
 
 
-def test_no_build_tool_and_no_pip_is_in_the_image() -> None:
-    copied = [rest.split()[1] for keyword, rest in instructions("last") if keyword == "COPY" and "--from=build" in rest]
-    assert copied == ["/opt/pqadmin"]
-    runs = [line.strip() for keyword, rest in instructions("build") if keyword == "RUN" for line in rest.split("&&")]
-    assert "python -m venv --without-pip /opt/pqadmin" in runs
-    into = [line for line in runs if "--python /opt/pqadmin/bin/python install" in line]
-    assert [line.rpartition(" ")[2] for line in into] == ["requirements.lock", "/wheel/*.whl"]
-    assert any("pip uninstall --yes --quiet pip setuptools wheel" in rest for _, rest in instructions("last"))
-
-
 def test_what_the_image_copies_is_there_and_not_ignored() -> None:
     allowed = [line[1:] for line in text(".dockerignore").splitlines() if line.startswith("!")]
     assert next(line for line in text(".dockerignore").splitlines() if not line.startswith("#")) == "*"
@@ -309,19 +267,6 @@ def test_the_workflow_trusts_nothing_more_than_needed(workflow: dict[str, Any]) 
         assert [step["with"]["persist-credentials"] for step in checkouts] == [False], name
 
 
-def test_the_workflow_runs_everything_on_both_stores(workflow: dict[str, Any]) -> None:
-    assert workflow["env"]["PQ_REQUIRE_BROWSER"] == "1"
-    tested = {}
-    for name, job in workflow["jobs"].items():
-        for step in job["steps"]:
-            for target in re.findall(r"\bmake ([a-z-]+)", step.get("run", "")):
-                assert re.search(rf"^{target}:", text("Makefile"), re.MULTILINE), target
-                tested[name] = step.get("env", {}).get("PQ_REQUIRE_FDB")
-            for script in re.findall(r"\bdeploy/\S+", step.get("run", "")):
-                assert (ROOT / script).is_file(), script
-    assert tested == {"embedded": None, "foundationdb": "1"}
-
-
 # The scripts, run
 
 
@@ -349,18 +294,6 @@ def test_preparing_keeps_a_cluster_file_that_is_there(tmp_path: Path) -> None:
     assert run("prepare-volumes.sh", *folders, **variables).returncode == 0
     assert file.read_text() == "pqadmin:moved@172.30.73.11:4500\n"
     assert [path.name for path in file.parent.iterdir()] == ["fdb.cluster"]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
-def test_preparing_gives_the_volumes_to_the_server(tmp_path: Path) -> None:
-    for name in ("cluster", "data"):
-        (tmp_path / name).mkdir()
-    file = tmp_path / "cluster" / "fdb.cluster"
-    variables = {"FDB_CLUSTER_FILE": str(file), "FDB_COORDINATOR": "127.0.0.1:4500", "FDB_OWNER": "4059:4059"}
-    for _ in range(2):
-        assert run("prepare-volumes.sh", str(tmp_path / "data"), **variables).returncode == 0
-        owners = {(path.stat().st_uid, path.stat().st_gid) for path in (file, file.parent, tmp_path / "data")}
-        assert owners == {(4059, 4059)}
 
 
 @pytest.fixture
@@ -418,12 +351,6 @@ def test_configuring_gives_up_and_says_what_the_cluster_said(fdbcli: Path) -> No
     assert (fdbcli / "asked").read_text() == "status minimal\n"
 
 
-@pytest.mark.skipif(not (shutil.which("fdbcli") and cluster.find().url), reason="no fdbcli on PATH, or no cluster")
-def test_configuring_a_real_cluster_again_changes_nothing() -> None:
-    done = run("configure-cluster.sh", FDB_CLUSTER_FILE=cluster.find().url.removeprefix("fdb:"))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "The database is available.\n", "")
-
-
 @contextmanager
 def answering(status: int) -> Iterator[int]:
     """Answer every request with a status; yields the port."""
@@ -460,11 +387,3 @@ def test_the_health_check_believes_readyz_alone(status: int, code: int) -> None:
         done = ready(port)
     assert done.returncode == code
     assert done.stdout == f'{status} {{"status": "so"}}\n'
-
-
-def test_the_health_check_fails_where_nothing_listens() -> None:
-    with answering(200) as port:
-        pass
-    done = ready(port)
-    assert done.returncode == 1
-    assert "cannot be asked" in done.stderr
