@@ -19,10 +19,9 @@ from pqadmin.limits.bodies import Bodies
 from pqadmin.live.consumer import LiveConsumer
 from pqadmin.server import assets
 from pqadmin.server.admission import Admission
-from pqadmin.server.handler import SyncHandler
+from pqadmin.server.handler import SyncHandler, ThreadPool
 from pqadmin.server.health import Health
 from pqadmin.server.origin import SameOrigin
-from pqadmin.server.pool import ThreadPool
 from pqadmin.wall.consumer import WallConsumer
 
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)

@@ -16,7 +16,7 @@ CHUNK_ITEMS = 500
 CHUNK_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ImportReport:
     """How far an import came."""
 
@@ -54,6 +54,8 @@ class Importer:
         chunk_items: int = CHUNK_ITEMS,
     ) -> None:
         self.report = ImportReport(last_line=start_line)
+        #: The same of what is read, committed or not.
+        self._read = ImportReport(last_line=start_line)
         self._push = push
         self._on_commit = on_commit
         self._on_bad = on_bad
@@ -62,50 +64,36 @@ class Importer:
         self._chunk_items = chunk_items
         self._waiting: list[Entry] = []
         self._waiting_bytes = 0
-        self._bad = 0
-        self._blank = 0
-        self._line = start_line
 
     def run(self, outcomes: Iterable[Outcome]) -> ImportReport:
         """Handle every outcome; raise `StoppedAtBadEntry` when strict, or the errors of `push`."""
         for outcome in outcomes:
             if isinstance(outcome, Entry):
-                self._take(outcome)
+                if self._waiting and self._waiting_bytes + len(outcome.value) > CHUNK_BYTES:
+                    self._commit()
+                self._waiting.append(outcome)
+                self._waiting_bytes += len(outcome.value)
+                self._read.items += 1
             elif isinstance(outcome, BadEntry):
                 if self._strict:
-                    self._line = outcome.first - 1
+                    self._read.last_line = outcome.first - 1
                     self._commit()
                     raise StoppedAtBadEntry(outcome)
-                self._bad += 1
-                self._line = outcome.line
+                self._read.bad += 1
                 self._on_bad(outcome)
             else:
-                self._blank += 1
-                self._line = outcome.line
+                self._read.blank += 1
+            self._read.last_line = outcome.line
+            if len(self._waiting) >= self._chunk_items:
+                self._commit()
         self._commit()
         return self.report
-
-    def _take(self, entry: Entry) -> None:
-        if self._waiting and self._waiting_bytes + len(entry.value) > CHUNK_BYTES:
-            self._commit()
-        self._waiting.append(entry)
-        self._waiting_bytes += len(entry.value)
-        self._line = entry.line
-        if len(self._waiting) >= self._chunk_items:
-            self._commit()
 
     def _commit(self) -> None:
         with self._hold():
             if self._waiting:
-                self._push(self._waiting, self._line)
-            self.report = replace(
-                self.report,
-                items=self.report.items + len(self._waiting),
-                bad=self._bad,
-                blank=self._blank,
-                last_line=self._line,
-            )
+                self._push(self._waiting, self._read.last_line)
+            self.report = replace(self._read)
             if self._waiting:
                 self._on_commit(self.report)
-            self._waiting = []
-            self._waiting_bytes = 0
+            self._waiting, self._waiting_bytes = [], 0

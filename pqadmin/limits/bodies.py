@@ -1,14 +1,13 @@
 """How large a request's body may be, by its path; and bodies handed to the application part by part."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import IO, Any, TypeVar
 from urllib.parse import unquote
 
 from django.conf import settings
 from django.urls import Resolver404, resolve
 
-Application = Callable[[Any, Any, Any], Awaitable[None]]
-
+from pqadmin.conf.proxy import Application
 
 View = TypeVar("View", bound=Callable[..., Any])
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from django.http import HttpRequest
@@ -51,13 +52,8 @@ def scope(request: HttpRequest) -> Scope:
 
 def names(request: HttpRequest, right: Right, *, but: str = "", limit: int = 300) -> list[str]:
     """Return names of queues on which the person has the right, by name."""
-    may, found = scope(request), list[str]()
-    for name in get_store().directory():
-        if name != but and may.can(right, name):
-            found.append(name)
-            if len(found) == limit:
-                break
-    return found
+    may = scope(request)
+    return list(islice((name for name in get_store().directory() if name != but and may.can(right, name)), limit))
 
 
 def target(request: HttpRequest, name: str) -> Queue:

@@ -8,9 +8,9 @@ from channels.security.websocket import WebsocketDenier
 from django.http import parse_cookie
 
 from pqadmin.conf import ip
+from pqadmin.conf.proxy import Application
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
-from pqadmin.server.pool import Application
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)

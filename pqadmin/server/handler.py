@@ -1,13 +1,20 @@
-"""Django's ASGI handler, with middleware and view in one step on one thread."""
+"""Django's ASGI handler, with middleware and view in one step on one thread, and the threads that run it.
+
+Django runs the sync code of one request on one thread. asgiref makes that thread anew for each request unless
+it is given an executor; here a request is given the one with the fewest requests at that moment.
+"""
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from pqadmin.conf.proxy import Application
 from pqadmin.pages import error_pages
 
 log = logging.getLogger(__name__)
@@ -42,3 +49,27 @@ class SyncHandler(ASGIHandler):
             response = error_pages.plain(500, "Something went wrong")
         response._handler_class = self.__class__  # type: ignore[attr-defined]  # noqa: SLF001 # Django reads it
         return response
+
+
+class ThreadPool:
+    """An ASGI application that gives each http request one of `threads` persistent threads."""
+
+    def __init__(self, application: Application, *, threads: int) -> None:
+        self._application = application
+        self._executors = [ThreadPoolExecutor(1, thread_name_prefix=f"view-{n}") for n in range(threads)]
+        self._busy = [0] * threads
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Run one request."""
+        lane = self._busy.index(min(self._busy))
+        self._busy[lane] += 1
+        try:
+            async with ThreadSensitiveContext(executor=self._executors[lane]):
+                await self._application(scope, receive, send)
+        finally:
+            self._busy[lane] -= 1
+
+    def close(self) -> None:
+        """Let the threads end after what they are running; requests after this fail."""
+        for executor in self._executors:
+            executor.shutdown(wait=False)

@@ -16,8 +16,8 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, connection, connections
 
+from pqadmin.conf.proxy import Application
 from pqadmin.server import plain_page
-from pqadmin.server.pool import Application
 from pqadmin.store import get_store, store_skew
 from queues.admin import SKEWED_CLOCK, LogLimit
 from queues.errors import QueueError, StoreError

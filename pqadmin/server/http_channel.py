@@ -220,11 +220,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     def _within(self, seconds: float | None, then: Callable[[], object] | None = None) -> None:
         if self._deadline is not None and self._deadline.active():
             self._deadline.cancel()
-        self._deadline = None if seconds is None else self.callLater(seconds, self._reached, then)
-
-    def _reached(self, then: Callable[[], object]) -> None:
-        self._deadline = None
-        then()
+        self._deadline = None if seconds is None else self.callLater(seconds, then)
 
 
 class Refusal(_TimeoutMixin, _Protocol):  # type: ignore[misc]

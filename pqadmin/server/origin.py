@@ -7,7 +7,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from pqadmin.server.pool import Application
+from pqadmin.conf.proxy import Application
 
 _PORTS = {"http": "80", "https": "443"}
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pqadmin.conf import environment
 from pqadmin.conf.proxy import UNDECLARED, TrustedProxy
+from pqadmin.server.handler import ThreadPool
 from pqadmin.server.origin import SameOrigin, is_same_origin
-from pqadmin.server.pool import ThreadPool
 
 PROXIES = [ip_network("10.0.0.0/8"), ip_network("::1/128")]
 
