@@ -26,7 +26,7 @@ from queues.operations.lease import Lease, as_leases, expire_request, extended, 
 from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, Request, check_limit
-from queues.operations.peek import PeekRequest, check_end, page_request, peek_many_request, state_page_request
+from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
 from queues.operations.pop import PopRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.remove import RemoveRequest
@@ -348,8 +348,7 @@ class Queue:
         `after` is the cursor of the page before; values are cut to `preview` bytes.
         """
         self.opened.check_own(_NEVER_DELAYED)
-        request = state_page_request(self.opened, "delayed", limit=limit, after=after, preview=preview)
-        return self.opened.look(request, tr)
+        return self.opened.look(state_page_request(self.opened, "delayed", limit, after, preview), tr)
 
     def leased(
         self,
@@ -364,8 +363,7 @@ class Queue:
         `after` is the cursor of the page before; values are cut to `preview` bytes.
         """
         self.opened.check_own(NO_LEASES)
-        request = state_page_request(self.opened, "leased", limit=limit, after=after, preview=preview)
-        return self.opened.look(request, tr)
+        return self.opened.look(state_page_request(self.opened, "leased", limit, after, preview), tr)
 
     def dead(
         self,
@@ -380,8 +378,7 @@ class Queue:
         `after` is the cursor of the page before; values are cut to `preview` bytes.
         """
         self.opened.check_own(_NEVER_DEAD)
-        request = state_page_request(self.opened, "dead", limit=limit, after=after, preview=preview)
-        return self.opened.look(request, tr)
+        return self.opened.look(state_page_request(self.opened, "dead", limit, after, preview), tr)
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
@@ -458,6 +455,10 @@ class Queue:
             items = self._send(request, tr)
         else:
             items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
+        return items[0] if items else None
+
+    def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
+        items = self.opened.look(PeekManyRequest(self.id, 1, end), tr)
         return items[0] if items else None
 
     def _send(self, request: Request[A], tr: Transaction | None) -> A:
@@ -537,11 +538,11 @@ class PriorityQueue(Queue):
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_min would take, changing nothing."""
-        return self.opened.look(PeekRequest(self.id, "min"), tr)
+        return self._peek("min", tr)
 
     def peek_max(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_max would take, changing nothing."""
-        return self.opened.look(PeekRequest(self.id, "max"), tr)
+        return self._peek("max", tr)
 
 
 class FifoQueue(Queue):
@@ -587,7 +588,7 @@ class FifoQueue(Queue):
 
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item at the head, changing nothing."""
-        return self.opened.look(PeekRequest(self.id, "min"), tr)
+        return self._peek("min", tr)
 
 
 def verb_of_other_kind(queue: Any, name: str) -> Callable[..., None]:

@@ -23,11 +23,11 @@ from queues.model.foreign_tuples import parse_id
 from queues.model.item import Item, Page
 from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, executes, reads
-from queues.operations.peek import PageRequest, PeekRequest
+from queues.operations.peek import PageRequest, window_of
 from queues.operations.pop import PopRequest, deal, fitting, wanted_of, with_times
 from queues.operations.push import PushManyRequest, PushRequest, as_many, together, with_ids
 from queues.operations.remove import RemoveRequest
-from queues.operations.search import FindRequest, Found, Layout, Query, SearchRequest, search
+from queues.operations.search import FindRequest, Found, Layout, SearchRequest, search
 from queues.status import attached_status
 from queues.status.attached_counts import count_within
 from queues.status.status import QueueStatus, Totals, TrafficRead
@@ -92,24 +92,13 @@ def remove(queue: OpenQueue, tr: Transaction, requests: Sequence[RemoveRequest])
 # Looking
 
 
-@reads(PeekRequest, attached=True)
-def peek(tr: ReadTransaction, queue: OpenQueue, request: PeekRequest) -> Item | None:
-    """Return the item at an end."""
-    foreign = _keys(queue)
-    config, head = queue.with_config(tr, lambda _: _head(tr, foreign, 1, request.end))
-    found = [
-        attached.as_item(foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values)
-        for key, value in head.wait()
-    ]
-    return found[0] if found else None
-
-
 @reads(PageRequest, attached=True)
 def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
     """Return a page of items."""
-    config, foreign, limit = queue.current(tr), _keys(queue), request.limit
-    begin, end = _window(foreign, request)
-    pairs = tr.get_range(begin, end, limit=limit + 1, reverse=request.end == "max").wait()
+    foreign, limit, reverse = _keys(queue), request.limit, request.end == "max"
+    window = window_of(foreign, request)
+    config, read = queue.with_config(tr, lambda _: tr.get_range(*window, limit=limit + 1, reverse=reverse))
+    pairs = read.wait()
     shown = [
         attached.as_item(foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values, preview=request.preview)
         for key, value in pairs[:limit]
@@ -117,17 +106,6 @@ def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
     more = len(pairs) > limit
     last = foreign.suffix_of(pairs[limit - 1][0]) if more else b""
     return Page(items=tuple(shown), cursor=cursors.encode(queue.id, request.end, last) if more else None)
-
-
-def _window(foreign: AttachedKeys, request: PageRequest) -> tuple[bytes, bytes]:
-    begin, end = foreign.all
-    if request.after is not None:
-        first, behind = foreign.only(request.after)
-        return (behind, end) if request.end == "min" else (begin, first)
-    if request.priority is not None:
-        first, behind = foreign.below(request.priority)
-        return (first, end) if request.end == "min" else (begin, behind)
-    return begin, end
 
 
 @reads(DepthRequest, attached=True)
@@ -197,19 +175,20 @@ def find(tr: ReadTransaction, queue: OpenQueue, request: FindRequest) -> Item | 
 class _AttachedLayout(Layout):
     """Items by their keys, in one stretch."""
 
-    def check(self, queue: OpenQueue, query: Query) -> None:
-        check_state(queue, query.state)
-        if query.since is not None or query.until is not None:
+    def __init__(self, tr: ReadTransaction, queue: OpenQueue, request: SearchRequest) -> None:
+        check_state(queue, request.query.state)
+        if request.query.since is not None or request.query.until is not None:
             raise NotForAttached(queue.config.name, "its keys do not say when an item was pushed.")
+        super().__init__(tr, queue, request)
 
-    def names_item(self, item_id: str) -> bool:
-        return item_id.startswith("key-")
+    def names_item(self) -> bool:
+        return self.query.item_id.startswith("key-")
 
-    def find(self, tr: ReadTransaction, queue: OpenQueue, item_id: str) -> Item | None:
-        return find(tr, queue, FindRequest(queue.id, item_id.lower()))
+    def find(self) -> Item | None:
+        return find(self.tr, self.queue, FindRequest(self.queue.id, self.query.item_id.lower()))
 
-    def lanes(self, queue: OpenQueue, config: Config, order: Order, query: Query) -> list[Lane]:
-        foreign = _keys(queue)
+    def lanes(self, order: Order) -> list[Lane]:
+        foreign, query = _keys(self.queue), self.query
         begin, end = foreign.all
         if query.low is not None:
             # Other programs may have written −0.0, which equals 0.0 and sorts before it.
@@ -219,36 +198,25 @@ class _AttachedLayout(Layout):
             end = foreign.below(query.high)[1]
         return [Lane(1, (begin, end), foreign.at, foreign.suffix_of)]
 
-    def meet(
-        self,
-        tr: ReadTransaction,
-        queue: OpenQueue,
-        config: Config,
-        order: Order,
-        query: Query,
-        found: Sequence[Pairs],
-    ) -> list[Met | None]:
+    def meet(self, order: Order, found: Sequence[Pairs]) -> list[Met | None]:
+        fifo, codec = self.config.fifo, self.config.values
         return [
-            Met(place, value, partial(attached.as_item, place, value, fifo=config.fifo, codec=config.values))
+            Met(place, value, partial(attached.as_item, place, value, fifo=fifo, codec=codec))
             for place, _, (_, value) in found
         ]
 
-    def order(self, tr: ReadTransaction, queue: OpenQueue, config: Config, request: SearchRequest) -> Order:
+    def order(self) -> Order:
         return "place"
 
-    def with_attempts(
-        self, tr: ReadTransaction, queue: OpenQueue, config: Config, found: Sequence[Item]
-    ) -> Sequence[Item]:
+    def with_attempts(self, found: Sequence[Item]) -> Sequence[Item]:
         return found
 
 
 @reads(SearchRequest, attached=True)
 def search_attached(tr: ReadTransaction, queue: OpenQueue, request: SearchRequest, **local: Any) -> Found:
     """Do one step of a search."""
-    return search(tr, queue, request, layout=_LAYOUT, **local)
+    return search(tr, queue, request, layout=_AttachedLayout, **local)
 
-
-_LAYOUT = _AttachedLayout()
 
 # Purging
 

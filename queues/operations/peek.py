@@ -2,21 +2,17 @@
 
 from queues.errors import BadEnd, TooLarge
 from queues.items import ready, scan
-from queues.keys.queue_keys import GenerationKeys
-from queues.kv.port import ReadTransaction
+from queues.keys.subspace import Subspace
+from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model import cursor as cursors
+from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalize
+from queues.model.tuples import Range
 from queues.operations.open_queue import OpenQueue, Request, check_limit, check_number, reads
 
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
-
-
-class PeekRequest(Request[Item | None], frozen=True, gc=False):
-    """Look at one end; the answer is the item that a pop would take, or None."""
-
-    end: End
 
 
 class PeekManyRequest(Request[list[Item]], frozen=True, gc=False):
@@ -74,7 +70,7 @@ def page_request(
 
 
 def state_page_request(
-    queue: OpenQueue, state: cursors.List, *, limit: int, after: str | None, preview: int | None
+    queue: OpenQueue, state: cursors.List, limit: int, after: str | None, preview: int | None
 ) -> StatePageRequest:
     """Return the request for a page of a state; raise `BadLimit`, `BadCursor`."""
     check_limit(limit)
@@ -83,22 +79,6 @@ def state_page_request(
 
 
 # Executing
-
-
-@reads(PeekRequest)
-def peek(tr: ReadTransaction, queue: OpenQueue, request: PeekRequest) -> Item | None:
-    """Return the item at an end."""
-    config, (heads, ahead) = queue.with_config(
-        tr,
-        lambda config: (
-            ready.Heads(tr, queue.keys, config.generations, end=request.end, limit=1),
-            ready.Ahead(tr, queue.keys, config.generations),
-        ),
-    )
-    entries = heads.wait()
-    if ahead.tried():
-        entries = ready.with_attempts(tr, queue.keys, config, entries)
-    return ready.as_item(entries[0], config) if entries else None
 
 
 @reads(PeekManyRequest)
@@ -114,15 +94,19 @@ def peek_many(tr: ReadTransaction, queue: OpenQueue, request: PeekManyRequest) -
 @reads(PageRequest)
 def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
     """Return a page of ready items, of all generations in one order."""
-    config, reverse, limit = queue.current(tr), request.end == "max", request.limit
-    ahead = ready.Ahead(tr, queue.keys, config.generations)
-    reading = []
-    for generation in config.generations:
-        keys = queue.keys.generation(generation)
-        begin, stop = _window(keys, request)
-        reading.append((generation, keys, tr.get_range(begin, stop, limit=limit + 1, reverse=reverse)))
+    reverse, limit = request.end == "max", request.limit
+
+    def issue(config: Config) -> tuple[list[tuple[int, Subspace, Result[list[KeyValue]]]], ready.Ahead]:
+        spaces = [(generation, queue.keys.generation(generation).ready) for generation in config.generations]
+        reading = [
+            (generation, keys, tr.get_range(*window_of(keys, request), limit=limit + 1, reverse=reverse))
+            for generation, keys in spaces
+        ]
+        return reading, ready.Ahead(tr, queue.keys, config.generations)
+
+    config, (reading, ahead) = queue.with_config(tr, issue)
     entries = [
-        ready.Entry(generation, keys.ready.suffix_of(key), key, value)
+        ready.Entry(generation, keys.suffix_of(key), key, value)
         for generation, keys, read in reading
         for key, value in read.wait()
     ]
@@ -136,13 +120,14 @@ def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
     )
 
 
-def _window(keys: GenerationKeys, request: PageRequest) -> tuple[bytes, bytes]:
-    begin, stop = keys.ready.all
+def window_of(keys: Subspace, request: PageRequest) -> Range:
+    """Return the range of the items that a page begins with."""
+    begin, stop = keys.all
     if request.after is not None:
-        place = keys.ready.at(request.after)
+        place = keys.at(request.after)
         return (place + b"\x00", stop) if request.end == "min" else (begin, place)
     if request.priority is not None:
-        first, last = keys.ready.below(request.priority)
+        first, last = keys.below(request.priority)
         return (first, stop) if request.end == "min" else (begin, last)
     return begin, stop
 

@@ -230,64 +230,57 @@ def find(tr: ReadTransaction, queue: OpenQueue, request: FindRequest) -> Item | 
 
 
 class Layout:
-    """How the items of a queue lie, as far as a search asks; another class knows attached queues."""
+    """How the items of a queue lie, as far as one step of a search asks; another class knows attached queues."""
 
-    def check(self, queue: OpenQueue, query: Query) -> None:
-        """Raise for what these items cannot be asked."""
+    def __init__(self, tr: ReadTransaction, queue: OpenQueue, request: SearchRequest) -> None:
+        self.tr = tr
+        self.queue = queue
+        self.request = request
+        self.query = request.query
+        self.config = queue.current(tr)
 
-    def names_item(self, item_id: str) -> bool:
-        """Say whether this is a whole id."""
-        return ids.parse(item_id.lower()) is not None
+    def names_item(self) -> bool:
+        """Say whether a whole id is looked for."""
+        return ids.parse(self.query.item_id.lower()) is not None
 
-    def find(self, tr: ReadTransaction, queue: OpenQueue, item_id: str) -> Item | None:
+    def find(self) -> Item | None:
         """Return the item of a whole id."""
-        return find(tr, queue, FindRequest(queue.id, item_id.lower()))
+        return find(self.tr, self.queue, FindRequest(self.queue.id, self.query.item_id.lower()))
 
-    def lanes(self, queue: OpenQueue, config: Config, order: Order, query: Query) -> list[Lane]:
+    def lanes(self, order: Order) -> list[Lane]:
         """Return the stretches of keys to walk along."""
+        keys, query = self.queue.keys, self.query
         if order == "age":
-            return walking.by_age(queue.keys, config, query.state, _ms(query.since), _ms(query.until))
-        return walking.by_place(queue.keys, config, query.state, query.low, query.high)
+            return walking.by_age(keys, self.config, query.state, _ms(query.since), _ms(query.until))
+        return walking.by_place(keys, self.config, query.state, query.low, query.high)
 
-    def meet(
-        self,
-        tr: ReadTransaction,
-        queue: OpenQueue,
-        config: Config,
-        order: Order,
-        query: Query,
-        found: Sequence[walking.Found],
-    ) -> list[Met | None]:
+    def meet(self, order: Order, found: Sequence[walking.Found]) -> list[Met | None]:
         """Return the items at these places."""
         read = walking.read_index if order == "age" else walking.read_places
-        return read(tr, queue.keys, config, query.state, found)
+        return read(self.tr, self.queue.keys, self.config, self.query.state, found)
 
-    def order(self, tr: ReadTransaction, queue: OpenQueue, config: Config, request: SearchRequest) -> Order:
+    def order(self) -> Order:
         """Choose the order in which less is looked at."""
-        query = request.query
+        query = self.query
         if query.since is None and query.until is None:
             # Leases that are extended change their places, but not their ids.
             return "age" if query.state == "leased" and query.filters else "place"
         if query.state != "ready" or (query.low is None and query.high is None):
             return "age"
         # Bounds of both kinds: the index, when a step is enough to go through it.
-        lanes = self.lanes(queue, config, "age", query)
-        return "age" if walking.along(tr, lanes, after=None, end="min", limit=request.scan)[1] else "place"
+        ended = walking.along(self.tr, self.lanes("age"), after=None, end="min", limit=self.request.scan)[1]
+        return "age" if ended else "place"
 
-    def with_attempts(
-        self, tr: ReadTransaction, queue: OpenQueue, config: Config, found: Sequence[Item]
-    ) -> Sequence[Item]:
+    def with_attempts(self, found: Sequence[Item]) -> Sequence[Item]:
         """Return ready items with their attempts, which their own keys do not tell."""
-        if not found or not ready.Ahead(tr, queue.keys, config.generations).tried():
+        tr, keys, generations = self.tr, self.queue.keys, self.config.generations
+        if not found or not ready.Ahead(tr, keys, generations).tried():
             return found
-        reading = [PlaceRead(tr, queue.keys, config.generations, bytes.fromhex(item.id)) for item in found]
+        reading = [PlaceRead(tr, keys, generations, bytes.fromhex(item.id)) for item in found]
         return [
             item if (where := read.wait()) is None else replace(item, attempts=read_place(where)[2])
             for item, read in zip(found, reading, strict=True)
         ]
-
-
-_OWN = Layout()
 
 
 @reads(SearchRequest)
@@ -297,24 +290,23 @@ def search(
     request: SearchRequest,
     *,
     shown: Callable[[bytes], bytes] | None = None,
-    layout: Layout = _OWN,
+    layout: type[Layout] = Layout,
 ) -> Found:
     """Do one step of a search."""
     query, limit, preview = request.query, request.limit, request.preview
-    config = queue.current(tr)
-    layout.check(queue, query)
-    if request.after is None and layout.names_item(query.item_id):
-        return _one(layout.find(tr, queue, query.item_id), query, preview, shown)
+    items_of = layout(tr, queue, request)
+    if request.after is None and items_of.names_item():
+        return _one(items_of.find(), query, preview, shown)
     start = _start(request)
     # Where keys tell what fits, one read brings the page and tells whether more is behind it.
     whole = not query.text and not query.item_id and limit < MAX_READ  # a page is one read
     first = limit + 1 if whole else FIRST_READ
     step = Step(partial(query.picked, shown=shown), limit=limit, scan=request.scan, first=first)
-    order = start.order or layout.order(tr, queue, config, request)
-    place = _walk(tr, queue, config, request, layout, order, start.place, step)
+    order = start.order or items_of.order()
+    place = _walk(items_of, order, start.place, step)
     items: Sequence[Item] = step.items
     if order == "place" and query.state == "ready":
-        items = layout.with_attempts(tr, queue, config, items)
+        items = items_of.with_attempts(items)
     if preview is not None:
         items = [replace(item, raw=item.raw[:preview]) for item in items]
     searched, found = start.searched + step.searched, start.found + len(items)
@@ -329,23 +321,12 @@ def search(
     )
 
 
-def _walk(
-    tr: ReadTransaction,
-    queue: OpenQueue,
-    config: Config,
-    request: SearchRequest,
-    layout: Layout,
-    order: Order,
-    after: bytes | None,
-    step: Step,
-) -> bytes | None:
+def _walk(layout: Layout, order: Order, place: bytes | None, step: Step) -> bytes | None:
     """Read until the step is full; return the place behind which the next one begins, None when that is all."""
-    lanes = layout.lanes(queue, config, order, request.query)
-    place = after
+    lanes = layout.lanes(order)
     while True:
-        found, last = walking.along(tr, lanes, after=place, end=request.end, limit=step.next_read())
-        met = layout.meet(tr, queue, config, order, request.query, found)
-        for (at_place, _, _), one in zip(found, met, strict=True):
+        found, last = walking.along(layout.tr, lanes, after=place, end=layout.request.end, limit=step.next_read())
+        for (at_place, _, _), one in zip(found, layout.meet(order, found), strict=True):
             if not step.meet(at_place, one):
                 return step.cut()
         if last:

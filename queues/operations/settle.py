@@ -159,7 +159,7 @@ class HeldRead:
 @executes(AckRequest, ReleaseRequest, ExtendRequest)
 def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest]) -> Sequence[Any]:
     """Settle the leases of the first requests that are about different items, in their order."""
-    begun = [_BEGIN[type(request)](tr, queue, request) for request in _together(requests)]
+    begun = [[HeldRead(tr, queue.keys, *lease) for lease in _leases_of(request)] for request in _together(requests)]
     record = tr.get(queue.config_key).wait()
     guess = queue.guess
     config = guess[1] if record == guess[0] else queue.settle(record)
@@ -180,16 +180,15 @@ def _together(requests: Sequence[SettleRequest]) -> Sequence[SettleRequest]:
         return requests
     about: set[bytes] = set()
     for n, request in enumerate(requests):
-        leases = request.leases if isinstance(request, AckRequest) else (request.lease,)
-        rands = [rand for rand, _ in leases]
+        rands = [rand for rand, _ in _leases_of(request)]
         if not about.isdisjoint(rands):
             return requests[:n]
         about.update(rands)
     return requests
 
 
-def _begin_ack(tr: Transaction, queue: OpenQueue, request: AckRequest) -> list[HeldRead]:
-    return [HeldRead(tr, queue.keys, *lease) for lease in request.leases]
+def _leases_of(request: SettleRequest) -> Sequence[LeaseKey]:
+    return request.leases if isinstance(request, AckRequest) else (request.lease,)
 
 
 def _ack(
@@ -216,14 +215,15 @@ def _ack(
     return [lease for lease, _ in there_still if lease[0] not in acked]
 
 
-def _begin(tr: Transaction, queue: OpenQueue, request: ReleaseRequest | ExtendRequest) -> HeldRead:
-    return HeldRead(tr, queue.keys, *request.lease)
-
-
 def _release(
-    tr: Transaction, queue: OpenQueue, config: Config, request: ReleaseRequest, held: HeldRead, delta: CounterDelta
+    tr: Transaction,
+    queue: OpenQueue,
+    config: Config,
+    request: ReleaseRequest,
+    reads: list[HeldRead],
+    delta: CounterDelta,
 ) -> Item:
-    there, counts = held.wait(), request.count_attempt
+    there, counts = reads[0].wait(), request.count_attempt
     if not counts:
         there = replace(there, attempts=there.attempts - 1)
     if request.due_ms is None or (counts and transition.is_last(there, config)):
@@ -237,9 +237,14 @@ def _release(
 
 
 def _extend(
-    tr: Transaction, queue: OpenQueue, config: Config, request: ExtendRequest, held: HeldRead, delta: CounterDelta
+    tr: Transaction,
+    queue: OpenQueue,
+    config: Config,
+    request: ExtendRequest,
+    reads: list[HeldRead],
+    delta: CounterDelta,
 ) -> StoredItem:
-    there = held.wait()
+    there = reads[0].wait()
     after = transition.extended(there, request.expires_ms)
     tr.use_reserve()
     delta.traffic("extend")
@@ -247,6 +252,4 @@ def _extend(
     return after
 
 
-#: What issues the reads of a request, and what goes on with them.
-_BEGIN: dict[type, Callable[..., Any]] = {AckRequest: _begin_ack, ReleaseRequest: _begin, ExtendRequest: _begin}
 _FINISH: dict[type, Callable[..., Any]] = {AckRequest: _ack, ReleaseRequest: _release, ExtendRequest: _extend}

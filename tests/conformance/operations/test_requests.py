@@ -19,7 +19,7 @@ from queues.operations.delay import PromoteRequest, RescheduleRequest
 from queues.operations.lease import ExpireRequest
 from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
-from queues.operations.peek import PageRequest, PeekManyRequest, PeekRequest, StatePageRequest
+from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
 from queues.operations.pop import LeaseRequest, PopRequest
 from queues.operations.push import PushManyRequest, PushRequest
 from queues.operations.remove import RemoveRequest
@@ -79,7 +79,6 @@ WRITES: list[Make] = [
 ]
 _QUERY = Query(text="rea", low=1, high=9, since=YEAR)
 READS: list[Make] = [
-    lambda at: PeekRequest(at.queue.id, "max"),
     lambda at: PeekManyRequest(at.queue.id, 2, "max"),
     lambda at: PageRequest(at.queue.id, "min", 1, None, 5, 2),
     lambda at: StatePageRequest(at.queue.id, "dead", 5, None, None),
