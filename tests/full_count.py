@@ -8,8 +8,7 @@ from queues.background import due_index
 from queues.items.counters import total
 from queues.items.stored_item import from_lease
 from queues.keys.item_suffix import read_place, ready_elements, timed_elements
-from queues.keys.queue_keys import OUTSIDE, QueueKeys
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import OUTSIDE, QueueKeys, last_element
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config
 

@@ -11,7 +11,7 @@ from typing import Any
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.items.equal_ids import minted_before
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import last_element
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids, paging, records
 from queues.model.paging import RecordPage

@@ -9,7 +9,7 @@ from functools import partial
 
 from queues.errors import BadSetting
 from queues.keys.keyspace import Keyspace
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import last_element
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model import ids
 from queues.model.tuples import Range

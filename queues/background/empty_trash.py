@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import IN_GENERATIONS
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import IN_GENERATIONS, last_element
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model import records
 from queues.model.records import UNREADABLE, Tell, warn

@@ -15,7 +15,7 @@ from queues.errors import JobNotFound, Unreadable, Worded, Words
 from queues.items.equal_ids import refuse_minted
 from queues.items.scan import Order
 from queues.keys.keyspace import Keyspace, first_id
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import last_element
 from queues.kv.errors import Value
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import paging, records

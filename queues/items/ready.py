@@ -16,8 +16,7 @@ from typing import NamedTuple
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
 from queues.keys.item_suffix import read_place, ready_elements, unpacked_suffix
-from queues.keys.queue_keys import QueueKeys
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import QueueKeys, last_element
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
 from queues.model.config import Config

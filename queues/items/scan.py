@@ -12,8 +12,7 @@ from queues.items import ready
 from queues.items.stored_item import ItemRead, StoredItem, as_item, from_lease, from_record
 from queues.keys.item_suffix import timed_elements
 from queues.keys.keyspace import first_id
-from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys, last_element
 from queues.kv.port import KeyValue, ReadTransaction
 from queues.model.config import Config
 from queues.model.cursor import End

@@ -17,8 +17,7 @@ from queues.items.equal_ids import taken
 from queues.items.ready import MAX_ITEMS
 from queues.items.stored_item import ATTACHED, StoredItem, find
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import AttachedKeys
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import AttachedKeys, last_element
 from queues.kv.port import KeyValue, Result, Transaction
 from queues.model import records
 from queues.model.config import Config

@@ -65,8 +65,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
-from queues.keys.queue_keys import CHANGE, QueueKeys
-from queues.keys.subspace import Subspace, last_element
+from queues.keys.queue_keys import CHANGE, QueueKeys, Subspace, last_element
 from queues.model import ids
 from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, behind, children, pack
 

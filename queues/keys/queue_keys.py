@@ -1,4 +1,4 @@
-"""Keys of one queue: items, indexes and totals, by generation.
+"""Subspaces of keys, and those of one queue: items, indexes and totals, by generation.
 
 The table of keys is in queues/keys/keyspace.py.
 """
@@ -6,9 +6,10 @@ The table of keys is in queues/keys/keyspace.py.
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from queues.keys.subspace import Subspace
+import msgspec
+
 from queues.model.priority import Priority
-from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, pack
+from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, children, pack, unpack_again, unpack_behind
 
 #: The states that generations hold, and that a purge takes.
 IN_GENERATIONS = ("ready", "delayed")
@@ -24,6 +25,58 @@ _INDEX = {state: pack("o", state) for state in STATES}
 _LEASES, _EXPIRIES, _DEAD, _TRAFFIC, _WAITS, _WAKE, _DRIFT = (pack(kind) for kind in "lezThwf")
 _STAGING, _REQUESTS, _RESULTS = (pack("r", kind) for kind in "fqa")
 _READY, _DELAYED, _COUNTERS, _BANDS = (pack(kind) for kind in "idnb")
+
+
+class Subspace(msgspec.Struct, frozen=True):
+    """Keys that begin with a packed prefix. Ranges are (begin, end) with the end excluded."""
+
+    prefix: bytes
+
+    def key(self, *elements: Any) -> bytes:
+        """Return the key of these elements."""
+        return self.prefix + pack(*elements)
+
+    def at(self, suffix: bytes) -> bytes:
+        """Return the key with this packed end, or of a cursor's position."""
+        return self.prefix + suffix
+
+    def sub(self, *elements: Any) -> "Subspace":
+        """Return the subspace behind these elements."""
+        return Subspace(self.prefix + pack(*elements))
+
+    @property
+    def all(self) -> Range:
+        """The range of all its keys."""
+        return children(self.prefix)
+
+    def below(self, *elements: Any) -> Range:
+        """Return the range of the keys that begin with these elements and have more."""
+        return children(self.key(*elements))
+
+    def before(self, *elements: Any) -> Range:
+        """Return the range of the keys before this one."""
+        return self.prefix + FIRST, self.key(*elements)
+
+    def older(self, than: bytes | None) -> Range:
+        """Return the range of the ids before this one; None: of all."""
+        return self.all if than is None else self.before(than)
+
+    def suffix_of(self, key: bytes) -> bytes:
+        """Return the packed end of a key."""
+        return key[len(self.prefix) :]
+
+    def elements(self, key: bytes) -> tuple[Any, ...]:
+        """Return the elements of a key."""
+        return unpack_behind(key, len(self.prefix))
+
+    def elements_again(self, key: bytes) -> tuple[Any, ...]:
+        """Return the same, cached: for ends of keys that many queues share, such as totals."""
+        return unpack_again(key, len(self.prefix))
+
+
+def last_element(key: bytes) -> Any:
+    """Return the last element of a key, such as the id in an entry of an index."""
+    return unpack_behind(key, 0)[-1]
 
 
 class QueueKeys:

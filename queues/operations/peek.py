@@ -2,7 +2,7 @@
 
 from queues.errors import BadEnd, TooLarge
 from queues.items import ready, scan
-from queues.keys.subspace import Subspace
+from queues.keys.queue_keys import Subspace
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model import cursor as cursors
 from queues.model.config import Config

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from queues.context import StoreContext
 from queues.errors import BadKey, BadLimit, BadName, BadValue, KeyTooLarge, ValueTooLarge, is_invisible
-from queues.keys.subspace import Subspace
+from queues.keys.queue_keys import Subspace
 from queues.kv.port import MAX_KEY_SIZE, MAX_VALUE_SIZE, ReadTransaction, Transaction
 from queues.model.names import canonical
 

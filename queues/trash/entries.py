@@ -12,7 +12,7 @@ from queues.items import attached as attached_items
 from queues.items import undo_log
 from queues.items.stored_item import as_item
 from queues.keys.keyspace import Keyspace
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import last_element
 from queues.kv.port import ReadTransaction, Ready, Result
 from queues.model import ids, paging, records
 from queues.model.codec import Codec

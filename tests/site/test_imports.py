@@ -55,7 +55,6 @@ def test_few_modules_build_keys() -> None:
         "queues/keys/keyspace.py",
         "queues/keys/queue_keys.py",
         "queues/keys/item_suffix.py",
-        "queues/keys/subspace.py",
         "queues/operations/push.py",
         "queues/model/store_address.py",
     }

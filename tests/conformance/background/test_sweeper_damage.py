@@ -10,7 +10,7 @@ from queues.background.staging_leftovers import KEPT_MS as STAGED_MS
 from queues.background.staging_leftovers import NOBODY
 from queues.background.sweeper import Sweeper, Swept
 from queues.bulk.runner import JobRunner
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import last_element
 from queues.kv.port import Transaction
 from queues.serving import staging_records
 from queues.serving.leadership import Holding

@@ -8,7 +8,7 @@ from queues import Store
 from queues.background import audit_retention
 from queues.background.sweeper import Sweeper
 from queues.errors import BadSetting
-from queues.keys.subspace import last_element
+from queues.keys.queue_keys import last_element
 from tests.conftest import Clock
 from tests.dumps import EVERYTHING
 
