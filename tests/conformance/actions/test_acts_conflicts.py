@@ -1,9 +1,7 @@
 """Which transactions conflict among acts, asserted on each engine with conflicts: transactions driven step by step."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +9,7 @@ from queues import Queue, Store, open_store
 from queues.background.merge_generations import merge_step
 from queues.errors import Conflict
 from queues.items import state_changes
-from queues.items.edit import delete, move
+from queues.items.edit import delete
 from queues.items.generations import bring_back, purge
 from queues.items.locate import find
 from queues.operations.pop import PopRequest
@@ -34,43 +32,6 @@ def jobs(store: Store) -> Queue:
     return jobs
 
 
-def move_in(store: Store, tr: Any, item_id: str, to: Queue) -> None:
-    source = store.queue("jobs", tr=tr)
-    stored_items = find(tr, store.context.keyspace, source.config, [item_id], skip_missing=False).stored_items
-    move(tr, store.context.keyspace, source.config, to.config, stored_items, priority=None, rands=[b""])
-
-
-def test_two_moves_of_one_item_conflict(store: Store, jobs: Queue) -> None:
-    one, two = store.create_queue("one"), store.create_queue("two")
-    item = jobs.peek_min()
-    first, second = begin(store), begin(store)
-    move_in(store, first, item.id, one)
-    move_in(store, second, item.id, two)
-    second.commit()
-    with pytest.raises(Conflict):
-        first.commit()
-    assert (jobs.depth(), one.depth(), two.depth()) == (9, 0, 1)
-
-
-def test_a_move_conflicts_with_a_pop_of_its_item_only(store: Store, jobs: Queue) -> None:
-    one = store.create_queue("one")
-    items = jobs.items().items
-    tr = begin(store)
-    move_in(store, tr, items[5].id, one)
-    jobs.push(b"new", priority=0)
-    assert jobs.pop_min().value == b"0"
-    one.push(b"new", priority=1)
-    tr.commit()
-    tr = begin(store)
-    move_in(store, tr, items[1].id, one)
-    jobs.push(b"first", priority=-1)
-    assert [item.value for item in jobs.pop_many(3)] == [b"first", b"new", b"1"]
-    with pytest.raises(Conflict):
-        tr.commit()
-    assert check_full_count(store, jobs) == 7
-    assert check_full_count(store, one) == 2
-
-
 def test_one_of_an_acknowledgement_and_a_release_by_hand_wins(store: Store, jobs: Queue) -> None:
     for worker_first in (True, False):
         lease = jobs.lease(seconds=60)
@@ -84,24 +45,6 @@ def test_one_of_an_acknowledgement_and_a_release_by_hand_wins(store: Store, jobs
             loser.commit()
         assert (jobs.find(lease.item.id) is None) == worker_first
     check_full_count(store, jobs)
-
-
-def test_a_promotion_conflicts_with_a_promotion_or_move_of_its_item_and_with_no_push(store: Store) -> None:
-    jobs, one = store.create_queue("jobs"), store.create_queue("one")
-    later = [jobs.push(b"later%d" % n, priority=1, delay=timedelta(hours=1)) for n in range(3)]
-    trs = [begin(store) for _ in later]
-    for tr, item in zip(trs, later, strict=True):
-        found = find(tr, store.context.keyspace, jobs.config, [item.id], skip_missing=False).stored_items
-        state_changes.promote(tr, store.context.keyspace, jobs.config, found)
-    assert jobs.promote_now(later[0].id) is not None
-    store.actions("bob").move_items("jobs", [later[1].id], "one")
-    jobs.push(b"new", priority=0)
-    for tr in trs[:2]:
-        with pytest.raises(Conflict):
-            tr.commit()
-    trs[2].commit()
-    assert check_full_count(store, jobs) == 3
-    assert one.depth("delayed") == 1
 
 
 def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) -> None:

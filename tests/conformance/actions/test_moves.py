@@ -12,7 +12,6 @@ from queues.errors import (
     ItemLeased,
     ItemNotFound,
     NotForAttached,
-    QueueClosed,
     QueueNotFound,
     SameQueue,
     TooLarge,
@@ -330,26 +329,6 @@ def test_items_move_to_attached_queues_and_back(store: Store) -> None:
     ann.attach("again", prefix=b"\x15old\x00")
     ann.undo(deleted.trash_id)
     assert values(store.queue("again")) == [b"theirs"]
-
-
-def test_two_operators_on_one_item_one_wins_and_the_other_is_told(store: Store) -> None:
-    ann, bob = store.actions("ann"), store.actions("bob")
-    jobs, one, two = (ann.create_queue(name) for name in ("jobs", "one", "two"))
-    item = jobs.push(b"x", priority=1)
-    ann.move_items("jobs", [item.id], "one")
-    with pytest.raises(ItemNotFound, match="not here any more"):
-        bob.move_items("jobs", [item.id], "two")
-    assert (jobs.depth(), one.depth(), two.depth()) == (0, 1, 0)
-
-
-def test_nothing_moves_into_a_closed_queue(store: Store) -> None:
-    ann = store.actions("ann")
-    jobs, shut = ann.create_queue("jobs"), ann.create_queue("shut")
-    item = jobs.push(b"x", priority=1)
-    shut.configure(closed=True)
-    with pytest.raises(QueueClosed):
-        ann.move_items("jobs", [item.id], "shut")
-    assert jobs.depth() == 1
 
 
 def test_an_id_has_one_spelling(store: Store) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from queues import Store
-from queues.errors import AlreadyRestored, TrashNotFound
+from queues.errors import TrashNotFound
 
 
 def test_every_action_is_undone_by_its_id(store: Store) -> None:
@@ -31,12 +31,3 @@ def test_every_action_is_undone_by_its_id(store: Store) -> None:
 def test_what_was_never_done_is_not_undone(store: Store, action_id: str) -> None:
     with pytest.raises(TrashNotFound):
         store.actions("ann").undo(action_id)
-
-
-def test_an_action_is_undone_once(store: Store) -> None:
-    ann = store.actions("ann")
-    ann.create_queue("jobs").push(b"x", priority=1)
-    trash_id = ann.pop("jobs").trash_id
-    ann.undo(trash_id)
-    with pytest.raises(AlreadyRestored):
-        ann.undo(trash_id)
