@@ -24,17 +24,16 @@ from queues.bulk.checks import (
     bounds,
     check,
     fitting,
-    just_before,
     order_of,
     queue_of,
 )
-from queues.bulk.step import Shown, Steps, all_shown, job_leadership, lanes_of
+from queues.bulk.step import Shown, Steps, all_shown, job_leadership
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.edit import Place
 from queues.kv.port import ReadTransaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.priority import Priority
-from queues.operations.search import Query
+from queues.operations.search import Query, lanes_of
 
 
 @action
@@ -86,7 +85,7 @@ def begin_bulk(
             seen=expect_depth,
         )
     order = order_of(act, wanted, shifts=shift is not None, ordered=place is not None)
-    ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), queue.config, wanted, order))
+    ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), queue.config, order, wanted))
     job = Job(
         id=action.new_id().hex(),
         act=act,
@@ -105,7 +104,7 @@ def begin_bulk(
         place=place,
         total=total if bounded(wanted, order) else depth,
         concerned=concerned,
-        mark=None if ends is None else just_before(ends),
+        mark=None if ends is None else ends[0],
         bound=b"" if ends is None else ends[1],
         order=order,
         ahead=None if place is None else ahead_of(tr, keyspace, queue.config, wanted.state, place, depth),

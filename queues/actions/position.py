@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from queues.items.counters import total
 from queues.items.stored_item import StoredItem
 from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.queue_keys import QueueKeys
@@ -89,25 +88,13 @@ def position(
     """Return the position that this suffix would give to one of the items that leave their places for it."""
     config = queue.config
     old = {there.suffix for there in leaving if there.state == "ready"}
-    depths = _depths(tr, keys, config)
+    status = queue.status(preview=0, tr=tr)
+    depths = [band.depth for band in status.bands] or [status.totals.ready]
     neighbors = _neighbors(queue, suffix, old, _PREVIEW, tr)
     before, exact = _before(tr, keys, config, suffix, depths)
     before -= sum(each < suffix for each in old)
     of = max(0, sum(depths) - len(old))
     return Position(before=max(0, min(before, of)), of=of, exact=exact, neighbors=neighbors)
-
-
-def _depths(tr: ReadTransaction, keys: QueueKeys, config: Config) -> list[int]:
-    """Return the ready items by band, lowest first; of a FIFO queue all of them."""
-    bands = range(len(config.edges) + 1)
-    pairs = [
-        [(tr.get(of.counters.key("ready", "in")), tr.get(of.counters.key("ready", "out")))]
-        if config.fifo
-        else [(tr.get(of.bands.key(n, "in")), tr.get(of.bands.key(n, "out"))) for n in bands]
-        for of in map(keys.generation, config.generations)
-    ]
-    depths = [[total(arrived.wait()) - total(left.wait()) for arrived, left in generation] for generation in pairs]
-    return [sum(band) for band in zip(*depths, strict=True)]
 
 
 def _before(

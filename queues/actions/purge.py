@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from queues.actions.perform import Action, Frame, find_queue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
@@ -31,10 +32,6 @@ class Purged:
     failure: Exception | None = None
 
 
-class _Attached(Exception):
-    """The queue is an attached one, which takes many transactions."""
-
-
 def purge(
     frame: Frame,
     name: str,
@@ -53,11 +50,13 @@ def purge(
     when the action began: an item that is pushed while it commits either stays or is in the trash as well.
     """
     _confirm(name, confirm)
+    frame.refuse_repeated()
+    if _found(frame, name, expect_id).attached:
+        options: dict[str, Any] = {"expect_depth": expect_depth, "tolerance": tolerance, "expect_id": expect_id}
+        return purge_attached(frame, name, confirm=confirm, reason=reason, **options)
 
     def act(action: Action) -> Purged:
         queue = action.queue(name, expect_id)
-        if queue.attached:
-            raise _Attached
         taken = generations.purge(action.tr, action.keyspace, queue.config)
         depth = sum(taken.values())
         _refuse_depth(name, depth, expect_depth, tolerance)
@@ -68,18 +67,7 @@ def purge(
             action.record(queue, "purge", count=depth, reason=reason, before={"depth": depth})
         return Purged(count=depth, skipped=0, trash_ids=tuple(filter(None, map(action.kept, trash_ids))))
 
-    try:
-        return frame.run(act)
-    except _Attached:
-        return purge_attached(
-            frame,
-            name,
-            confirm=confirm,
-            expect_depth=expect_depth,
-            tolerance=tolerance,
-            expect_id=expect_id,
-            reason=reason,
-        )
+    return frame.run(act)
 
 
 def purge_attached(
@@ -101,17 +89,16 @@ def purge_attached(
     """
     _confirm(name, confirm)
     frame.refuse_repeated()
-    queue = _attached(frame, name, expect_id)
+    queue = _found(frame, name, expect_id)
+    if not queue.attached:
+        raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
     if expect_depth is not None:
         depth = attached.count_unless(queue.opened, lambda: progress is not None and not progress(0))
         if depth is None:
             return Purged(count=0, skipped=0, trash_ids=(), finished=False)
         _refuse_depth(name, depth, expect_depth, tolerance)
-    step, after, last = (
-        StepSize(100, 1_000, 1_000_000),
-        None,
-        frame.read(lambda tr: attached.last_place(tr, queue.opened)),
-    )
+    step, after = StepSize(100, 1_000, 1_000_000), None
+    last = frame.read(lambda tr: attached.last_place(tr, queue.opened))
     count, skipped, trash_ids = 0, 0, list[str | None]()
     finished, failure = last is None, None
     try:
@@ -154,12 +141,9 @@ def _purge_chunk(
     return frame.run(act)
 
 
-def _attached(frame: Frame, name: str, expect_id: int | None) -> AnyQueue:
+def _found(frame: Frame, name: str, expect_id: int | None) -> AnyQueue:
     with frame.catalog.suggesting():
-        queue = frame.read(lambda tr: find_queue(frame.context, tr, name, expect_id))
-    if not queue.attached:
-        raise NotAttached("{queue} is this store's own queue, nothing attached.", queue=display_name(name))
-    return queue
+        return frame.read(lambda tr: find_queue(frame.context, tr, name, expect_id))
 
 
 def _confirm(name: str, typed: str) -> None:

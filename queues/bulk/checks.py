@@ -1,7 +1,5 @@
 """The checks before a bulk job begins: which actions are for which items, and where it begins."""
 
-from contextlib import suppress
-from dataclasses import replace
 from typing import NamedTuple
 
 from queues.bulk.bulk_job import Job
@@ -22,10 +20,9 @@ from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.config import Config
-from queues.model.priority import Priority, normalize
-from queues.model.records import UNREADABLE
-from queues.operations.search import Query
+from queues.model.config import Config, decode
+from queues.model.priority import Priority
+from queues.operations.search import Query, checked_query
 from queues.queue import Queue
 
 #: Items a second, at least and at most.
@@ -49,7 +46,11 @@ def check(
         raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
     if query.state == "leased" and act not in ACTS["leased"]:
         raise ItemLeased("These items are in workers' hands: they can be taken back or deleted, and nothing else.")
-    refuse_state(act, query.state)
+    if act not in ACTS[query.state]:
+        names = ", ".join(ACTS[query.state])
+        raise WrongKind(
+            "What can be done with all {state} items: {names}.", state=STATE_WORDS[query.state], names=names
+        )
     if query.state != "ready" and (query.low is not None or query.high is not None):
         raise WrongKind("Only ready items are in the order of their priorities.")
     if rate is not None and not SLOWEST <= rate <= FASTEST:
@@ -60,11 +61,9 @@ def check(
 
 def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
     """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
-    config = queue.config
-    if config.fifo and (query.low is not None or query.high is not None or (act == "reprioritize" and place is None)):
+    if queue.config.fifo and act == "reprioritize" and place is None:
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
-    low, high = (None if edge is None else normalize(edge, config.priority_type) for edge in (query.low, query.high))
-    return replace(query, low=low, high=high)
+    return checked_query(queue.opened, query)
 
 
 def bounded(query: Query, order: Order) -> bool:
@@ -91,11 +90,8 @@ class QueueOf(NamedTuple):
 
 def queue_of(tr: ReadTransaction, keyspace: Keyspace, job: Job) -> QueueOf:
     """Return a job's queue by its present name, or by the one it had if it is gone or cannot be read."""
-    record = tr.get(keyspace.config(job.queue_id)).wait()
-    with suppress(*UNREADABLE):
-        if record is not None:
-            return QueueOf(job.queue_id, Config.decode(record).name)
-    return QueueOf(job.queue_id, job.queue)
+    config = decode(tr.get(keyspace.config(job.queue_id)).wait())
+    return QueueOf(job.queue_id, job.queue if config is None else config.name)
 
 
 def ahead_of(
@@ -115,16 +111,6 @@ def ahead_of(
     return priority, count - total if place == "front" else max(count + 1, config.base + tr.stamp())
 
 
-def refuse_state(act: str, state: str) -> None:
-    """Raise `WrongKind` when an act is not for items of this state."""
-    if act not in ACTS[state]:
-        names = ", ".join(ACTS[state])
-        raise WrongKind("What can be done with all {state} items: {names}.", state=STATE_WORDS[state], names=names)
-
-
-# The walk
-
-
 def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
     """Return along what an act walks: its items' places where their order counts, else their ids if that is less."""
     if query.state == "leased":
@@ -136,12 +122,8 @@ def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
 
 
 def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None:
-    """Return the first and the last place now; None when there is none."""
+    """Return the mark before the first place and the last place now; None when there is none."""
     first, _ = scan.along(tr, lanes, after=None, end="min", limit=1)
     last, _ = scan.along(tr, lanes, after=None, end="max", limit=1)
-    return (first[0][0], last[0][0]) if first and last else None
-
-
-def just_before(ends: tuple[bytes, bytes]) -> bytes:
-    """Return the place before a walk between these ends; no place or id lies between it and the first."""
-    return ends[0][:-1]
+    # No place or id lies between a place and itself without its last byte.
+    return (first[0][0][:-1], last[0][0]) if first and last else None

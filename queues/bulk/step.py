@@ -41,7 +41,6 @@ from queues.errors import (
 )
 from queues.items import edit, locate, scan, state_changes, transition
 from queues.items.counters import note_by_hand
-from queues.items.scan import Lane, Order
 from queues.items.stored_item import StoredItem, find
 from queues.items.transition import Change
 from queues.keys.item_suffix import ready_elements, ready_suffix, timed_elements
@@ -49,12 +48,11 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import MAX_REASON, Config
-from queues.model.ids import to_ms
 from queues.model.records import UNREADABLE, why
 from queues.model.steps import StepSize
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
-from queues.operations.search import Query
+from queues.operations.search import lanes_of
 from queues.serving.leadership import Leadership
 from queues.trash.trash import Trash
 
@@ -94,18 +92,10 @@ class Look:
     ended: bool = False
 
 
-def lanes_of(keys: QueueKeys, config: Config, query: Query, order: Order) -> list[Lane]:
-    """Return the ranges of the items that a query may match."""
-    if order == "age":
-        since, until = (None if at is None else to_ms(at) for at in (query.since, query.until))
-        return scan.by_age(keys, config, query.state, since, until)
-    return scan.by_place(keys, config, query.state, query.low, query.high)
-
-
 def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limit: int, shown: Shown) -> Look:
     """Return what lies behind a job's mark: at most `limit` items that match, `SCAN` items and `LOOK_BYTES` bytes."""
     query = job.wanted
-    filters, lanes = query.filters, lanes_of(keys, config, query, job.order)
+    filters, lanes = query.filters, lanes_of(keys, config, job.order, query)
     sees = shown(config) if query.text else None
     read = scan.read_index if job.order == "age" else scan.read_places
     seen, step, size = Look(job.mark), StepSize(_FIRST_READ, MAX_CHUNK, LOOK_BYTES), 0

@@ -19,7 +19,7 @@ from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
 from queues.items.stored_item import ItemRead, PlaceRead, as_item
 from queues.keys.item_suffix import read_place
-from queues.keys.queue_keys import STATES
+from queues.keys.queue_keys import STATES, QueueKeys
 from queues.kv.port import ReadTransaction
 from queues.model import cursor as cursors
 from queues.model import ids
@@ -229,6 +229,13 @@ def find(tr: ReadTransaction, queue: OpenQueue, request: FindRequest) -> Item | 
     return None
 
 
+def lanes_of(keys: QueueKeys, config: Config, order: Order, query: Query) -> list[Lane]:
+    """Return the stretches of keys with the items that a query may match."""
+    if order == "age":
+        return walking.by_age(keys, config, query.state, _ms(query.since), _ms(query.until))
+    return walking.by_place(keys, config, query.state, query.low, query.high)
+
+
 class Layout:
     """How the items of a queue lie, as far as one step of a search asks; another class knows attached queues."""
 
@@ -249,10 +256,7 @@ class Layout:
 
     def lanes(self, order: Order) -> list[Lane]:
         """Return the stretches of keys to walk along."""
-        keys, query = self.queue.keys, self.query
-        if order == "age":
-            return walking.by_age(keys, self.config, query.state, _ms(query.since), _ms(query.until))
-        return walking.by_place(keys, self.config, query.state, query.low, query.high)
+        return lanes_of(self.queue.keys, self.config, order, self.query)
 
     def meet(self, order: Order, found: Sequence[walking.Found]) -> list[Met | None]:
         """Return the items at these places."""
