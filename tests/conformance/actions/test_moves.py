@@ -21,7 +21,7 @@ from queues.errors import (
 )
 from queues.items.stored_item import digest
 from tests.conftest import Clock
-from tests.dumps import dump, states
+from tests.dumps import dump, in_every_state, states
 from tests.full_count import check_full_count
 
 
@@ -29,29 +29,14 @@ def values(queue: Queue) -> list[bytes]:
     return [item.value for item in queue.items(limit=1_000).items]
 
 
-def in_every_state(store: Store, clock: Clock) -> tuple[Queue, dict[str, str]]:
+def one_of_each(store: Store, clock: Clock) -> tuple[Queue, dict[str, str]]:
     """Return a queue with two items in each state, and the ids of one of each."""
-    jobs = store.create_queue("jobs", bands=[0, 10])
-    jobs.configure(max_attempts=1)
-    found = {}
-    for n in range(2):
-        jobs.push(b"dying%d" % n, priority=1)
-        clock.advance(0.01)
-        found["dead"] = jobs.lease(seconds=1).item.id
-        clock.advance(2)
-        assert jobs.expire() == 1
-    for n in range(2):
-        jobs.push(b"held%d" % n, priority=2)
-        found["leased"] = jobs.lease(seconds=60).item.id
-    for n in range(2):
-        found["ready"] = jobs.push(b"ready%d" % n, priority=11).id
-        found["delayed"] = jobs.push(b"later%d" % n, priority=12, delay=timedelta(hours=1)).id
-    assert states(store, jobs) == {"ready": 2, "delayed": 2, "leased": 2, "dead": 2}
-    return jobs, found
+    jobs, found = in_every_state(store, clock)
+    return jobs, {state: item_ids[-1] for state, item_ids in found.items()}
 
 
 def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Store, clock: Clock) -> None:
-    jobs, found = in_every_state(store, clock)
+    jobs, found = one_of_each(store, clock)
     ann = store.actions("ann")
     before = dump(store, jobs)
     for state, item_id in found.items():
@@ -69,7 +54,7 @@ def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Stor
 
 
 def test_a_page_of_all_states_is_deleted_as_one(store: Store, clock: Clock) -> None:
-    jobs, found = in_every_state(store, clock)
+    jobs, found = one_of_each(store, clock)
     ann = store.actions("ann")
     before = dump(store, jobs)
     page = list(found.values())
@@ -103,7 +88,7 @@ def test_a_page_has_at_most_a_thousand_items(store: Store) -> None:
 
 @pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
 def test_moving_keeps_value_id_and_priority_and_undo_leaves_no_trace(store: Store, clock: Clock, state: str) -> None:
-    jobs, found = in_every_state(store, clock)
+    jobs, found = one_of_each(store, clock)
     review = store.create_queue("review", priority_type="float")
     older = review.push(b"older", priority=jobs.find(found[state]).priority)
     ann = store.actions("ann")
@@ -164,7 +149,7 @@ def test_moves_that_do_not_fit_are_refused_and_change_nothing(store: Store) -> N
 
 
 def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, clock: Clock) -> None:
-    jobs, found = in_every_state(store, clock)
+    jobs, found = one_of_each(store, clock)
     store.create_queue("review")
     ann = store.actions("ann")
     before = dump(store, jobs)
@@ -243,7 +228,7 @@ def test_a_page_goes_to_the_front_in_its_own_order(store: Store) -> None:
 
 
 def test_priorities_of_other_states_change_in_place(store: Store, clock: Clock) -> None:
-    jobs, found = in_every_state(store, clock)
+    jobs, found = one_of_each(store, clock)
     ann = store.actions("ann")
     before = dump(store, jobs)
     changed = ann.reprioritize("jobs", [found["delayed"], found["dead"]], priority=77)
@@ -279,7 +264,7 @@ def test_priorities_that_cannot_be_are_refused(store: Store) -> None:
 
 @pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
 def test_a_value_is_edited_only_as_it_was_seen(store: Store, clock: Clock, state: str) -> None:
-    jobs, found = in_every_state(store, clock)
+    jobs, found = one_of_each(store, clock)
     ann = store.actions("ann")
     item, before = jobs.find(found[state]), dump(store, jobs)
     with pytest.raises(ValueChanged) as caught:

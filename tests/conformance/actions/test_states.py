@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queues import Actions, Changed, Queue, Store
+from queues import Actions, Changed, Store
 from queues.errors import (
     BadTime,
     HeadChanged,
@@ -19,29 +19,8 @@ from queues.errors import (
     WrongState,
 )
 from tests.conftest import Clock
-from tests.dumps import dump, states
+from tests.dumps import dump, in_every_state
 from tests.full_count import check_full_count
-
-
-def in_every_state(store: Store, clock: Clock) -> tuple[Queue, dict[str, list[str]]]:
-    """Return a queue with two items in each state, and their ids."""
-    jobs = store.create_queue("jobs", bands=[0, 10])
-    jobs.configure(max_attempts=2)
-    found: dict[str, list[str]] = {"ready": [], "delayed": [], "leased": [], "dead": []}
-    for n in range(2):
-        item = jobs.push(b"dying%d" % n, priority=1)
-        for _ in range(2):
-            clock.advance(0.01)
-            jobs.release(jobs.lease(seconds=1), reason="no such customer")
-        found["dead"].append(item.id)
-    for n in range(2):
-        jobs.push(b"held%d" % n, priority=2)
-        found["leased"].append(jobs.lease(seconds=60, worker=f"worker-{n}").item.id)
-    for n in range(2):
-        found["ready"].append(jobs.push(b"ready%d" % n, priority=11).id)
-        found["delayed"].append(jobs.push(b"later%d" % n, priority=12, delay=timedelta(hours=1 + n)).id)
-    assert states(store, jobs) == {"ready": 2, "delayed": 2, "leased": 2, "dead": 2}
-    return jobs, found
 
 
 def reschedule(ann: Actions, *args: Any, **kwargs: Any) -> Changed:
