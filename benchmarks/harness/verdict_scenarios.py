@@ -110,7 +110,7 @@ def _stuck(world: World, second: int) -> None:
 
 
 def _died_often(world: World, second: int) -> None:
-    """An item a minute, taken at once, until nobody does."""
+    """An item a minute, taken at once, until the last worker ends."""
     if second % MINUTE == 0:
         world.push(1)
     if second <= HOUR:

@@ -119,7 +119,7 @@ def wake(tr: Transaction, keys: QueueKeys) -> None:
 
 
 def note_by_hand(tr: Transaction, keys: QueueKeys, verb: str, n: int) -> None:
-    """Count work that this transaction did for a person, who is no consumer."""
+    """Count work that this transaction did for a person, not for a consumer."""
     delta = CounterDelta(keys, wake=False)
     delta.by_hand(verb, n)
     delta.apply(tr)

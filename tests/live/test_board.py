@@ -115,7 +115,7 @@ def test_overviews_of_many_scopes_are_not_all_kept() -> None:
     first = weakref.ref(board.overview(1.0, datetime.now(UTC), scopes[0]))
     for scope in scopes[1:]:
         board.overview(1.0, datetime.now(UTC), scope)
-    assert first() is None, "dropped in favor of the others"
+    assert first() is None, "dropped in favor of newer scopes"
 
 
 def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
