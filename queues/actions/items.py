@@ -28,7 +28,6 @@ from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import due_ms, either
 from queues.model.priority import Priority
-from queues.queue import Queue
 
 
 class ItemOptions(TypedDict, total=False):
@@ -41,6 +40,16 @@ class ItemOptions(TypedDict, total=False):
     expect: Mapping[str, str] | None
     #: Leave out items that are gone or in another state; otherwise `ItemNotFound`, `WrongState`.
     skip_missing: bool
+
+
+class ItemOption(TypedDict, total=False):
+    """What an action that removes one item takes besides its id."""
+
+    reason: str
+    #: The id of the queue that is meant.
+    expect_id: int | None
+    #: The etag of the item as it was shown; `ItemChanged` when it has another one now.
+    expect: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,24 +84,23 @@ def reveal(action: Action, queue_name: str, item_id: str, *, reason: str = "", e
 
 
 @action
-def delete_item(
-    action: Action,
-    queue_name: str,
-    item_id: str,
-    *,
-    reason: str = "",
-    expect_id: int | None = None,
-    expect: str | None = None,
-) -> Popped:
-    """Move one item of any state into the trash; raise `ItemNotFound`. `expect` is its etag."""
-    queue, stored = _find_one(action, queue_name, item_id, expect_id, expect)
-    edit.delete(action.tr, action.keyspace, queue.config, [stored])
-    return _removed(action, queue, stored, "delete", reason)
+def delete_item(action: Action, queue_name: str, item_id: str, **options: Unpack[ItemOption]) -> Popped:
+    """Move one item of any state into the trash; raise `ItemNotFound`."""
+    return _remove(action, "delete", queue_name, item_id, **options)
 
 
 @action
-def ack(
+def ack(action: Action, queue_name: str, item_id: str, **options: Unpack[ItemOption]) -> Popped:
+    """Acknowledge an item that this person leased: it is moved into the trash.
+
+    Raises `ItemLeased` when another worker has leased it, `WrongState` when it is not leased.
+    """
+    return _remove(action, "ack", queue_name, item_id, **options)
+
+
+def _remove(
     action: Action,
+    verb: str,
     queue_name: str,
     item_id: str,
     *,
@@ -100,30 +108,19 @@ def ack(
     expect_id: int | None = None,
     expect: str | None = None,
 ) -> Popped:
-    """Acknowledge an item that this person leased: it is moved into the trash. `expect` is its etag.
-
-    Raises `ItemLeased` when another worker has leased it, `WrongState` when it is not leased.
-    """
-    queue, stored = _find_one(action, queue_name, item_id, expect_id, expect)
-    if stored.state == "leased" and locate.item_of(stored, queue.config).worker != action.actor:
-        raise ItemLeased("Another worker holds this item: only the person that leased it says that it is done.")
-    state_changes.acknowledge(action.tr, action.keyspace, queue.config, stored)
-    return _removed(action, queue, stored, "ack", reason)
-
-
-def _find_one(
-    action: Action, queue_name: str, item_id: str, expect_id: int | None, etag: str | None
-) -> tuple[Queue, StoredItem]:
-    queue = action.queue(queue_name, expect_id)
-    expect = None if etag is None else {item_id: etag}
-    found = locate.find(action.tr, action.keyspace, queue.config, [item_id], skip_missing=False, expect=expect)
-    return queue, found.stored_items[0]
-
-
-def _removed(action: Action, queue: Queue, stored: StoredItem, verb: str, reason: str) -> Popped:
-    """Keep and record one item that was removed."""
+    """Find one item, check its etag, take it out of the queue, keep it in the trash, and record it."""
+    tr, keyspace, queue = action.tr, action.keyspace, action.queue(queue_name, expect_id)
+    etags = None if expect is None else {item_id: expect}
+    found = locate.find(tr, keyspace, queue.config, [item_id], skip_missing=False, expect=etags)
+    stored = found.stored_items[0]
     trash_id, item = action.new_id(), locate.item_of(stored, queue.config)
-    action.trash.put_item(action.tr, trash_id, queue.config, item, by=action.actor, act=verb, there=stored)
+    if verb == "delete":
+        edit.delete(tr, keyspace, queue.config, [stored])
+    elif stored.state == "leased" and item.worker != action.actor:
+        raise ItemLeased("Another worker holds this item: only the person that leased it says that it is done.")
+    else:
+        state_changes.acknowledge(tr, keyspace, queue.config, stored)
+    action.trash.put_item(tr, trash_id, queue.config, item, by=action.actor, act=verb, there=stored)
     action.record(queue, verb, item=item.id, reason=reason, before=shown(item))
     return Popped(item=item, trash_id=action.kept(trash_id))
 

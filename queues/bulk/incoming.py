@@ -29,7 +29,7 @@ def parts_of(arrivals: Iterable[Arrival]) -> Iterator[bytes]:
     part: list[Arrival] = []
     size = 0
     for value, priority in arrivals:
-        taken = len(value) + _header_size(priority)
+        taken = len(value) + len(json.dumps(priority, ensure_ascii=False).encode())
         if part and (len(part) == MAX_ITEMS or size + taken > _BYTES):
             yield _encode(part)
             part, size = [], 0
@@ -37,14 +37,6 @@ def parts_of(arrivals: Iterable[Arrival]) -> Iterator[bytes]:
         size += taken
     if part:
         yield _encode(part)
-
-
-def _header_size(priority: Priority | None) -> int:
-    """Return the bytes of a priority in a part's header; what short numbers have beyond is left free by `_BYTES`."""
-    if isinstance(priority, int | float | None) and abs(priority or 0) < 1e15:
-        return 8
-    # Of 200 bytes of text there may come 1,200, of a whole number 615.
-    return len(json.dumps(priority, ensure_ascii=False).encode())
 
 
 def _encode(part: Sequence[Arrival]) -> bytes:
@@ -68,13 +60,13 @@ def read_part(tr: ReadTransaction, keyspace: Keyspace, job_id: bytes, n: int) ->
 def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Iterable[Arrival]) -> None:
     """Write items beside a job that has not begun; the caller clears them when that fails."""
     step: list[tuple[bytes, bytes]] = []
-    size = 0
-
-    began = False
+    size, began = 0, False
 
     def write(tr: Transaction) -> None:
         if not began:
-            _refuse_taken(tr, keyspace, job_id)
+            job, laid = tr.get(keyspace.bulk.key(job_id)), tr.get_key(*keyspace.incoming.below(job_id))
+            if job.wait() is not None or laid.wait() is not None:
+                raise minted_before()
         for key, part in step:
             tr.set(key, part)
 
@@ -85,13 +77,6 @@ def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Ite
         step.append((keyspace.incoming.key(job_id, n), part))
         size += len(part)
     kv.transact(write, background=True)
-
-
-def _refuse_taken(tr: Transaction, keyspace: Keyspace, job_id: bytes) -> None:
-    """Raise `IdTaken` where a job has this id, or items are laid down for one."""
-    job, part = tr.get(keyspace.bulk.key(job_id)), tr.get_key(*keyspace.incoming.below(job_id))
-    if job.wait() is not None or part.wait() is not None:
-        raise minted_before()
 
 
 def clear(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes) -> None:
