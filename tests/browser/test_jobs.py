@@ -1,15 +1,12 @@
 """Jobs in a browser: a bulk move through cancel, kill and restart; progress that is live, and silent afterwards."""
 
-import re
-import time
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Store
 from tests.browser.axe import findings
 from tests.browser.bulk_move import BulkMove
-from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, until
+from tests.browser.conftest import NewPage, Site, Strict, until
 
 #: What a browser says when the server is away, on purpose.
 AWAY = [r"WebSocket connection to .* failed", r"Failed to load resource: net::ERR_", r"ERR_CONNECTION"]
@@ -73,18 +70,3 @@ def test_progress_is_live_while_it_runs_and_silent_afterwards(page: Page, store:
     page.evaluate("fetch('/livez')")  # what was asked for before it is known by then
     until(page, lambda: requests)
     assert [url for url in requests if not url.endswith("/livez")] == []
-
-
-def test_all_of_it_works_without_scripts(new_page: NewPage, store: Store) -> None:
-    queue = store.create_queue("jobs")
-    queue.push_many([(b"x", n) for n in range(40)])
-    page = new_page(java_script_enabled=False)
-    page.goto("/queues/jobs/bulk/?act=delete")
-    for button, left in ((re.compile("^Delete"), 0), ("Undo all of it", 40)):
-        with page.expect_navigation():
-            page.get_by_role("button", name=button).click()
-        began = time.monotonic()
-        while page.locator(".job-head .word").inner_text() != "done":
-            page.reload()
-            assert time.monotonic() - began < PATIENCE
-        assert queue.depth() == left

@@ -1,6 +1,7 @@
 """The form of an act on all that fits: what each act needs, how fast, why, and what was seen when it was confirmed."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from django import forms
@@ -79,7 +80,13 @@ class BulkForm(forms.Form):
             self._read_target(str(cleaned.get("to") or ""), str(cleaned.get("priority") or ""))
         elif self._act == "reprioritize":
             self._read_priority()
-        self._read_rate(str(cleaned.get("rate") or ""))
+        if text := cleaned.get("rate"):
+            with suppress(ValueError):
+                rate = float(text)
+                if BULK_SLOWEST <= rate <= BULK_FASTEST:
+                    self.arguments["rate"] = rate
+            if "rate" not in self.arguments:
+                self.add_error("rate", _("A number of items a second, from 1 on; nothing for as fast as it goes."))
         return cleaned
 
     def _read_target(self, name: str, priority: str) -> None:
@@ -91,38 +98,22 @@ class BulkForm(forms.Form):
         except (BadName, QueueNotFound, NotThere) as error:
             self.add_error("to", said(error))
             return
+        self.arguments["to"] = target.name
         if target.id == self._status.id:
             self.add_error("to", _("The items are in this queue already: name another one."))
-            return
-        self.arguments["to"] = target.name
-        if not priority:
-            return
-        if target.kind == "fifo":
+        elif priority and target.kind == "fifo":
             self.add_error("priority", _("The items of a fifo queue have no priorities."))
-            return
-        try:
-            self.arguments["priority"] = parse_priority(priority, target.priority_type)
-        except BadPriority as error:
-            self.add_error("priority", said(error))
+        elif priority:
+            try:
+                self.arguments["priority"] = parse_priority(priority, target.priority_type)
+            except BadPriority as error:
+                self.add_error("priority", said(error))
 
     def _read_priority(self) -> None:
         fifo, kind = self._status.kind == "fifo", self._status.priority_type
         inner = ReprioritizeForm(self.data, fifo=fifo, priority_type=kind)
         if inner.is_valid():
             self.arguments |= inner.change
-            return
         for field in ("priority", "shift"):
             for error in inner.errors.get(field, []):
                 self.add_error(field, str(error))
-
-    def _read_rate(self, text: str) -> None:
-        if not text:
-            return
-        try:
-            rate = float(text)
-        except ValueError:
-            rate = 0.0
-        if not BULK_SLOWEST <= rate <= BULK_FASTEST:
-            self.add_error("rate", _("A number of items a second, from 1 on; nothing for as fast as it goes."))
-            return
-        self.arguments["rate"] = rate

@@ -18,7 +18,7 @@ from pqadmin.dashboard.items.acts import buttons
 from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import item_url
-from pqadmin.display.redaction import NOTHING, Redaction, rules_of
+from pqadmin.display.redaction import NOTHING, rules_of
 from pqadmin.display.values import VIEWS, as_html, hidden, plain, show
 from pqadmin.display.words import item_state_word
 from pqadmin.pages import once, visibility
@@ -133,31 +133,26 @@ class RevealView(ItemActionView):
     http_method_names = ["post"]
     action, template_name = "reveal", "dashboard/item.html"
     form_class = ActForm
-    beside: Neighbors | None
+    seen: Seen
 
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the item's neighbors too."""
         queue = super().read(tr)
-        self.beside = neighbors(queue, self.item, preview=PREVIEW_BYTES, tr=tr)
+        self.seen = Seen(
+            status=self.status, item=self.item, beside=neighbors(queue, self.item, preview=PREVIEW_BYTES, tr=tr)
+        )
         return queue
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the item's page shows."""
         return _context(self.request, self.seen, self.item) | more
 
-    @property
-    def seen(self) -> Seen:
-        """The item and its queue."""
-        return Seen(status=self.status, item=self.item, beside=self.beside)
-
     def perform(self, form: ActForm) -> HttpResponse:
         """Reveal the value."""
         item = self.actions.reveal(self.name, self.item.id, reason=form.cleaned_data["reason"], expect_id=self.queue_id)
         if "download" in self.request.POST:
             return _file(item.raw, f"{item.id[:100]}.bin")
-        wanted = self.request.POST.get("as", "")
-        context = _context(self.request, self.seen, item, rules=NOTHING, wanted=wanted, everything=True)
-        return render(self.request, "dashboard/item.html", context | {"revealed": True})
+        return render(self.request, "dashboard/item.html", _context(self.request, self.seen, item, revealed=True))
 
 
 def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
@@ -177,22 +172,15 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpRespons
     return render(request, "dashboard/gone.html", context, status=404)
 
 
-def _context(
-    request: HttpRequest,
-    seen: Seen,
-    found: Item,
-    *,
-    rules: Redaction | None = None,
-    wanted: str | None = None,
-    everything: bool = False,
-) -> dict[str, Any]:
-    status = seen.status
+def _context(request: HttpRequest, seen: Seen, found: Item, *, revealed: bool = False) -> dict[str, Any]:
+    """Return what the page of an item shows; once it is revealed all of it, in the view that a form asks for."""
+    status, everything = seen.status, revealed or "all" in request.GET
     shown = show(
         found.raw,
         codec=found.codec,
-        rules=rules_of(status.redact) if rules is None else rules,
-        wanted=request.GET.get("as", "") if wanted is None else wanted,
-        everything=everything or "all" in request.GET,
+        rules=NOTHING if revealed else rules_of(status.redact),
+        wanted=(request.POST if revealed else request.GET).get("as", ""),
+        everything=everything,
     )
     may_act = can(request.user, Right.ACT, status.name)
     return about(
@@ -204,7 +192,8 @@ def _context(
         views=[(view, view == shown.view) for view in VIEWS if view in shown.fits],
         exact_priority=as_html(items.priority(found)),
         state_word=item_state_word(found.state),
-        shown_all=everything or "all" in request.GET,
+        shown_all=everything,
+        revealed=revealed,
         beside=seen.beside,
         history=history.history_of(found.id, visibility.scope(request)),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
@@ -214,8 +203,9 @@ def _context(
 
 
 def _file(data: bytes, name: str) -> HttpResponse:
-    response = HttpResponse(data, content_type="application/octet-stream")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-store"
-    return response
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-store",
+    }
+    return HttpResponse(data, content_type="application/octet-stream", headers=headers)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from pqadmin.live.board.health import PROBLEMS, Outlook, State
 from pqadmin.live.board.rows import Row
@@ -47,7 +48,6 @@ _TIMES: dict[str, Callable[[Row, datetime], float | None]] = {
     "wait": lambda row, now: _wait(row),
 }
 STATES = tuple(state.value for state in State)
-KINDS = ("priority", "fifo")
 _FIELDS = ", ".join((*_NUMBERS, *_TIMES))
 
 
@@ -92,62 +92,58 @@ def _not(test: Test) -> Test:
 def _part(part: str, favorites: Container[int]) -> Test:
     key, colon, value = part.partition(":")
     # A name may have colons: only these words before the first one make a term of it.
-    if colon and key in ("problem", "group", "is", "state", "kind"):
-        return _term(part, key, value, favorites)
+    if colon and key in ("group", *_VALUES):
+        return _term(part, key, value.casefold(), favorites)
     if any(sign in part for sign in "<>="):
         return _comparison(part)
     return _name(part)
 
 
-def _term(part: str, key: str, value: str, favorites: Container[int]) -> Test:
-    wanted = value.casefold()
-    if key == "problem":
-        if wanted not in PROBLEMS:
-            raise ValueError(
-                _("“%(part)s”: a problem is %(problems)s.") % {"part": part, "problems": ", ".join(PROBLEMS)}
-            )
-        return lambda row, now: wanted in row.problems
+#: What may stand behind a key, and what is said of anything else.
+_VALUES = {
+    "problem": (PROBLEMS, gettext_lazy("“%(part)s”: a problem is %(problems)s.")),
+    "state": ((*STATES, "problem"), gettext_lazy("“%(part)s”: a state is %(states)s or problem.")),
+    "kind": (("priority", "fifo"), gettext_lazy("“%(part)s”: a kind is priority or fifo.")),
+    "is": (("favorite",), gettext_lazy("“%(part)s”: only is:favorite is understood.")),
+}
+
+
+def _term(part: str, key: str, wanted: str, favorites: Container[int]) -> Test:
     if key == "group":
-        group = wanted.rstrip(":")
-        if "*" in group:
-            pattern = name_pattern((group,))
-            return lambda row, now: pattern.fullmatch(label_of(row.status.name).rstrip(":").casefold()) is not None
-        # The groups within a group are in it.
-        return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
-    if key == "state":
-        if wanted == "problem":
-            return lambda row, now: bool(row.problem)
-        if wanted not in STATES:
-            raise ValueError(
-                _("“%(part)s”: a state is %(states)s or problem.") % {"part": part, "states": ", ".join(STATES)}
-            )
-        return lambda row, now: row.state == wanted
+        return _group(wanted.rstrip(":"))
+    allowed, words = _VALUES[key]
+    if wanted not in allowed:
+        raise ValueError(words % {"part": part, "problems": ", ".join(PROBLEMS), "states": ", ".join(STATES)})
+    if key == "problem":
+        return lambda row, now: wanted in row.problems
     if key == "kind":
-        if wanted not in KINDS:
-            raise ValueError(_("“%(part)s”: a kind is priority or fifo.") % {"part": part})
         return lambda row, now: row.status.kind == wanted
-    if wanted != "favorite":
-        raise ValueError(_("“%(part)s”: only is:favorite is understood.") % {"part": part})
-    return lambda row, now: row.status.id in favorites
+    if key == "is":
+        return lambda row, now: row.status.id in favorites
+    return lambda row, now: bool(row.problem) if wanted == "problem" else row.state == wanted
+
+
+def _group(group: str) -> Test:
+    if "*" in group:
+        pattern = name_pattern((group,))
+        return lambda row, now: pattern.fullmatch(label_of(row.status.name).rstrip(":").casefold()) is not None
+    # The groups within a group are in it.
+    return lambda row, now: f"{label_of(row.status.name).casefold()}:".startswith(f"{group}:")
 
 
 def _comparison(part: str) -> Test:
     match = _TERM.fullmatch(part)
     if match is None or match["field"] not in _TIMES | _NUMBERS:
-        raise ValueError(
-            _("“%(part)s” is not understood; compare %(fields)s with a number.") % {"part": part, "fields": _FIELDS}
-        )
+        words = _("“%(part)s” is not understood; compare %(fields)s with a number.")
+        raise ValueError(words % {"part": part, "fields": _FIELDS})
     units = _AGE_UNITS if match["field"] in _TIMES else _NUMBER_UNITS
-    unit = units.get(match["unit"].casefold())
     try:
-        limit = float(match["value"])
+        limit = float(match["value"]) * units[match["unit"].casefold()]
     except ValueError:
         raise ValueError(_("“%(part)s”: that is no number.") % {"part": part}) from None
-    if unit is None:
-        raise ValueError(
-            _("“%(part)s”: a unit is %(units)s.") % {"part": part, "units": ", ".join(u for u in units if u)}
-        )
-    limit *= unit
+    except KeyError:
+        words = _("“%(part)s”: a unit is %(units)s.")
+        raise ValueError(words % {"part": part, "units": ", ".join(filter(None, units))}) from None
     compare = _COMPARE[match["op"]]
     value_of = (_TIMES | _NUMBERS)[match["field"]]
 

@@ -1,8 +1,7 @@
 """The overview: every queue, what it holds and where it is heading. All of its state is in its address."""
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.overview.filters import parse
-from pqadmin.dashboard.overview.ordering import SORTS, Group, Order, arrange
+from pqadmin.dashboard.overview.ordering import SORTS, Order, arrange
 from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
 from pqadmin.live.board.sparks import SPARKS
 from pqadmin.live.monitor import get_monitor
@@ -43,7 +42,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favorites=stars)
     depths = {row.status.id: row.ready for group in listing.groups for row in group.rows if not row.status.attached}
     lines = SPARKS.of(get_store(), depths, now.timestamp())
-    can_act, acts_on = may.anywhere(Right.ACT), partial(may.can, Right.ACT)
+    can_act = may.anywhere(Right.ACT)
+    drawn: dict[str, Any] = {"now": now, "can_act": can_act, "acts_on": partial(may.can, Right.ACT), "stars": stars}
     state = {"q": wanted.text, "group": order.grouping if order.grouping != "problems" else "", "sort": asked["sort"]}
     if order.favorites:
         state["first"] = "favorites"
@@ -58,7 +58,11 @@ def overview(request: HttpRequest) -> HttpResponse:
         "order": order,
         "listing": listing,
         "bodies": [
-            _body(group, now=now, can_act=can_act, acts_on=acts_on, stars=stars, lines=lines)
+            {
+                "group": group,
+                "rows": render_rows(group.rows, lines=lines, **drawn),
+                "attached": attached_note(group.sum.attached) if group.sum else "",
+            }
             for group in listing.groups
         ],
         "blank_row": render_blank_row(can_act=can_act, acts_on_all=may.role.has(Right.ACT)),
@@ -87,42 +91,20 @@ def _program_store() -> str:
     return "" if engine == "memory" else json.dumps(url, ensure_ascii=False)
 
 
-def _body(
-    group: Group,
-    *,
-    now: datetime,
-    can_act: bool,
-    acts_on: Callable[[str], bool],
-    stars: frozenset[int],
-    lines: Mapping[int, str],
-) -> dict[str, Any]:
-    return {
-        "group": group,
-        "rows": render_rows(group.rows, now=now, can_act=can_act, acts_on=acts_on, stars=stars, lines=lines),
-        "attached": attached_note(group.sum.attached) if group.sum else "",
-    }
-
-
 def _address(state: Mapping[str, str | None]) -> str:
     query = urlencode({name: value for name, value in state.items() if value})
     return f"?{query}" if query else "?"
 
 
 def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
-    labels = {
-        "name": _("Queue"),
-        "ready": _("Ready"),
-        "in": _("In/s"),
-        "out": _("Out/s"),
-        "oldest": _("Oldest"),
-    }
+    labels = (_("Queue"), _("Ready"), _("In/s"), _("Out/s"), _("Oldest"))
     heads = []
-    for field, descending_first in SORTS.items():
+    for (field, descending_first), label in zip(SORTS.items(), labels, strict=True):
         active = order.sort == field
         down = (not order.descending) if active else descending_first
         aria = ("descending" if order.descending else "ascending") if active else ""
         sort = f"-{field}" if down else field
-        heads.append({"field": field, "label": labels[field], "aria": aria, "url": _address({**state, "sort": sort})})
+        heads.append({"field": field, "label": label, "aria": aria, "url": _address({**state, "sort": sort})})
     return heads
 
 

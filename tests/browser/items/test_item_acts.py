@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from queues import Queue, Store
-from tests.browser.conftest import NewPage, Strict
+from tests.browser.conftest import NewPage
 from tests.browser.operator import Operator, values_of
 
 HOSTILE = "<script>alert(1)</script>\u202e\" onload=alert(1) '"
@@ -73,9 +73,7 @@ def test_every_act_from_the_page_of_its_item(new_page: NewPage, jobs: Queue, scr
     assert [item.id for item in jobs.dead().items] == [dead]
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_selection_of_the_list(new_page: NewPage, jobs: Queue, store: Store, scripts: bool) -> None:
-    operator = Operator(new_page(java_script_enabled=scripts))
+def test_a_selection_of_the_list(operator: Operator, jobs: Queue, store: Store) -> None:
     review = store.create_queue("review")
     operator.open(jobs.name).select('"order": 2', '"order": 5').act("move", to="review")
     operator.expect_toast("Moved 2 items to review.").expect_items(*(f'"order": {n}' for n in (1, 3, 4, 6)))
@@ -105,7 +103,6 @@ def test_a_preview_that_comes_while_the_button_is_pressed_moves_nothing_under_th
     page = operator.page
     operator.go(address(jobs, "move", *of(jobs, 1, 4))).fill(to="review")
     place = operator.form.locator("button.primary").bounding_box()
-    assert place is not None
     page.mouse.move(place["x"] + 5, place["y"] + place["height"] - 2)
     with page.expect_response(lambda answer: answer.request.method == "POST") as preview:
         page.mouse.down()
@@ -116,34 +113,6 @@ def test_a_preview_that_comes_while_the_button_is_pressed_moves_nothing_under_th
         page.mouse.up()
     operator.expect_toast("Moved 2 items to review.")
     assert review.depth() == 2
-
-
-def test_the_second_of_two_operators_is_told_and_goes_on_with_the_rest(
-    new_page: NewPage, operator: Operator, strict: Strict, jobs: Queue, store: Store
-) -> None:
-    strict.allowed.append("409")
-    review, chosen = store.create_queue("review"), of(jobs, 0, 1, 2)
-    other = Operator(new_page())
-    operator.go(address(jobs, "move", *chosen)).fill(to="review")
-    other.go(address(jobs, "delete", chosen[0])).confirm().expect_toast("Deleted the item.")
-    store.actions("cleo").reprioritize(jobs.name, [chosen[1]], priority=40)
-    operator.confirm().expect_refusal("Nothing was changed")
-    operator.expect_words("admin deleted it at", "cleo re-prioritized it at", "priority 40 now", "the other one")
-    assert review.depth() == 0
-    operator.confirm().expect_toast("Moved the item to review.")
-    assert of(review, 0) == [chosen[2]]
-
-
-def test_an_item_is_leased_and_done(operator: Operator, jobs: Queue) -> None:
-    (first,) = of(jobs, 0)
-    operator.go(f"/queues/{jobs.name}/pop/").page.select_option("#lease-seconds", "900")
-    with operator.page.expect_navigation():
-        operator.page.get_by_role("button", name="Lease").click()
-    operator.expect_toast("You hold the item until").expect_words("Item of priority 1", "admin leased")
-    operator.act("ack").expect_toast("The item is done")
-    assert jobs.find(first) is None
-    operator.undo()
-    assert jobs.find(first).worker == "admin"
 
 
 def test_with_the_keyboard_alone(operator: Operator, jobs: Queue, store: Store) -> None:

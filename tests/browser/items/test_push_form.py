@@ -1,7 +1,6 @@
 """The push and settings pages in a browser: with scripts and without, by keyboard, small and large, in both themes."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -18,9 +17,7 @@ def jobs(store: Store) -> Queue:
     return store.create_queue("orders:eu")
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_items_are_pushed_now_later_and_again(new_page: NewPage, jobs: Queue, scripts: bool) -> None:
-    operator = Operator(new_page(java_script_enabled=scripts))
+def test_items_are_pushed_now_later_and_again(operator: Operator, jobs: Queue) -> None:
     operator.push(HOSTILE, 5, queue=jobs.name).expect_toast("with priority 5")
     (item,) = jobs.items().items
     assert item.value == HOSTILE.encode()
@@ -48,25 +45,6 @@ def test_what_is_typed_at_a_choice_chooses_it(operator: Operator, jobs: Queue) -
     assert jobs.depth("delayed") == 1
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_several_are_pushed_all_or_none_from_text_and_from_a_file(
-    new_page: NewPage, jobs: Queue, strict: Strict, scripts: bool, tmp_path: Path
-) -> None:
-    strict.allowed.append("422")
-    operator = Operator(new_page(java_script_enabled=scripts))
-    operator.go("/queues/orders:eu/push/").page.get_by_role("link", name="Several at once").click()
-    operator.fill(items='{"value": "a", "priority": 1}\n{"value": "b"}\n').confirm()
-    operator.expect_refusal("Nothing was pushed", "1 line is wrong.").expect_words("line 2", "priority is missing")
-    operator.fill(items='{"value": "a", "priority": 1}\n{"value": "b", "priority": 2}\n').confirm()
-    operator.expect_toast("Pushed 2 items.")
-    file = tmp_path / "more.csv"
-    file.write_text("priority,value\n3,c\n4,=1+1\n")
-    operator.go("/queues/orders:eu/push/many/").page.get_by_label("Or a file").set_input_files(file)
-    operator.form.get_by_role("button", name="Check only").click()
-    operator.expect_words("2 items, not pushed yet", "The file's text is in the field now.").confirm()
-    assert values_of(jobs) == [b"a", b"b", b"c", b"=1+1"]
-
-
 def test_templates_by_keyboard_alone(operator: Operator, jobs: Queue) -> None:
     keyboard = operator.go("/queues/orders:eu/push/").page.keyboard
     operator.reach(operator.page.get_by_label("Value"))
@@ -83,35 +61,6 @@ def test_templates_by_keyboard_alone(operator: Operator, jobs: Queue) -> None:
     operator.page.get_by_role("link", name="nightly run").click()
     operator.expect_words("From the template “nightly run”.").confirm().expect_toast("Pushed")
     assert values_of(jobs) == [b'{"job": "nightly"}']
-
-
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_the_second_of_two_operators_sees_what_the_first_changed(
-    new_page: NewPage, jobs: Queue, strict: Strict, scripts: bool
-) -> None:
-    strict.allowed.append("409")
-    first, second = (Operator(new_page(java_script_enabled=scripts)) for _ in range(2))
-    for each in (first, second):
-        each.go("/queues/orders:eu/settings/")
-    first.fill(note="Ask finance first.", redact="*pin*").confirm().expect_toast("Saved: note, redaction rules.")
-    second.fill(note=HOSTILE.replace("\u202e", ""), runbook="https://wiki.example/x").confirm()
-    second.expect_refusal("The settings have changed meanwhile").expect_words("Ask finance first.", "admin")
-    second.confirm().expect_toast("Saved: note, runbook link.")
-    second.open(jobs.name).expect_words("<script>alert(1)</script>")
-    link = second.page.get_by_role("link", name="Runbook")
-    expect(link).to_have_attribute("href", "https://wiki.example/x")
-    assert jobs.configure() is None
-    assert jobs.config.redact == ("*pin*",)
-
-
-def test_a_purge_is_undone_from_its_answer(operator: Operator, jobs: Queue) -> None:
-    jobs.push_many([(b"%d" % n, n) for n in range(5)])
-    operator.open(jobs.name).act("purge", confirm=jobs.name, reason="wrong").expect_toast("Purged 5 items.")
-    operator.expect_row(jobs.name, depth=0)
-    operator.go(f"/queues/{jobs.name}/purge/").expect_words("Nothing waits here")
-    with operator.go("/trash/").page.expect_navigation():
-        operator.page.get_by_role("button", name="Undo: purged").first.click()
-    operator.expect_toast("Undone: 5 items are as they were").expect_row(jobs.name, depth=5)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])

@@ -38,7 +38,6 @@ def silhouettes(page: Page, blank: Page, mark: Locator, attribute: str, values: 
         )
         mark.scroll_into_view_if_needed()
         box = mark.bounding_box()
-        assert box is not None
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         side = max(box["width"], box["height"]) + 4
         clip = {"x": x - side / 2, "y": y - side / 2, "width": side, "height": side}

@@ -242,21 +242,13 @@ def test_due_times_in_other_time_zones(operator: Desk, jobs: Queue) -> None:
     assert "Due 2031-07-01 10:00:00 UTC" in operator.send(form, "/act/", preview="1", **typed)
     operator.send(form, "/act/", **typed)
     found = jobs.find(item.id)
-    assert found is not None
-    assert found.due_at is not None
     assert found.due_at.isoformat() == "2031-07-01T10:00:00+00:00"
     form = operator.open(path("reschedule", found))
     for wrong in ({"when": "at", "at": "soon"}, {**typed, "zone": "Mars/Base"}, {"amount": "-1"}, {"amount": "nan"}):
         assert operator.send(form, "/act/", **wrong).status == 422
     page = operator.send(form, "/act/", when="at", at="2001-01-01T00:00", zone="UTC")
     assert "Rescheduled the item." in page
-    assert states_of(jobs, item) == "ready"
-
-
-def states_of(queue: Queue, item: Item) -> str:
-    found = queue.find(item.id)
-    assert found is not None
-    return found.state
+    assert jobs.find(item.id).state == "ready"
 
 
 def test_leasing_an_item_and_saying_that_it_is_done(desk: Callable[..., Desk], jobs: Queue, store: Store) -> None:
@@ -267,7 +259,6 @@ def test_leasing_an_item_and_saying_that_it_is_done(desk: Callable[..., Desk], j
     assert page.path == f"/queues/jobs/items/{item.id}/"
     assert "You hold the item until" in page
     held = jobs.find(item.id)
-    assert held is not None
     assert (held.worker, held.state) == ("ada", "leased")
     assert f"/queues/jobs/act/?act=ack&id={item.id}" in page.links
     other = bob.open(path("ack", item))
@@ -280,14 +271,13 @@ def test_leasing_an_item_and_saying_that_it_is_done(desk: Callable[..., Desk], j
     ada.send(page, "/restore/")
     assert dump(store, jobs) == before
     do(ada, "release", item)
-    assert states_of(jobs, item) == "ready"
+    assert jobs.find(item.id).state == "ready"
 
 
 def test_leasing_what_a_person_took_since_takes_nothing_else(operator: Desk, jobs: Queue) -> None:
     pop = operator.open("/queues/jobs/pop/")
     jobs.pop_min()
-    page = operator.send(pop, "/act/", seconds="60")
-    assert page.status == 409
+    assert operator.send(pop, "/act/", seconds="60").status == 409
     assert len(of(jobs, "leased")) == 2
 
 
@@ -403,9 +393,7 @@ def test_a_value_is_edited_and_undone(operator: Desk, jobs: Queue, store: Store)
     assert jobs.find(item.id) == item
     page = operator.send(checked, "/edit/", value='{"a":\r\n1}', reason="typo")
     assert "Saved the value, 8 B." in page
-    found = jobs.find(item.id)
-    assert found is not None
-    assert found.value == b'{"a":\n1}'
+    assert jobs.find(item.id).value == b'{"a":\n1}'
     operator.send(page, "/restore/")
     assert dump(store, jobs) == before
     page = operator.send(operator.open(f"/queues/jobs/items/{item.id}/edit/"), "/edit/")
@@ -436,9 +424,7 @@ def test_the_second_of_two_editors_sees_both_values(desk: Callable[..., Desk], j
     assert "of bob" in page
     assert page.form("/edit/")[1]["value"] == "of ada"
     ada.send(page, "/edit/")
-    found = jobs.find(item.id)
-    assert found is not None
-    assert found.value == b"of ada"
+    assert jobs.find(item.id).value == b"of ada"
     form = ada.open(f"/queues/jobs/items/{item.id}/edit/")
     jobs.remove(item.id)
     assert "This item is not in the queue" in ada.send(form, "/edit/", value="too late")
@@ -465,5 +451,4 @@ def test_what_is_redacted_is_revealed_before_it_is_edited(operator: Desk, store:
     assert (entry.verb, entry.actor) == ("reveal", "ada")
     operator.send(page, "/edit/", value='{"user": "ann", "password": "hunter3"}')
     found = secret.find(item.id)
-    assert found is not None
     assert b"hunter3" in found.value

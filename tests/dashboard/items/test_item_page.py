@@ -32,7 +32,6 @@ def in_state(jobs: Queue, state: str) -> Item:
         if state == "dead":
             jobs.release(lease, reason="no <b>frame</b>")
     found = jobs.find(item.id)
-    assert found is not None
     assert found.state == state
     return found
 
@@ -131,10 +130,12 @@ def test_what_people_did_is_told_newest_first(operator: Desk, jobs: Queue, store
 def test_an_item_that_a_program_took_left_no_trace(operator: Desk, jobs: Queue) -> None:
     item = jobs.push(b"x", priority=1)
     jobs.pop_min()
-    page = operator.open(f"{HERE}{item.id}/")
-    assert page.status == 404
-    assert "a program has taken it since, or it never was here" in page
-    assert "its id was minted" in page
+    for item_id in (item.id, "0" * 40, "<script>", "x" * 500):
+        page = operator.open(f"{HERE}{item_id}/")
+        assert page.status == 404
+        assert "a program has taken it since, or it never was here" in page
+    assert "its id was minted" in operator.open(f"{HERE}{item.id}/")
+    assert operator.open(f"{HERE}{item.id}/download/").status == 404
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,6 @@ def test_what_was_restored_and_taken_again_is_not_offered_twice(operator: Desk, 
     eve = store.actions("eve")
     item = jobs.push(b"x", priority=1)
     popped = eve.pop("jobs")
-    assert popped is not None
     eve.undo(popped.trash_id)
     jobs.pop_min()
     page = operator.open(f"{HERE}{item.id}/")

@@ -10,22 +10,6 @@ from tests.dashboard.conftest import Desk
 BIG = "123456789012345678901234567890123456789012345678901234567890"
 
 
-def test_pages_of_items_from_both_ends_and_from_a_priority(operator: Desk, store: Store) -> None:
-    store.create_queue("jobs").push_many([(f"value-{n:03}".encode(), n) for n in range(120)])
-    first = operator.open("/queues/jobs/")
-    assert "value-049" in first
-    assert "value-050" not in first
-    following = next(link for link in first.links if "after=" in link)
-    assert "value-050" in operator.open("/queues/jobs/" + following)
-    last = operator.open("/queues/jobs/?end=max")
-    assert "value-070" in last
-    assert "value-069" not in last
-    middle = operator.open("/queues/jobs/?from=60")
-    assert "value-060" in middle
-    assert "value-059" not in middle
-    assert first.title == "(120) jobs · pqadmin"
-
-
 def test_a_foreign_cursor_or_priority_shows_the_beginning_and_says_so(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"first", priority=1)
     store.create_queue("other").push_many([(b"x", 1)] * 60)
@@ -86,39 +70,3 @@ def test_a_download_is_only_bytes(operator: Desk, store: Store) -> None:
     assert response["Content-Type"] == "application/octet-stream"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert response["Content-Disposition"].startswith("attachment;")
-
-
-def test_an_item_that_is_gone_says_so(operator: Desk, store: Store) -> None:
-    item = store.create_queue("jobs").push(b"x", priority=1)
-    store.queue("jobs").pop_min()
-    for item_id in (item.id, "0" * 40, "<script>", "x" * 500):
-        page = operator.open(f"/queues/jobs/items/{item_id}/")
-        assert page.status == 404
-        assert "a program has taken it since, or it never was here." in page
-    assert operator.open(f"/queues/jobs/items/{item.id}/download/").status == 404
-
-
-def test_the_audit_shows_actor_time_action_and_reason(operator: Desk, store: Store) -> None:
-    acts = store.actions("eve", via="cli")
-    acts.create_queue("jobs")
-    acts.push("jobs", b"12345", priority=7)
-    acts.pause("jobs", reason="ledger closing")
-    store.actions("ada").create_queue("other")
-    page = operator.open("/audit/")
-    for words in ("eve cli", "paused", "ledger closing", "pushed", "priority 7", "created the queue"):
-        assert words in page
-    assert "No act fits" in operator.open("/audit/?by=nobody")
-    assert "No act fits" in operator.open("/audit/?queue=nowhere")
-    assert "is damaged" in operator.open("/audit/?after=garbage")
-
-
-def test_the_audit_goes_on_by_cursor(operator: Desk, store: Store) -> None:
-    acts = store.actions("eve")
-    acts.create_queue("jobs")
-    for n in range(60):
-        acts.push("jobs", b"x", priority=n)
-    first = operator.open("/audit/")
-    assert "priority 59" in first
-    older = operator.open("/audit/" + next(link for link in first.links if "after=" in link))
-    assert "priority 0 " in older
-    assert "priority 59" not in older

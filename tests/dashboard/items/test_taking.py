@@ -128,26 +128,7 @@ def test_a_fifo_queue_dequeues_its_head(operator: Desk, store: Store) -> None:
     confirm = operator.open("/queues/sms/pop/?end=max")  # a FIFO queue has no other way out
     assert "Dequeue this item?" in confirm
     assert "first" in operator.send(confirm, "pop/")
-    rest = store.queue("sms").peek()
-    assert rest is not None
-    assert rest.value == b"second"
-
-
-def test_the_trash_restores_items_and_queues(operator: Desk, store: Store) -> None:
-    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
-    trash = operator.open("/trash/")
-    assert "low" in trash
-    assert "Put back in its old place." in operator.send(trash, "/restore/")
-    assert store.queue("jobs").depth() == 3
-    assert "The trash is empty" in operator.open("/trash/")
-
-
-def test_an_item_of_a_renamed_queue_finds_its_way_back(operator: Desk, store: Store) -> None:
-    operator.send(operator.open("/queues/jobs/pop/?end=min"), "pop/")
-    store.rename_queue("jobs", "tasks")
-    after = operator.send(operator.open("/trash/"), "/restore/")
-    assert after.status == 200
-    assert store.queue("tasks").depth() == 3
+    assert store.queue("sms").peek().value == b"second"
 
 
 def test_an_older_page_of_the_trash_does_not_call_it_empty(operator: Desk, store: Store) -> None:

@@ -49,9 +49,7 @@ def test_no_page_of_the_editor_tells_a_name_of_a_hidden_value(operator: Desk, st
         assert "4711" not in page.html
         assert page.html.count(told) == 0
     assert [entry.verb for entry in store.audit.entries(item=item.id).entries] == []
-    found = store.queue("secret").find(item.id)
-    assert found is not None
-    assert found.value == VALUE
+    assert store.queue("secret").find(item.id).value == VALUE
 
 
 def test_what_the_editor_holds_of_a_value_is_of_one_item_and_one_person(
@@ -83,7 +81,6 @@ def test_a_conflict_over_a_hidden_value_covers_it_until_it_is_revealed_again(
     assert [e.actor for e in store.audit.entries(item=item.id).entries if e.verb == "reveal"] == ["ada", "bob", "ada"]
     ada.send(again, "/edit/", value='{"pin": "of ada"}')
     found = secret.find(item.id)
-    assert found is not None
     assert b"of ada" in found.value
 
 

@@ -208,14 +208,6 @@ def test_a_favorite_is_chosen_without_script_and_kept_with_the_person(
     assert operator.open("/?q=is:favorite").order == [], "an absent queue is no favorite"
 
 
-def test_a_group_says_what_all_of_it_holds(operator: Desk, store: Store) -> None:
-    store.create_queue("eu:a").push_many([(b"x", 1)] * 3)
-    store.create_queue("eu:b").push(b"x", priority=1)
-    page = operator.open("/?group=group&q=group:eu")
-    assert "eu: · 2 queues · 4 ready" in page
-    assert '<span data-sum="problems" data-value="0">0</span>' in page.html
-
-
 def test_a_queue_that_cannot_be_read_is_a_row_that_says_so(operator: Desk, store: Store) -> None:
     store.create_queue("good").push(b"x", priority=1)
     bad = store.create_queue("bad")

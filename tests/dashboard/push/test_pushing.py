@@ -25,7 +25,6 @@ def test_a_pushed_item_is_there_and_the_page_says_so(operator: Desk, store: Stor
     assert after.path == "/queues/jobs/"
     assert "Pushed 22 B with priority -5." in after
     item = store.queue("jobs").peek_min()
-    assert item is not None
     assert (item.value, item.priority) == (b'{"order": 1}\nnext line', -5)
     assert f"/queues/jobs/items/{item.id}/" in after.links
     [entry] = store.audit.entries(queue="jobs").entries
@@ -59,9 +58,7 @@ def test_bytes_are_typed_as_base64(operator: Desk, store: Store) -> None:
     raw = bytes(range(256))
     page = operator.open("/queues/jobs/push/")
     operator.send(page, "push/", value=base64.encodebytes(raw).decode(), encoding="base64", priority="1")
-    item = store.queue("jobs").peek_min()
-    assert item is not None
-    assert item.value == raw
+    assert store.queue("jobs").peek_min().value == raw
     bad = operator.send(operator.open("/queues/jobs/push/"), "push/", value="%%%", encoding="base64", priority="1")
     assert "This is not base64." in bad
 

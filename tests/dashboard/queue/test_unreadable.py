@@ -192,8 +192,7 @@ def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reas
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")
     assert page.status == 200
     assert ann.job(job.id).status == "canceled"
-    page = operator.send(operator.open(f"/jobs/{job.id}/"), "/resume/")
-    assert page.status == 200
+    assert operator.send(operator.open(f"/jobs/{job.id}/"), "/resume/").status == 200
     assert ann.job(job.id).running
     runner = JobRunner(store.context)
     for _ in range(5):
