@@ -49,6 +49,8 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     section: ClassVar[str] = "queues"
     #: A sent form is judged by what the store holds; otherwise it is read for a refused form only.
     reads_first: ClassVar[bool] = True
+    #: The name of the button that asks for a preview, which changes nothing; empty: there is none.
+    preview_button: ClassVar[str] = ""
     key: RequestKey
 
     @classmethod
@@ -64,7 +66,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     @classmethod
     def previews(cls, request: HttpRequest) -> bool:
         """Say whether a sent form asks for a preview, which changes nothing."""
-        return False
+        return bool(cls.preview_button) and cls.preview_button in request.POST
 
     @property
     def subject(self) -> str:

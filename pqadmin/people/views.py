@@ -61,11 +61,7 @@ class CreateView(ActionView):
     right, section = Right.ADMIN, "people"
     action, template_name = "create-person", "people/new.html"
     form_class = PersonForm
-
-    @classmethod
-    def previews(cls, request: HttpRequest) -> bool:
-        """Say whether a form asks only which queues a glob matches."""
-        return "preview" in request.POST
+    preview_button = "preview"
 
     @property
     def home(self) -> str:

@@ -61,13 +61,9 @@ class BoardView(ActionView):
     right, section = Right.ADMIN, "boards"
     template_name = "wall/board.html"
     form_class: Any = BoardForm
+    preview_button = "look"
     board: Board | None = None
     link_form: LinkForm | None = None
-
-    @classmethod
-    def previews(cls, request: HttpRequest) -> bool:
-        """Say whether a form asks only which queues its patterns choose."""
-        return "look" in request.POST
 
     @property
     def subject(self) -> str:

@@ -182,7 +182,9 @@ def test_an_open_item_is_deleted_by_keys_alone_and_only_once_confirmed(new_page:
     operator.undo().open()
     page.keyboard.press("Control+k")
     page.keyboard.type(f"{item.id} repri")
-    expect(page.locator("#palette-found a").first).to_have_text(re.compile("Re-prioritize….*this item in jobs"))
+    expect(page.locator("#palette-found a").first).to_have_text(
+        re.compile("Re-prioritize….*this item in jobs", re.DOTALL)
+    )
     page.keyboard.press("Enter")
     page.wait_for_url("**/act/?act=reprioritize&id=*")
     operator.expect_words("Re-prioritize this item")

@@ -29,13 +29,9 @@ class PushManyView(QueueActionView):
 
     action, template_name = "push-many", "dashboard/push_many.html"
     form_class = ManyForm
+    preview_button = "check"
     batch: Batch | None = None
     data, wrong = b"", ""
-
-    @classmethod
-    def previews(cls, request: HttpRequest) -> bool:
-        """Say whether a form asks only what its lines hold."""
-        return "check" in request.POST
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with."""

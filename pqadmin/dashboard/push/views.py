@@ -42,12 +42,8 @@ class PushView(QueueActionView):
 
     action, template_name = "push", "dashboard/push.html"
     form_class = PushForm
+    preview_button = "check"
     source = Source()
-
-    @classmethod
-    def previews(cls, request: HttpRequest) -> bool:
-        """Say whether a form asks only what its value is."""
-        return "check" in request.POST
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Show the form, filled in from a template or an item if the address names one."""

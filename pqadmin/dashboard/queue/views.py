@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.page import see
+from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
@@ -41,6 +42,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "dashboard/_items.html", listing)
     context = {
         **listing,
+        "starred": status.id in favorites.of(request.user),
         "words": state_words(seen.row, seen.now, whole=True),
         "outlook": outlook_words(seen.row),
         "mix": [] if status.kind == "fifo" else mix(status.bands),

@@ -279,3 +279,17 @@ def test_hostile_names_values_and_reasons_stay_text(operator: Desk, store: Store
         page = operator.open(f"/queues/jobs/?{query}")
         assert "<script>alert" not in page.html.replace("&lt;", "")
         assert "\u202e" not in page.html
+
+
+def test_a_foreign_cursor_or_priority_shows_the_beginning_and_says_so(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").push(b"first", priority=1)
+    store.create_queue("other").push_many([(b"x", 1)] * 60)
+    foreign = next(link for link in operator.open("/queues/other/").links if "after=" in link)
+    for query in (foreign, "?after=garbage", "?after=%00", "?after=" + "f" * 5_000):
+        page = operator.open("/queues/jobs/" + query)
+        assert page.status == 200
+        assert "does not continue this list" in page
+        assert "first" in page
+    wrong = operator.open("/queues/jobs/?from=1.5")
+    assert "is not" in wrong
+    assert "first" in wrong

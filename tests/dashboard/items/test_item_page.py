@@ -1,5 +1,6 @@
-"""The item page: what can be done in each state, its neighbors, its history, and where an item went."""
+"""The item page: its value, what can be done in each state, its neighbors, its history, and where an item went."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +15,7 @@ from tests.dashboard.screen import Screen
 
 _MOVING = ("move", "reprioritize")
 HERE = "/queues/jobs/items/"
+BIG = "123456789012345678901234567890123456789012345678901234567890"
 
 
 @pytest.fixture
@@ -192,3 +194,51 @@ def test_a_moved_item_leads_to_where_it_is(operator: Desk, jobs: Queue, store: S
     assert "To that queue" in operator.open(f"{HERE}{item.id}/")
     store.actions("eve").delete_queue("review", confirm="review")
     assert operator.open(f"{HERE}{item.id}/").status == 404
+
+
+def test_json_is_a_tree_with_exact_numbers(operator: Desk, store: Store) -> None:
+    value = b'{"big": %s, "rate": 1.10, "twice": 1, "twice": 2, "\\u202e": [null, true]}' % BIG.encode()
+    item = store.create_queue("jobs").push(value, priority=1)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert BIG in page
+    assert "1.10" in page
+    assert page.text.count('"twice"') == 2
+    assert "⟨202E⟩" in page
+    assert item.id in page
+    raw = operator.open(f"/queues/jobs/items/{item.id}/?as=hex")
+    assert "000000  7b 22 62 69 67" in raw.html
+    text = operator.open(f"/queues/jobs/items/{item.id}/?as=text")
+    assert '"rate": 1.10' in text
+
+
+@pytest.mark.parametrize(
+    ("value", "view", "words"),
+    [
+        (b"", "text", "empty value"),
+        ("Grüße\x07".encode(), "text", "Grüße"),
+        (b"\xff\xfe\x00", "hex", "ff fe 00"),
+        (b"[" * 40_000 + b"]" * 40_000, "text", "Only the beginning is shown."),
+        (b"x" * 90_000, "text", "Only the beginning is shown."),
+        (json.dumps(list(range(9_000))).encode(), "json", "more are not drawn"),
+        (b"NaN", "text", "NaN"),
+        (b"\xed\xa0\x80", "hex", "ed a0 80"),
+    ],
+)
+def test_each_value_is_shown_in_the_view_that_fits(
+    operator: Desk, store: Store, value: bytes, view: str, words: str
+) -> None:
+    item = store.create_queue("jobs").push(value, priority=1)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert words in page
+    assert f'?as={view}" aria-current="true"' in page.html
+    for other in ("json", "text", "hex", "nonsense"):
+        assert operator.open(f"/queues/jobs/items/{item.id}/?as={other}&all").status == 200
+
+
+def test_a_download_is_only_bytes(operator: Desk, store: Store) -> None:
+    item = store.create_queue("jobs").push(b"<script>alert(1)</script>", priority=1)
+    response = operator.client.get(f"/queues/jobs/items/{item.id}/download/")
+    assert response.content == b"<script>alert(1)</script>"
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Disposition"].startswith("attachment;")
