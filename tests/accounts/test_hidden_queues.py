@@ -420,8 +420,8 @@ def test_hidden_acts_on_an_item_do_not_hide_visible_ones(granted, jobs) -> None:
         acts.reprioritize(HIDDEN, [item.id], priority=n + 5)
     may = scope_of(granted(Role.NONE, {OWN: Role.OPERATOR}))
     history = item_history.history_of(item.id, may)
-    assert len(history.lines) == 1
-    assert not history.more
+    assert len(history["lines"]) == 1
+    assert not history["more"]
     assert item_history.latest(item.id, may).verb == "move"
 
 

@@ -99,7 +99,7 @@ def _part(part: str, favorites: Container[int]) -> Test:
     return _name(part)
 
 
-#: What may stand behind a key, and what is said of anything else.
+#: What may follow a key, and what is said of anything else.
 _VALUES = {
     "problem": (PROBLEMS, gettext_lazy("“%(part)s”: a problem is %(problems)s.")),
     "state": ((*STATES, "problem"), gettext_lazy("“%(part)s”: a state is %(states)s or problem.")),
