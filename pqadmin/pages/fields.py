@@ -89,15 +89,19 @@ class TypedField(forms.CharField):
         return attrs
 
 
-class NameField(TypedField):
-    """The name of a new queue, by the core's rule; hidden characters are shown when it was refused."""
+class VisibleField(TypedField):
+    """Text whose hidden characters are shown when it is shown again."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show hidden characters but line breaks."""
+        return "\n".join(map(write.visible, value.split("\n"))) if isinstance(value, str) else value
+
+
+class NameField(VisibleField):
+    """The name of a new queue, by the core's rule."""
 
     def __init__(self, label: Words, **options: Any) -> None:
         super().__init__(label, missing=_("A queue needs a name."), check=check_name, autofocus=True, **options)
-
-    def prepare_value(self, value: Any) -> Any:
-        """Show hidden characters."""
-        return write.visible(value) if isinstance(value, str) else value
 
 
 class Suggested(forms.TextInput):
@@ -134,6 +138,12 @@ class ZoneField(TypedField):
 
 class Choices(forms.RadioSelect):
     """Radio buttons with what each means, side by side."""
+
+    template_name = "forms/choices.html"
+
+
+class Ticks(forms.CheckboxSelectMultiple):
+    """Choices to tick, side by side."""
 
     template_name = "forms/choices.html"
 

@@ -1,11 +1,9 @@
 """Pages of boards and their links: admins change them, readers see them."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.db import IntegrityError
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +20,7 @@ from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.refusals import NotPossible, Refusal
 from pqadmin.wall import deeds, links
 from pqadmin.wall.deeds import BoardChanged
-from pqadmin.wall.forms import MAX_GLOBS, BoardForm, LinkForm, parse_globs
+from pqadmin.wall.forms import BoardForm, LinkForm, parse_globs
 from pqadmin.wall.models import Board, Link
 from queues.errors import display_name
 
@@ -59,30 +57,45 @@ class BoardView(ActionView):
     """Makes or changes a board; its page shows the links too."""
 
     right, section = Right.ADMIN, "boards"
-    template_name = "wall/board.html"
+    template_name, form_id = "wall/board.html", "board"
     form_class: Any = BoardForm
     preview_button = "look"
     board: Board | None = None
-    link_form: LinkForm | None = None
 
     @property
     def subject(self) -> str:
         """The board."""
         return str(self.kwargs.get("slug", ""))
 
+    def load(self) -> None:
+        """Read the board, if there is one."""
+        self.board = get_object_or_404(Board, slug=self.subject) if self.subject else None
+
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with; one that only looks is not judged."""
         kwargs = {**super().get_form_kwargs(), "board": self.board}
         if self.previews(self.request):
-            kwargs = {name: value for name, value in kwargs.items() if name not in ("data", "files")}
+            typed = kwargs.pop("data")
+            kwargs |= {"files": None, "initial": {**typed.dict(), "rotation": typed.getlist("rotation")}}
         return kwargs
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
-        """Return what the page shows."""
-        context = super().get_context_data(**more)
-        form = context["form"] if isinstance(context["form"], BoardForm) else None
-        shown = _form_context(self.request, self.board, form, link_form=self.link_form)
-        return {**shown, **context, "form": shown["form"]}
+        """Return what the page shows: the form of the board, and the links with the form for another one."""
+        context, board, now = super().get_context_data(**more), self.board, datetime.now(UTC)
+        sent = context["form"]
+        form = sent if isinstance(sent, BoardForm) else BoardForm(board=board, auto_id="board-%s")
+        return {
+            "board": board,
+            # A form that is shown again goes on being about the board as it was first seen.
+            "seen": self.request.POST.get("seen", "" if board is None else board.stamp),
+            "preview": _preview(str(form["globs"].value()), scope_of(self.request.user)),
+            "links": [] if board is None else [_link_line(self.request, link, now) for link in board.links.all()],
+            "link_form": sent if isinstance(sent, LinkForm) else LinkForm(auto_id="link-%s"),
+            "link_hidden": {once.FIELD: once.number(self.request, f"mint-link:{self.subject}")},
+            "now": now,
+            **context,
+            "form": form,
+        }
 
 
 class MakeView(BoardView):
@@ -125,10 +138,6 @@ class ChangeView(BoardView):
         """The page of the board."""
         return reverse("wall:change", args=[self.subject])
 
-    def load(self) -> None:
-        """Read the board."""
-        self.board = get_object_or_404(Board, slug=self.subject)
-
     def perform(self, form: Any) -> str | HttpResponse:
         """Change the board, if it is as it was shown."""
         assert self.board is not None
@@ -151,36 +160,7 @@ class ChangeView(BoardView):
             advice=_("The form holds what you typed. Look at what it is now and save again."),
         )
         self.board = board
-        return self.show(form, refusal, theirs=_differing(board, form), seen=board.stamp)
-
-
-def _differing(board: Board, form: BoardForm) -> list[tuple[str, str, str]]:
-    names = {other.pk: other.name for other in form.others}
-
-    def shown(field: str, value: Any) -> str:
-        if field == "globs":
-            return "  ".join(value)
-        if field == "rotation":
-            return ", ".join(names[key] for key in value if key in names) or "–"
-        if field == "language":
-            return dict(_languages())[value]
-        chosen = {"order": Board.Order, "density": Board.Density, "theme": Board.Theme}.get(field)
-        return str(value if chosen is None else chosen(value).label)
-
-    return [
-        (str(label), shown(field, form.cleaned_data[field]), shown(field, getattr(board, field)))
-        for field, label in {
-            "name": _("Name"),
-            "globs": _("Queues"),
-            "order": _("Order"),
-            "density": _("Read from"),
-            "theme": _("Theme"),
-            "language": _("Language"),
-            "rotation": _("Take turns with"),
-            "seconds": _("Each for"),
-        }.items()
-        if form.cleaned_data[field] != getattr(board, field)
-    ]
+        return self.show(form, refusal, theirs=form.differing(board), seen=board.stamp)
 
 
 class RemoveView(ActionView):
@@ -221,16 +201,11 @@ class MintView(ChangeView):
     """Makes a link and shows its token: this once."""
 
     http_method_names = ["post"]
-    action, form_class = "mint-link", LinkForm
+    action, form_class, form_id = "mint-link", LinkForm, "link"
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with."""
         return {name: value for name, value in super().get_form_kwargs().items() if name != "board"}
-
-    def show(self, form: Any = None, refusal: Refusal | None = None, **more: Any) -> HttpResponse:
-        """Show the form on the page of the board."""
-        self.link_form = form
-        return super().show(form, refusal, **more)
 
     def perform(self, form: LinkForm) -> HttpResponse:
         """Make the link."""
@@ -281,53 +256,6 @@ def preview(request: HttpRequest) -> HttpResponse:
     """Show which queues the patterns choose, while they are typed."""
     found = _preview(request.GET.get("globs", "")[:20_000], scope_of(request.user))
     return render(request, "wall/_preview.html", {"preview": found})
-
-
-def _form_context(
-    request: HttpRequest,
-    board: Board | None,
-    form: BoardForm | None,
-    *,
-    link_form: LinkForm | None = None,
-) -> dict[str, Any]:
-    typed: Mapping[str, Any] = request.POST if "globs" in request.POST else _values(board)
-    globs = str(typed["globs"])
-    rotation = request.POST.getlist("rotation") if "globs" in request.POST else [str(k) for k in typed["rotation"]]
-    now = datetime.now(UTC)
-    form = form or BoardForm(board=board)
-    return {
-        "section": "boards",
-        "board": board,
-        # A form that is shown again goes on being about the board as it was first seen.
-        "seen": request.POST.get("seen", "" if board is None else board.stamp),
-        "typed": typed,
-        "form": form,
-        "orders": Board.Order.choices,
-        "densities": [
-            (Board.Density.FAR, _("Far"), _("5 m and more: up to 12 tiles")),
-            (Board.Density.MIDDLE, _("Middle"), _("about 3 m: up to 24")),
-            (Board.Density.NEAR, _("Near"), _("a desk: up to 40")),
-        ],
-        "themes": Board.Theme.choices,
-        "languages": _languages(),
-        "rotation": set(rotation),
-        "others": [(str(other.pk), other.name) for other in form.others],
-        "preview": _preview(globs, scope_of(request.user)),
-        "links": [_link_line(request, link, now) for link in board.links.all()] if board is not None else [],
-        "link_form": link_form,
-        "link_hidden": {once.FIELD: once.number(request, f"mint-link:{'' if board is None else board.slug}")},
-        "max_globs": MAX_GLOBS,
-        "now": now,
-    }
-
-
-def _languages() -> list[tuple[str, str]]:
-    return [("", _("As the screen's browser asks")), *settings.LANGUAGES]
-
-
-def _values(board: Board | None) -> dict[str, Any]:
-    shown = board or Board(globs=["*"])
-    return {name: getattr(shown, name) for name in ("slug", *deeds.FIELDS)} | {"globs": "\n".join(shown.globs)}
 
 
 def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any
 from django.db import transaction
 
 from pqadmin.audit import Author, note
+from pqadmin.wall.forms import FIELDS
 from pqadmin.wall.models import Board
-
-FIELDS = ("name", "globs", "order", "density", "theme", "language", "seconds", "rotation")
 
 
 def make_board(values: Mapping[str, Any], *, by: Author, now: datetime) -> Board:

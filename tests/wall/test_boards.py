@@ -215,7 +215,7 @@ def test_an_address_that_a_person_takes_at_the_same_time_is_refused_at_its_field
     monkeypatch.setattr(deeds, "make_board", second)
     answer = send(admin, "/boards/new/", slug="hall")
     assert answer.status_code == 422
-    assert 'id="board-slug-error"' in answer.content.decode()
+    assert 'id="board-slug_error"' in answer.content.decode()
     assert Board.objects.get().made_by == "ada"
     assert store.audit.entries().entries == ()
 
