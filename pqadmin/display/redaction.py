@@ -23,8 +23,6 @@ from queues.admin import name_pattern
 MARK = "[redacted]"
 #: Longer keys are not compared: their value is hidden if a part of a rule is in them.
 _MAX_KEY = 1_000
-#: Keys whose verdict is cached.
-_MAX_KNOWN = 4_096
 
 #: A part of a value: its first byte, and the one behind its last.
 Span = tuple[int, int]
@@ -44,8 +42,6 @@ class Redaction:
     def __init__(self, rules: Sequence[str] = ()) -> None:
         self._hidden = _compiled([rule for rule in rules if not rule.startswith("!")])
         self._shown = _compiled([rule[1:] for rule in rules if rule.startswith("!")])
-        #: Verdicts by the bytes of a key in JSON.
-        self._known: dict[bytes, bool] = {}
         self._needles = _needles(rules)
 
     def __bool__(self) -> bool:
@@ -78,7 +74,7 @@ class Redaction:
                     found.append((string.start(), at if value[at - 1 : at] == b'"' else len(value)))
                 elif anywhere and at - 1 > string.start() and value[at - 1 : at] == b'"':
                     at -= 1
-            elif self._hides_raw(raw):
+            elif self.hides(_unescaped(raw)):
                 end = _end(value, at)
                 found.append((at, end))
                 at = end
@@ -96,14 +92,6 @@ class Redaction:
             return True
         plain = value.lower().translate(None, b"-_ ")
         return any(needle in plain for needle in self._needles)
-
-    def _hides_raw(self, raw: bytes) -> bool:
-        known = self._known.get(raw)
-        if known is None:
-            known = self.hides(_unescaped(raw))
-            if len(self._known) < _MAX_KNOWN and len(raw) <= _MAX_KEY:
-                self._known[raw] = known
-        return known
 
 
 def rules_of(redact: tuple[str, ...]) -> Redaction:

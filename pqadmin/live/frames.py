@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
@@ -18,9 +17,8 @@ NEVER = -1
 _MAX_TOLD = 256
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class View:
-    """What a socket looks at: compared by identity, as equal ones are one and the same. Made by `View.of`."""
+class View(NamedTuple):
+    """What a socket looks at."""
 
     topic: str
     ids: frozenset[int]
@@ -32,18 +30,6 @@ class View:
     def overview(self) -> bool:
         """Whether this is the overview."""
         return self.topic == OVERVIEW
-
-    @classmethod
-    def of(cls, topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> "View":
-        """Return the one view of these."""
-        key = (topic, ids, labels, sight)
-        found = _views.get(key)
-        if found is None:
-            found = _views[key] = cls(*key)
-        return found
-
-
-_views: WeakValueDictionary[tuple[str, frozenset[int], frozenset[str], Scope], View] = WeakValueDictionary()
 
 
 class Dated(NamedTuple):
@@ -81,6 +67,8 @@ class Tick:
     sums: Mapping[Scope, Sum]
     #: The number of the tick since which each queue on a screen is as it is.
     changed: Mapping[int, int]
+    #: The names of queues that were created or renamed since the tick before.
+    new: Mapping[int, str] = field(default_factory=dict)
     _told: dict[tuple[View, int, frozenset[int]], Told] = field(default_factory=dict)
 
     def covering(self, ids: frozenset[int], *, ends: bool) -> Cut | None:

@@ -26,7 +26,6 @@ _limited = LogLimit(log)
 ROUND = 0.5
 #: Sockets that are served before the loop does something else.
 AT_ONCE = 50
-NOTHING_NEW: Mapping[int, str] = MappingProxyType({})
 #: The server goes away and is back soon.
 RESTARTING = 1012
 #: The client does not acknowledge.
@@ -109,10 +108,10 @@ class Hub:
         with self._lock:
             return list(self._screens.values())
 
-    def publish(self, tick: Tick, new: Mapping[int, str] = NOTHING_NEW) -> None:
-        """Hand out a tick, and the names of queues that are new."""
+    def publish(self, tick: Tick) -> None:
+        """Hand out a tick."""
         self.tick, self.trouble = tick, None
-        self._post(new)
+        self._post(tick.new)
 
     def fail(self, since: float, message: str) -> None:
         """Tell every socket that the store cannot be read since `since` (seconds since the epoch)."""
@@ -124,7 +123,7 @@ class Hub:
         """Close every socket; returns before they are closed."""
         self._call(lambda: self._each(lambda watcher: watcher.end(code)))
 
-    def _post(self, new: Mapping[int, str] = NOTHING_NEW) -> None:
+    def _post(self, new: Mapping[int, str] = MappingProxyType({})) -> None:
         """Have the loop look at the newest tick soon."""
         with self._lock:
             self._new.update(new)

@@ -1,7 +1,4 @@
-"""Fresh pages after actions: the page after an action reads the store again, even just after another page.
-
-With more queues than `monitor.PAGE_QUEUES`, pages show what was read in the background, which is read again soon.
-"""
+"""Fresh pages after actions: the page after an action reads the store again, even just after another page."""
 
 from collections.abc import Callable
 from http import HTTPStatus

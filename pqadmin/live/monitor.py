@@ -42,8 +42,6 @@ SWEEP_STEP, RETRY = 0.05, 0.5
 PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
 #: Seconds that the very first page waits for readings, and that a reading behind a page's back rests after each chunk.
 FIRST_PAGE, BEHIND_REST = 0.8, 0.01
-#: More queues than this are read for a page behind its back; it shows what was last known.
-PAGE_QUEUES = 2_000
 
 
 def problem_rules() -> Rules:
@@ -100,28 +98,24 @@ class Monitor:
         """Read what changed, unless that was done a moment ago; raises the store's errors.
 
         The first call of all waits for a while: what was not read by then is missing, and said to be. Later ones take
-        a share of the time at most, and with very many queues the reading is done behind the page's back.
+        a share of the time at most.
         """
         acted = self._acts != self._acts_read
-        wait = FIRST_PAGE if acted and len(self.board.ids) <= PAGE_QUEUES else 0.0
-        if not self._page.acquire(timeout=wait):
+        if not self._page.acquire(timeout=FIRST_PAGE if acted else 0.0):
             # Another thread reads already; only the first reading is waited for, as nothing else can be shown.
             if self._complete.wait(FIRST_PAGE) or not self.board.empty:
                 return
             self._page.acquire()
         try:
-            if self._acts == self._acts_read and self._clock() - self._refreshed < self._refresh_pause:
-                self._page.release()
-                return
-            if len(self.board.ids) <= PAGE_QUEUES and not self.board.empty:
-                self._refresh()
-            elif not (self.board.empty and self._refresh(within=FIRST_PAGE)):
-                threading.Thread(target=self._refresh_behind, name="pqadmin-refresh", daemon=True).start()
-                return
+            recent = self._acts == self._acts_read and self._clock() - self._refreshed < self._refresh_pause
+            done = recent or self._refresh(within=FIRST_PAGE)
         except BaseException:
             self._page.release()
             raise
-        self._page.release()
+        if done:
+            self._page.release()
+        else:
+            threading.Thread(target=self._refresh_behind, name="pqadmin-refresh", daemon=True).start()
 
     def outdated(self) -> None:
         """Have the next page read what changed, because of an action."""
@@ -220,33 +214,23 @@ class Monitor:
             if self._unseen.take():
                 self._sweep.changed()
             self._screens.poll(store)
-            update = self._screens.read(store, self.hub.screens())
+            tick = self._screens.read(store, self.hub.screens())
             self._checked = store_now().timestamp()
             self.hub.as_of = self._screens.as_of
-            if update is not None:
-                self.hub.publish(update.tick, update.new)
+            if tick is not None:
+                self.hub.publish(tick)
             self._sweep.step(store, self._screens.ids)
-            self._watch(store)
+            for waiter, watched in ((self._seen, self._screens.watched), (self._unseen, self._sweep.watched)):
+                if watched is not None:
+                    waiter.arm(store, watched)
         nap = SWEEP_STEP if self._sweep.busy else NAP
-        if not self._screens.attached:
-            self._rest(self._between - (self._clock() - began))
-            self._signal.wait(nap)
-            return
+        polls = bool(self._screens.attached)
         # A look that found nothing is no frame: the next one may come sooner.
-        if update is not None:
-            self._rest(self._between - (self._clock() - began))
-        self._signal.wait(max(0.0, min(nap, POLL_EVERY - (self._clock() - began))))
-
-    @property
-    def _between(self) -> float:
-        """Seconds between frames: more, up to a limit, where serving all sockets with one takes long."""
-        return max(self._pause, min(SLOWEST, SERVING_SHARE * self.hub.cost))
-
-    def _watch(self, store: Store) -> None:
-        if self._screens.watched is not None:
-            self._seen.arm(store, self._screens.watched)
-        if self._sweep.watched is not None:
-            self._unseen.arm(store, self._sweep.watched)
+        if tick is not None or not polls:
+            # More, up to a limit, where serving all sockets with one takes long.
+            between = max(self._pause, min(SLOWEST, SERVING_SHARE * self.hub.cost))
+            self._rest(between - (self._clock() - began))
+        self._signal.wait(max(0.0, min(nap, POLL_EVERY - (self._clock() - began))) if polls else nap)
 
     def _rest(self, seconds: float) -> None:
         """Sleep, but not through the end."""

@@ -1,7 +1,8 @@
 """The queues on screens: read as consistent cuts, serialized once, compared with the last frame."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import zip_longest
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
@@ -17,15 +18,6 @@ from pqadmin.live.wire import Ends
 from queues import QueueStatus, Snapshot, Store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
-    """A tick, and queues that were created or renamed since the one before."""
-
-    tick: Tick
-    #: Their names.
-    new: Mapping[int, str]
-
-
 class Screens:
     """The queues on all screens. Used under the monitor's reading lock."""
 
@@ -39,7 +31,7 @@ class Screens:
         self._changed: dict[int, int] = {}
         self._totals = Totals(board)
         #: The newest text of each row, and what it was made from.
-        self._texts: dict[int, tuple[QueueStatus, Row | None, str]] = {}
+        self._texts: dict[int, tuple[Row, str]] = {}
         self._ends_texts: dict[int, tuple[Ends, str]] = {}
         self._derived = float("-inf")
         self._dirty = True
@@ -106,7 +98,7 @@ class Screens:
         self._groups, self._readings, self._tick, self._known, self.watched = None, (), None, None, None
         self._texts, self._ends_texts = {}, {}
 
-    def read(self, store: Store, screens: Sequence[Shown]) -> Update | None:
+    def read(self, store: Store, screens: Sequence[Shown]) -> Tick | None:
         """Read and describe what changed; None when there is nothing to tell."""
         groups = cuts.pack(screen.ids for screen in screens if screen.ids) or [frozenset()]
         single: frozenset[int] = frozenset().union(*(screen.ids for screen in screens if screen.single))
@@ -120,10 +112,9 @@ class Screens:
         if self._dirty or unread_ends or self._groups != groups:
             self._read(store, groups, single)
         now = self._clock()
-        derive = now - self._derived >= DERIVE_EVERY
-        if self._readings is before and not (derive or self._new or fresh_sums):
+        if self._readings is before and not (self._new or fresh_sums or now - self._derived >= DERIVE_EVERY):
             return None
-        return self._describe(now, derive=derive)
+        return self._describe(now)
 
     def read_directory(self, store: Store, change: int | None = None) -> None:
         """Read the list of all queues if it changed; `change` is its change number if that is known already."""
@@ -154,55 +145,47 @@ class Screens:
             readings.append(reading)
             self.read_directory(store, reading.snapshot.directory_change)
             self._board.apply(reading.snapshot, self._clock())
+        if groups != self._groups:
+            shown = frozenset[int]().union(*groups)
+            self._texts = {queue_id: text for queue_id, text in self._texts.items() if queue_id in shown}
+            self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
+            self._changed = {queue_id: since for queue_id, since in self._changed.items() if queue_id in shown}
         self._groups, self._readings, self._dirty = groups, readings, False
         self._known = merged = _merged([reading.snapshot for reading in readings])
         watched = self.watched
         if watched is None or (watched.directory_change, watched.changes) != (merged.directory_change, merged.changes):
             self.watched = merged
 
-    def _describe(self, now: float, *, derive: bool) -> Update | None:
+    def _describe(self, now: float) -> Tick | None:
+        self._derived = now
         old = self._tick.cuts if self._tick is not None else ()
-        made: list[Cut] = []
-        changed: set[int] = set()
-        for index, reading in enumerate(self._readings):
-            known = old[index] if index < len(old) else None
-            cut = self._cut(reading, now, derive=derive)
-            made.append(cut)
-            if known is None:
-                changed |= cut.covers
-            else:
-                changed.update(
-                    queue_id
-                    for queue_id in cut.covers
-                    if cut.rows.get(queue_id) != known.rows.get(queue_id)
-                    or cut.ends.get(queue_id) != known.ends.get(queue_id)
-                )
-        if derive:
-            self._derived = now
-            shown = self.ids
-            self._texts = {queue_id: text for queue_id, text in self._texts.items() if queue_id in shown}
-            self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
-            self._changed = {queue_id: since for queue_id, since in self._changed.items() if queue_id in shown}
+        made = [self._cut(reading, now) for reading in self._readings]
+        changed = {
+            queue_id
+            for cut, known in zip_longest(made, old[: len(made)])
+            for queue_id in cut.covers
+            if known is None
+            or cut.rows.get(queue_id) != known.rows.get(queue_id)
+            or cut.ends.get(queue_id) != known.ends.get(queue_id)
+        }
         fresh_sums = self._totals.work_out(now, self._number + 1)
         same = self._tick is not None and [cut.covers for cut in made] == [cut.covers for cut in old]
         if same and not (changed or fresh_sums or self._new):
             return None
         self._number += 1
         self._changed = {**self._changed, **dict.fromkeys(changed, self._number)}
-        self._tick = Tick(number=self._number, cuts=tuple(made), sums=self._totals.sums, changed=self._changed)
         new, self._new = self._new, {}
-        return Update(tick=self._tick, new=new)
+        self._tick = Tick(number=self._number, cuts=tuple(made), sums=self._totals.sums, changed=self._changed, new=new)
+        return self._tick
 
-    def _cut(self, reading: Reading, now: float, *, derive: bool) -> Cut:
+    def _cut(self, reading: Reading, now: float) -> Cut:
         rows: dict[int, str] = {}
         for queue_id, status in reading.snapshot.queues.items():
-            known = self._texts.get(queue_id)
-            if known is None or known[0] is not status or derive:
-                row = self._board.row(queue_id, now, status)
-                if row is not None and (known is None or known[1] is not row):
-                    self._texts[queue_id] = known = (status, row, wire.row(row))
+            row, known = self._board.row(queue_id, now, status), self._texts.get(queue_id)
+            if row is not None and (known is None or known[0] is not row):
+                known = self._texts[queue_id] = (row, wire.row(row))
             if known is not None:
-                rows[queue_id] = known[2]
+                rows[queue_id] = known[1]
         return Cut(
             version=reading.snapshot.version,
             at=int(reading.snapshot.at.timestamp() * 1000),

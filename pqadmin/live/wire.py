@@ -4,7 +4,7 @@ A row is serialized once per change for all sockets; a frame joins finished text
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ _ROW_WIDTH = 64
 END_ITEMS = 5
 
 Json = dict[str, Any]
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ def total(summary: Summary) -> str:
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
             "due": _maybe(summary.next_due),
             "expiry": _maybe(summary.next_expiry),
-            "problems": _problems(summary.problems),
+            "problems": {problem.value: summary.problems.get(problem.value, 0) for problem in PROBLEMS},
             "problem_count": summary.problem_count,
             "unread": summary.unread,
             "attached": {
@@ -227,10 +227,6 @@ def whole_text(n: int) -> str:
     return json.dumps(whole(n))
 
 
-def _problems(problems: Mapping[str, int]) -> Json:
-    return {problem.value: problems.get(problem.value, 0) for problem in PROBLEMS}
-
-
 def _moment(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
@@ -241,7 +237,3 @@ def _maybe(at: datetime | None) -> int | None:
 
 def _ms(seconds: float) -> int:
     return int(seconds * 1000)
-
-
-def _text(message: Json) -> str:
-    return _encode(message)

@@ -17,7 +17,6 @@ from pqadmin.live.wire import hello
 from pqadmin.store import store_now
 from pqadmin.wall import links, wire
 from pqadmin.wall.picture import Picture, choose, cut
-from pqadmin.wall.release import release
 from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import read
 from queues.admin import LogLimit
@@ -48,7 +47,7 @@ class WallConsumer(LiveConsumer):
         return WallSlot(now, self.badge.scope)
 
     def _hello(self, now: float) -> str:
-        return hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=release(), protocol=wire.PROTOCOL)
+        return hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=wire.release(), protocol=wire.PROTOCOL)
 
     async def _refusal(self) -> int | None:
         link = await database_sync_to_async(self._linked)()

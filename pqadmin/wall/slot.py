@@ -28,7 +28,7 @@ class WallSlot(Slot):
     def show_picture(self, picture: Picture) -> None:
         """Show these queues in these places from the next frame on."""
         self.topic, self.picture = _TOPIC, picture
-        self._view = View.of(_TOPIC, frozenset(picture.ids), frozenset(), self.sight)
+        self._view = View(_TOPIC, frozenset(picture.ids), frozenset(), self.sight)
         self._head = wire.head(picture)
 
     def resync(self) -> None:

@@ -23,9 +23,8 @@ from pqadmin.display.addresses import leave
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import error_pages
 from pqadmin.store import store_now
-from pqadmin.wall import links
+from pqadmin.wall import links, wire
 from pqadmin.wall.picture import Picture, choose, cut
-from pqadmin.wall.release import release
 from pqadmin.wall.specs import Spec, read
 from pqadmin.wall.tiles import BLANK, compact, places, rest_words, tile
 from queues.errors import StoreError
@@ -169,7 +168,7 @@ def context_of(spec: Spec, picture: Picture, now: float) -> dict[str, Any]:
         "spec": spec,
         "part": picture.part,
         "revision": picture.revision,
-        "release": release(),
+        "release": wire.release(),
         "now": moment,
         "now_ms": int(now * 1000),
         "tiles": tiles,

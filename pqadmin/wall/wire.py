@@ -11,12 +11,15 @@ from functools import lru_cache
 from typing import Any
 
 from pqadmin.display import format as write
+from pqadmin.live.release import mark
 from pqadmin.live.wire import whole
 from pqadmin.wall.levels import level
 from pqadmin.wall.picture import Picture
 
 #: The version of this format; a page that was made for another one loads itself anew.
 PROTOCOL = 1
+#: Files of the page, with the content's hash in their addresses.
+_FILES = ("joined/wall.css", "joined/wall.js")
 #: What a tile says of a queue; nothing else of a row leaves the site: no values or ids of items, addresses or people.
 _SHOWN = (
     "id", "name", "shown", "kind", "state", "outlook", "problem", "more", "unreadable", "ready", "delayed", "leased",
@@ -24,6 +27,12 @@ _SHOWN = (
 )  # fmt: skip
 _COUNTED = ("queues", "trouble", "bad", "paused", "unread")
 _OF_A_PAUSE, _OF_AN_ATTACHED = ("reason", "since", "until"), ("counted",)
+
+
+@lru_cache(maxsize=1)
+def release() -> str:
+    """Return a digest of the protocol, the page's files and the version; a screen of another one loads itself anew."""
+    return mark(PROTOCOL, *_FILES)
 
 
 def frame(seq: int, *, full: bool, version: int, at: int, now: float, rows: Iterable[str], head: str) -> str:
