@@ -24,9 +24,6 @@ _limited = LogLimit(log)
 
 #: Close codes: the session has ended; the right to read is gone.
 SIGNED_OUT, NOT_ALLOWED = 4401, 4403
-#: Keys in one SQL question.
-_CHUNK = 500
-
 
 #: Returns the scopes of links; a link without one is no longer valid.
 Links = Callable[[Collection[str]], Mapping[str, Scope]]
@@ -72,7 +69,10 @@ def stored(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
     links = sorted({badge.link for badge in badges if badge.link})
     walls = _links(links) if links and _links is not None else {}
     people = [badge for badge in badges if not badge.link]
-    alive, users = _sessions({badge.session_key for badge in people}), _users({badge.user_id for badge in people})
+    # Django asks in several questions where one would be too large.
+    unexpired = Session.objects.filter(expire_date__gt=timezone.now()).defer("session_data")
+    alive = unexpired.in_bulk({badge.session_key for badge in people})
+    users = User.objects.in_bulk({badge.user_id for badge in people})
     scopes = scopes_of(users.values())
     found: dict[Pass, Scope | int] = {badge: walls.get(badge.link, NOT_ALLOWED) for badge in badges if badge.link}
     for badge in people:
@@ -83,19 +83,3 @@ def stored(badges: Collection[Pass]) -> dict[Pass, Scope | int]:
             scope = scopes[badge.user_id]
             found[badge] = scope if scope.anywhere(Right.READ) else NOT_ALLOWED
     return found
-
-
-def _sessions(keys: Collection[str]) -> set[str]:
-    ordered, alive = sorted(keys), set[str]()
-    for start in range(0, len(ordered), _CHUNK):
-        chunk = ordered[start : start + _CHUNK]
-        sessions = Session.objects.filter(session_key__in=chunk, expire_date__gt=timezone.now())
-        alive.update(sessions.values_list("session_key", flat=True))
-    return alive
-
-
-def _users(ids: Collection[int]) -> dict[int, User]:
-    ordered, users = sorted(ids), dict[int, User]()
-    for start in range(0, len(ordered), _CHUNK):
-        users.update(User.objects.in_bulk(ordered[start : start + _CHUNK]))
-    return users

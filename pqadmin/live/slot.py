@@ -141,7 +141,7 @@ class Slot:
 
         `as_of` (ms) is the oldest reading in the sums. None when nothing is due or two are under way already.
         """
-        if len(self._flying) >= IN_FLIGHT:
+        if self.waits:
             return None
         if self._trouble is not None:
             if self._told_trouble and now - self._last < self._interval:
@@ -149,9 +149,7 @@ class Slot:
             self._told_trouble = True
             since, message = self._trouble
             return wire.trouble(self._send(now), now=wall, since=since, message=message).encode(), b""
-        if self.topic is None or self.hidden or tick is None:
-            return None
-        if tick.number == self._since and not self._owed:
+        if self.topic is None or self.hidden or tick is None or (tick.number == self._since and not self._owed):
             return None
         told = tick.tell(self._view, self._since, self._owed)
         if told is None:
@@ -168,9 +166,7 @@ class Slot:
         self, *, now: float, wall: float, checked: float, version: int, ready: Callable[[], int | None], as_of: int
     ) -> bytes | None:
         """Return the message that nothing changed until `checked`, if one is due; `ready` is asked only then."""
-        if self.topic is None or self._trouble is not None or now - self._last < self._interval:
-            return None
-        if len(self._flying) >= IN_FLIGHT:
+        if self.waits or self.topic is None or self._trouble is not None or now - self._last < self._interval:
             return None
         text = wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready(), as_of=as_of)
         return text.encode()

@@ -72,12 +72,10 @@ class WallConsumer(LiveConsumer):
         while not self._ending:
             try:
                 picture = await database_sync_to_async(self._choose, thread_sensitive=False)()
-            except (StoreError, DatabaseError) as error:
-                _limited.warn(type(error), "Walls stay as they are: %s: %s. Tried again.", type(error).__name__, error)
-                await asyncio.sleep(CHOOSE_EVERY)  # the monitor says what is wrong; what is shown stays, and ages
-                continue
-            except Exception:
-                log.exception("a wall does not know what to show")
+            except Exception as error:  # what is shown stays, and ages
+                ours = not isinstance(error, StoreError | DatabaseError)
+                why = "Walls stay as they are: %s: %s. Tried again."
+                _limited.warn(type(error), why, type(error).__name__, error, exc_info=ours)
                 await asyncio.sleep(CHOOSE_EVERY)
                 continue
             if picture is None:  # the board was removed, or has nothing for him any more

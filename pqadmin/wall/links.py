@@ -6,6 +6,7 @@ Both are 256 random bits, so a plain hash is enough: there is nothing to guess, 
 import hashlib
 import secrets
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -86,7 +87,8 @@ def scopes(keys: Collection[str]) -> dict[str, Scope]:
     alive = list(Link.objects.filter(pk__in=wanted, revoked_at=None).select_related("board"))
     late = [link.pk for link in alive if link.seen_at is None or now - link.seen_at >= NOTED_EVERY]
     if late:
-        _note_all(late, now)
+        with suppress(DatabaseError):  # it is only a note: the screens stay
+            Link.objects.filter(pk__in=late).update(seen_at=now)
     boards = {link.board_id: link.board for link in alive}
     opened = {key: specs.of(board).scope for key, board in boards.items()}
     return {str(link.pk): opened[link.board_id] for link in alive}
@@ -109,13 +111,6 @@ def _unused(slug: str, token: str, now: datetime) -> QuerySet[Link]:
     return Link.objects.filter(
         board__slug=slug, token_hash=_hash(token), used_at=None, revoked_at=None, made_at__gt=now - UNUSED_FOR
     )
-
-
-def _note_all(keys: list[int], now: datetime) -> None:
-    try:
-        Link.objects.filter(pk__in=keys).update(seen_at=now)
-    except DatabaseError:  # it is only a note: the screens stay
-        return
 
 
 def _hash(secret: str) -> str:

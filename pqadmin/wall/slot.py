@@ -3,7 +3,7 @@
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.cuts import Cut
 from pqadmin.live.frames import Tick, View
-from pqadmin.live.slot import IN_FLIGHT, Slot
+from pqadmin.live.slot import Slot
 from pqadmin.wall import wire
 from pqadmin.wall.picture import Picture
 
@@ -40,7 +40,7 @@ class WallSlot(Slot):
         """Return the next frame, or None when nothing is due or two are in flight."""
         if self._trouble is not None:
             return super().take(tick, now=now, wall=wall, as_of=as_of)
-        if len(self._flying) >= IN_FLIGHT or self.topic is None or self.hidden or tick is None:
+        if self.waits or self.topic is None or self.hidden or tick is None:
             return None
         if tick.number == self._since and self._told == self._head:
             return None

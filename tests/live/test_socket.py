@@ -12,7 +12,7 @@ from django.test import Client
 
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
-from pqadmin.live.hub import RESTARTING, ROUND, TOO_SLOW
+from pqadmin.live.hub import RESTARTING, TOO_SLOW
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.requests import MAX_MESSAGE
 from pqadmin.live.slot import IN_FLIGHT
@@ -251,11 +251,3 @@ async def test_shutdown_closes_with_service_restart_and_ends_the_thread(
     assert await viewer.closed() == RESTARTING
     assert not monitor.running
     assert await Viewer(await asyncio.to_thread(sign_in, "otto")).refused() == RESTARTING
-
-
-def test_looks_are_twice_a_second() -> None:
-    assert ROUND <= 0.5
-
-
-def test_the_session_cookie_has_the_name_that_tests_use() -> None:
-    assert settings.SESSION_COOKIE_NAME == "pqadmin_session"

@@ -30,7 +30,7 @@ class Sparks:
         A queue without a history is left out.
         """
         with self._lock:
-            known = {queue_id: self._known[queue_id] for queue_id in depths if queue_id in self._known}
+            known = {queue_id: self._known.get(queue_id, (-_FRESH, "")) for queue_id in depths}
         found = {queue_id: path for queue_id, (at, path) in known.items() if now - at < _FRESH}
         missing = [queue_id for queue_id in depths if queue_id not in found]
         if missing:
