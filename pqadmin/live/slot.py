@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
 from pqadmin.live.board.overviews import EVERYTHING, sight_of
-from pqadmin.live.frames import NEVER, Tick, View
+from pqadmin.live.frames import NEVER, Tick, view_of
 from pqadmin.live.requests import MAX_SCREEN, OVERVIEW, Watch
 
 #: Frames sent and not yet acknowledged.
@@ -30,7 +30,7 @@ class Slot:
         self.grow = False
         self.hidden = False
         self.sight = sight_of(scope)
-        self._view = View("", frozenset(), frozenset(), self.sight)
+        self._view = view_of("", frozenset(), frozenset(), self.sight)
         #: The tick of the last frame.
         self._since = NEVER
         #: To be told in the next frame, changed or not.
@@ -65,7 +65,7 @@ class Slot:
     def watch(self, watch: Watch, ids: frozenset[int], lost: frozenset[int] = frozenset()) -> None:
         """Show another topic or other queues: the next frame is a whole one, which tells that `lost` ones are gone."""
         self.topic, self.grow, self._gone = watch.topic, watch.grow, frozenset()
-        self._view = View(watch.topic, ids, frozenset(watch.groups), self.sight)
+        self._view = view_of(watch.topic, ids, frozenset(watch.groups), self.sight)
         self.resync()
         self._owed = lost
 
@@ -75,7 +75,7 @@ class Slot:
             return
         self.sight, view = sight_of(scope), self._view
         lost = view.ids - in_sight - self._gone
-        self._view = View(view.topic, view.ids & in_sight, view.labels, self.sight)
+        self._view = view_of(view.topic, view.ids & in_sight, view.labels, self.sight)
         self.resync()
         self._owed = lost
         if self.grow:
@@ -99,7 +99,7 @@ class Slot:
             shown -= self._gone
             self._gone = frozenset()
         fresh = fresh[: max(0, MAX_SCREEN - len(shown))]
-        self._view = View(self._view.topic, shown.union(fresh), self._view.labels, self.sight)
+        self._view = view_of(self._view.topic, shown.union(fresh), self._view.labels, self.sight)
         self._owed |= frozenset(fresh)
 
     @property

@@ -2,7 +2,7 @@
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.cuts import Cut
-from pqadmin.live.frames import Tick, View
+from pqadmin.live.frames import Tick, view_of
 from pqadmin.live.slot import Slot
 from pqadmin.wall import wire
 from pqadmin.wall.picture import Picture
@@ -28,7 +28,7 @@ class WallSlot(Slot):
     def show_picture(self, picture: Picture) -> None:
         """Show these queues in these places from the next frame on."""
         self.topic, self.picture = _TOPIC, picture
-        self._view = View(_TOPIC, frozenset(picture.ids), frozenset(), self.sight)
+        self._view = view_of(_TOPIC, frozenset(picture.ids), frozenset(), self.sight)
         self._head = wire.head(picture)
 
     def resync(self) -> None:

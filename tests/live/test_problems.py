@@ -208,16 +208,3 @@ def test_rules_are_settings_and_zero_switches_them_off(store: Store, clock: Cloc
     assert watched.look() == ()
     assert watched.after(6) == ("stalled",)
     assert watched.after(100_000) == ("stalled",)
-
-
-def test_every_reason_has_a_test_here() -> None:
-    """`unreadable` and `drift`: tests/live/test_scopes.py, tests/live/test_outlook.py."""
-    assert {str(problem) for problem in Problem if problem} == {
-        "stalled",
-        "growing",
-        "dead",
-        "paused",
-        "old",
-        "unreadable",
-        "drift",
-    }

@@ -149,18 +149,10 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
     push = f'<a class="button small" href="" data-part="push">{labels.push}</a>'
     cells = _cells(
         labels,
-        state="",
-        words="",
-        ready=0,
         counted='<small class="counted" data-field="counted" hidden></small>',
-        rates=(None, None),
         oldest='<time data-age hidden datetime=""></time>',
-        also=(0, 0, 0),
-        moments=(None, None),
-        pen=None,
         ends=(_end("min", None, None), _end("max", None, None)),
         mix=_mix(()),
-        outlook=("unknown", ""),
         name=_named('<a href="" data-part="link"><bdi data-part="name"></bdi></a>', _star(labels, "", starred=False)),
         action=(push if acts_on_all else "") if can_act else None,
     )
@@ -211,7 +203,6 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
     url, shown = _safe(queue_url(status.name)), _safe(group + rest)
     verb = labels.enqueue if status.kind == "fifo" else labels.push
     push = f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
-    action = push if acts else ""
     cells = _cells(
         labels,
         state=row.state,
@@ -232,7 +223,7 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
             f"{_alike(status.name)}",
             _star(labels, status.id, starred),
         ),
-        action=None if acts is None else action,
+        action=None if acts is None else push if acts else "",
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
@@ -242,20 +233,20 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
 def _cells(
     labels: SimpleNamespace,
     *,
-    state: str,
-    words: str,
-    ready: int | None,
     counted: str,
-    rates: tuple[float | None, float | None],
     oldest: str,
-    also: tuple[int, int, int],
-    moments: tuple[datetime | None, datetime | None],
-    pen: _Pen | None,
     ends: tuple[str, str],
     mix: str,
-    outlook: tuple[str, str],
     name: str,
     action: str | None,
+    state: str = "",
+    words: str = "",
+    ready: int | None = 0,
+    rates: tuple[float | None, float | None] = (None, None),
+    also: tuple[int, int, int] = (0, 0, 0),
+    moments: tuple[datetime | None, datetime | None] = (None, None),
+    pen: _Pen | None = None,
+    outlook: tuple[str, str] = ("unknown", ""),
     attached: str = "",
     line: str = "",
 ) -> str:
