@@ -108,7 +108,7 @@ class Monitor:
             self._page.acquire()
         try:
             recent = self._acts == self._acts_read and self._clock() - self._refreshed < self._refresh_pause
-            done = recent or self._refresh(within=FIRST_PAGE)
+            done = recent or self._refresh(within=FIRST_PAGE if not self._complete.is_set() else float("inf"))
         except BaseException:
             self._page.release()
             raise

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -162,26 +161,6 @@ def test_a_screen_is_let_in_by_its_link_and_shut_out_when_that_is_revoked(
     assert token not in "".join(site.said), "nor in what the server says"
 
 
-def test_a_wall_survives_its_server(screen: tuple[Page, Page, str], site: Site, store: Store) -> None:
-    _admin, hung, _token = screen
-    depth = hung.locator(".cell", has=hung.locator("b:text-is('refunds')")).locator("[data-field=depth]")
-    expect(depth).to_have_text("1\u202f000")
-    hung.evaluate("window.kept = true")
-    site.kill()
-    veil = hung.locator("[data-part=veil]")
-    expect(veil).to_be_visible()
-    expect(hung.locator("[data-part=veil-age]")).to_have_text(re.compile(r"^Data is \d+ s old$"))
-    expect(hung.locator("[data-part=veil-why]")).to_contain_text("does not answer")
-    assert float(hung.evaluate("getComputedStyle(document.querySelector('main')).opacity")) < 0.5
-    expect(depth).to_have_text("1\u202f000")
-    store.queue("orders:eu:refunds").push(b"v", priority=1)
-    site.start()
-    hung.wait_for_selector(LIVE)
-    expect(depth).to_have_text("1\u202f001")
-    expect(veil).to_be_hidden()
-    assert hung.evaluate("window.kept") is True, "the same page: it was not reloaded by hand"
-
-
 def test_nothing_scrolls_at_any_size_and_axe_finds_nothing(page: Page, furnished: Store) -> None:
     for theme in ("dark", "light"):
         slug = make_board(page, f"Sizes {theme} {time.time_ns()}", theme=theme)
@@ -317,17 +296,6 @@ def test_no_request_but_the_first_tells_the_token(page: Page, new_page: NewPage,
     assert not [url for url in sockets if token in url]
     referers = [headers.get("referer", "") for _url, headers in told]
     assert not [each for each in referers if "/wall/" in each], "no request names the wall as its referer"
-
-
-def test_a_page_of_another_release_makes_itself_anew(page: Page, furnished: Store) -> None:
-    page.goto(f"/wall/{make_board(page, f'Release {time.time_ns()}')}")
-    page.wait_for_selector(LIVE)
-    page.evaluate("() => { window.old = true; Math.random = () => 0; document.body.dataset.revision = 'another'; }")
-    store_changed = threading.Thread(target=lambda: furnished.queue("orders:eu:refunds").push(b"v", priority=1))
-    store_changed.start()
-    page.wait_for_function("() => window.old === undefined")
-    store_changed.join()
-    page.wait_for_selector(LIVE)
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
