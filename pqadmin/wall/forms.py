@@ -74,7 +74,11 @@ class BoardForm(forms.Form):
         ],
     )
     theme = choices_field(gettext_lazy("Theme"), Board.Theme.choices)
-    language = choices_field(gettext_lazy("Language"), LANGUAGES, required=False)
+    language = choices_field(
+        gettext_lazy("Language"),
+        [(code, format_html('<span lang="{}">{}</span>', code, name) if code else name) for code, name in LANGUAGES],
+        required=False,
+    )
     rotation = forms.MultipleChoiceField(
         label=gettext_lazy("Take turns with"),
         help_text=gettext_lazy("This board first, then these, and again. A link to this board shows them too."),
