@@ -179,9 +179,9 @@ class Server(Protocol[R_contra, A_co]):
 
 
 class Ticket:
-    """A request, its answer or error once it has landed, and its progress, which the engine keeps."""
+    """A request, and its answer or error once it has landed."""
 
-    __slots__ = ("answer", "error", "landing", "request", "server", "state")
+    __slots__ = ("answer", "answered", "error", "landing", "request", "server")
 
     def __init__(self, server: Server[Any, Any] | None, request: Any, landing: "Landing | None") -> None:
         self.server = server
@@ -190,7 +190,7 @@ class Ticket:
         self.landing = landing
         self.answer: Any = None
         self.error: BaseException | None = None
-        self.state: Any = None
+        self.answered = False
 
 
 class Landing(Protocol):

@@ -190,6 +190,7 @@ class Crowd(Schedule):
                     faults=self._faults[number],
                     slots=self._keyspace.slots,
                     schedule=self.yield_to_others,
+                    start=Threads(self, life).start,
                 )
                 clock = JumpingClock(self._clock, self._faults[number])
                 store = Store(

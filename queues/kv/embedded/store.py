@@ -12,7 +12,7 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv import boottime, lifecycle
-from queues.kv.combining import Call, Combiner, State, fail
+from queues.kv.combining import Combiner, fail
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
 from queues.kv.embedded.poller import Poller
@@ -100,34 +100,27 @@ class Engine:
 
     # Writing
 
-    def _execute(self, tickets: list[Ticket], own: Call | None) -> tuple[float, bool]:
+    def _execute(self, tickets: list[Ticket]) -> tuple[float, bool]:
         """Run a batch of functions and requests in one commit; see `Combiner`."""
         mark = lifecycle.mark
         mark.running = True
         try:
             with self._working:
                 try:
-                    return self._commit_batch(tickets, own)
+                    return self._commit_batch(tickets)
                 finally:
                     self.environment.end_write()
-        except Exception as error:  # the store cannot be written at all
-            if own is not None and is_interrupt(error):  # of this thread: no failure of the other requests
-                raise
-            if not isinstance(error, StoreError):
-                log.exception("Writing to %s failed", self.environment.path)
-            fail([ticket for ticket in tickets if ticket.state is not State.ANSWERED], error)
-            return 0.0, False
         finally:
             mark.running = False
 
-    def _commit_batch(self, tickets: list[Ticket], own: Call | None) -> tuple[float, bool]:
+    def _commit_batch(self, tickets: list[Ticket]) -> tuple[float, bool]:
         combiner = self.combiner
         batch = self._begin()
-        combiner.take(tickets, own)
+        combiner.take(tickets)
         done: list[Ticket] = []
         try:
             try:
-                batch.run(tickets, own, done, combiner.tell_kept)
+                batch.run(tickets, done, combiner.tell_kept)
                 if batch.log:
                     self.environment.seal(batch)
             finally:
@@ -136,7 +129,7 @@ class Engine:
         except (EngineFailure, lmdb.Error) as error:
             batch.txn.abort()
             log.info("A batch of %d functions failed and runs again one by one: %s", len(done), error)
-            self._run_each(done, own)
+            self._run_each(done)
             return 0.0, False
         except BaseException:
             batch.txn.abort()
@@ -147,7 +140,7 @@ class Engine:
             return 0.0, False
         began = time.perf_counter()
         if self._commit(batch, done) is not None:
-            self._run_each(done, own)
+            self._run_each(done)
         # Another process's commit may take long: answers are not kept behind it.
         alone, self._last_version = batch.version == self._last_version + 1, batch.version
         return time.perf_counter() - began, alone
@@ -202,12 +195,12 @@ class Engine:
                 log.exception("Not all watchers of %s were told of a commit", environment.path)
                 self.poller.own.clear()  # the poller tells them
 
-    def _run_each(self, tickets: Sequence[Ticket], own: Call | None) -> None:
+    def _run_each(self, tickets: Sequence[Ticket]) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""
         path = self.environment.path
         for ticket in tickets:
             try:
-                self._run_in_own_commit(ticket, own)
+                self._run_in_own_commit(ticket)
             except EngineFailure as error:
                 fail([ticket], translate(error.cause, path))
             except (lmdb.Error, OSError) as error:
@@ -218,10 +211,10 @@ class Engine:
                 log.exception("A function could not be run on %s", path)
                 fail([ticket], error)
 
-    def _run_in_own_commit(self, ticket: Ticket, own: Call | None) -> None:
+    def _run_in_own_commit(self, ticket: Ticket) -> None:
         batch = self._begin()
         try:
-            batch.run_one(ticket, own)
+            batch.run_one(ticket)
             if batch.log:
                 self.environment.seal(batch)
         except BaseException:
@@ -336,7 +329,7 @@ def _nothing(_: Transaction) -> None:
 
 def _answered(tickets: Sequence[Ticket]) -> None:
     for ticket in tickets:
-        ticket.state = State.ANSWERED
+        ticket.answered = True
 
 
 _engines: dict[str, Engine] = {}

@@ -116,7 +116,6 @@ class Batch:
     def run(
         self,
         tickets: Sequence[Ticket],
-        own: Ticket | None,
         done: list[Ticket],
         before_function: Callable[[], None],
     ) -> None:
@@ -134,7 +133,7 @@ class Batch:
             elif not done or not (self.size > MAX_BYTES or self.stamps > MAX_STAMPS or watch.elapsed() > MAX_SECONDS):
                 before_function()
                 done.append(ticket)
-                self.run_one(ticket, own)
+                self.run_one(ticket)
                 watch.look(ticket.request)
         for server in sorted(together, key=_contended) if len(together) > 1 else together:
             group = together[server]
@@ -142,22 +141,21 @@ class Batch:
                 if done and (self.size > MAX_BYTES or self.stamps > MAX_STAMPS or watch.elapsed() > MAX_SECONDS):
                     return
                 done += group[at : at + MAX_REQUESTS]
-                self._serve(server, group[at : at + MAX_REQUESTS], own)
+                self._serve(server, group[at : at + MAX_REQUESTS])
                 watch.look(server)
 
-    def run_one(self, ticket: Ticket, own: Ticket | None) -> None:
+    def run_one(self, ticket: Ticket) -> None:
         """Run one function, or serve one request; undo it alone if it fails."""
         if ticket.server is None:
-            ticket.answer, ticket.error = self._attempt(ticket.request, mine=own is None or ticket is own)
+            ticket.answer, ticket.error = self._attempt(ticket.request)
         else:
-            self._serve(ticket.server, [ticket], own)
+            self._serve(ticket.server, [ticket])
 
-    def _serve(self, server: Server[Any, Any], tickets: list[Ticket], own: Ticket | None) -> None:
+    def _serve(self, server: Server[Any, Any], tickets: list[Ticket]) -> None:
         """Serve requests of one server; where that fails, each alone."""
         while tickets:
             requests = [ticket.request for ticket in tickets]
-            mine = own is None or (len(tickets) == 1 and tickets[0] is own)
-            answers, error = self._attempt(partial(_serve, server, requests), mine=mine)
+            answers, error = self._attempt(partial(_serve, server, requests))
             if error is None:
                 for ticket, answer in zip(tickets, answers, strict=False):  # the rest are served next
                     if type(answer) is Refused:
@@ -172,14 +170,11 @@ class Batch:
                 return
             else:
                 for ticket in tickets:
-                    self._serve(server, [ticket], own)
+                    self._serve(server, [ticket])
                 return
 
-    def _attempt(self, fn: Callable[[EmbeddedTransaction], Any], *, mine: bool) -> tuple[Any, BaseException | None]:
-        """Run a function and return its result, or its error once it is undone.
-
-        `KeyboardInterrupt` in a request of another thread is the leader's own.
-        """
+    def _attempt(self, fn: Callable[[EmbeddedTransaction], Any]) -> tuple[Any, BaseException | None]:
+        """Run a function and return its result, or its error once it is undone."""
         mark = len(self.log)
         tr = EmbeddedTransaction(self, self._clock)
         try:
@@ -193,8 +188,6 @@ class Batch:
         except BaseException as error:
             if isinstance(tr.failure, EngineFailure):
                 raise tr.failure from error
-            if isinstance(error, KeyboardInterrupt) and not mine:
-                raise
             self.undo(mark)
             return None, error
         finally:

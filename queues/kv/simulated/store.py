@@ -4,10 +4,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from queues.kv import lifecycle
-from queues.kv.combining import MAX_REQUESTS, Call, Combiners
+from queues.kv.combining import MAX_REQUESTS, Bell, Combiners, start_thread
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
@@ -37,6 +38,30 @@ class Memory:
         self.epoch = secrets.token_hex(8)
 
 
+class ScheduledBell(Bell):
+    """What threads of a schedule sleep on."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._rang = False
+
+    def ring(self) -> None:
+        """Let the listener go on."""
+        self._rang = True
+
+    def listen(self) -> None:
+        """Let other threads go first until it rings."""
+        while not self._rang:
+            self._schedule(Point.WAIT)
+        self._rang = False
+
+    def listen_for(self, seconds: float) -> bool:
+        """Let another thread go first."""
+        self._schedule(Point.WAIT)
+        rang, self._rang = self._rang, False
+        return rang
+
+
 class SimulatedStore:
     """A `KeyValueStore` in memory with FoundationDB's conflicts.
 
@@ -54,6 +79,7 @@ class SimulatedStore:
         faults: Faults | None = None,
         slots: bytes | None = None,
         schedule: Schedule = unscheduled,
+        start: Callable[[Callable[[], None], str], None] = start_thread,
     ) -> None:
         self._url = url
         self.memory = memory if memory is not None else Memory()
@@ -64,7 +90,11 @@ class SimulatedStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
-        self.combiners = Combiners(self._apply, abreast=MAX_REQUESTS, sleep=self._sleep_until_told)
+        self.combiners = (
+            Combiners(self._apply, abreast=MAX_REQUESTS)
+            if schedule is unscheduled
+            else Combiners(self._apply, abreast=MAX_REQUESTS, start=start, bell=partial(ScheduledBell, schedule))
+        )
         self._count_lock = threading.Lock()
         self._reads = 0
         self.memory.openers += 1
@@ -182,14 +212,6 @@ class SimulatedStore:
     def _apply(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` and commit, for an operation that was accepted."""
         return self._exactly_once.run(self._begin_attempt, fn)
-
-    def _sleep_until_told(self, call: Call, timeout: float) -> None:
-        """Wait for another thread of this process."""
-        if self._schedule is unscheduled:
-            call.sleep(timeout)
-            return
-        while not call.told:
-            self._schedule(Point.WAIT)
 
     def _begin_attempt(self) -> Attempt:
         self._schedule(Point.BEGIN)

@@ -2,7 +2,7 @@
 
 import ctypes
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,87 +37,49 @@ class JobTimeout(Exception):
 
 @pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, JobTimeout, TimeoutError])
-@pytest.mark.parametrize("thread", ["main", "another"])
-def test_an_interrupted_leader_tells_the_rest_the_result_of_their_requests(
-    kv: EmbeddedStore,
-    monkeypatch: pytest.MonkeyPatch,
-    committed: bool,
-    interrupt: type[BaseException],
-    thread: str,
+def test_an_interrupted_commit_is_done_or_not(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, committed: bool, interrupt: type[BaseException]
 ) -> None:
-    """The functions of a batch run exactly once, in this batch or in the next one."""
     environment = kv.engine.environment
     commit = environment.commit
-    batches: list[Batch] = []
 
     def interrupted(batch: Batch) -> None:
         monkeypatch.setattr(environment, "commit", commit)
-        batches.append(batch)
         if committed:
             commit(batch)
         raise interrupt
 
-    ended: list[object] = []
-
-    def add() -> None:
-        try:
-            ended.append(kv.transact(lambda tr: tr.add(b"n", 1)))
-        except BaseException as error:
-            ended.append(type(error))
-
-    if thread == "main":
-        monkeypatch.setattr(environment, "commit", interrupted)
-        add()
-        assert ended == [interrupt]
-        assert kv.transact(lambda tr: tr.get(b"n").wait()) == ((1).to_bytes(8, "little") if committed else None)
-        return
-    threads = [threading.Thread(target=add) for _ in range(5)]
-    with held_up(kv) as until:
-        for n, one in enumerate(threads):
-            one.start()
-            until(n + 1)
-        monkeypatch.setattr(environment, "commit", interrupted)
-    for one in threads:
-        one.join(LONG)
-        assert not one.is_alive(), "it is still asleep"
-    assert len(batches) == 1
-    assert ended.count(None) == 4
-    assert ended.count(interrupt) == 1
-    expected = 5 if committed else 4
-    assert kv.read(lambda tr: tr.get(b"n").wait()) == expected.to_bytes(8, "little")
+    monkeypatch.setattr(environment, "commit", interrupted)
+    with pytest.raises(interrupt):
+        kv.transact(lambda tr: tr.add(b"n", 1))
+    assert kv.transact(lambda tr: tr.get(b"n").wait()) == ((1).to_bytes(8, "little") if committed else None)
 
 
-def test_an_interrupt_in_a_function_of_another_thread_does_not_reach_that_thread(kv: EmbeddedStore) -> None:
-    """The thread that leads is interrupted; the function runs once more, for its own caller."""
-    ran: list[int] = []
+def test_what_a_function_raises_reaches_its_own_caller_only(kv: EmbeddedStore) -> None:
     ended: dict[str, object] = {}
 
-    def interrupted_once(tr: Transaction) -> str:
+    def interrupted(tr: Transaction) -> None:
         tr.add(b"n", 1)
-        ran.append(threading.get_ident())
-        if len(ran) == 1:
-            interrupt_this_thread()
-            for _ in range(1_000):
-                pass
-        return "done"
+        interrupt_this_thread()
+        for _ in range(1_000):
+            pass
 
-    def call(name: str, fn: object) -> None:
+    def call(name: str, fn: Callable[[Transaction], None]) -> None:
         try:
-            ended[name] = kv.transact(fn)  # type: ignore[arg-type]
+            ended[name] = kv.transact(fn)
         except BaseException as error:
             ended[name] = type(error)
 
     threads: list[threading.Thread] = []
     with held_up(kv) as until:
-        for name, fn in [("leads", lambda tr: tr.add(b"n", 1)), ("other", interrupted_once)]:
+        for name, fn in [("adds", lambda tr: tr.add(b"n", 1)), ("interrupted", interrupted)]:
             threads.append(threading.Thread(target=call, args=(name, fn)))
             threads[-1].start()
             until(len(threads))
     for one in threads:
         one.join(LONG)
         assert not one.is_alive()
-    assert ended == {"leads": KeyboardInterrupt, "other": "done"}
-    assert len(ran) == 2
+    assert ended == {"adds": None, "interrupted": KeyboardInterrupt}
     assert kv.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from queues.kv.combining import Call, Combiners
+from queues.kv.combining import Bell, Combiners
 from queues.kv.errors import OutcomeUnknown
-from queues.kv.port import Ticket
-from tests.waiting import LONG, await_true
+from tests.waiting import LONG
 
 CALLERS, CALLS = 40, 60
 
@@ -40,7 +39,7 @@ class Echo:
 
 
 class Failing(Echo):
-    """Serves some of what it is asked, in its own time; now and then its thread is interrupted."""
+    """Serves some of what it is asked, in its own time; now and then it fails."""
 
     def __init__(self, seed: int, *, interrupts: float) -> None:
         super().__init__()
@@ -61,13 +60,21 @@ def test_every_thread_gets_its_own_answer(interrupts: float) -> None:
     print("seed", seed)
     server, chance = Failing(seed, interrupts=interrupts), random.Random(seed + 1)
 
-    def sleep(call: Call, timeout: float) -> None:
-        call.sleep(timeout)
-        if timeout < 0 and chance.random() < interrupts:
-            raise Interrupt
+    def bell() -> Bell:
+        """Return a bell whose listener is interrupted now and then."""
+        made = Bell()
+        sleep = made.listen
+
+        def listen() -> None:
+            sleep()
+            if chance.random() < interrupts:
+                raise Interrupt
+
+        made.listen = listen
+        return made
 
     became: Counter[str] = Counter()
-    together = Combiners(lambda fn: None, linger=0.25, pauses=(0.0, 0.005), abreast=4, sleep=sleep)
+    together = Combiners(lambda fn: None, linger=0.25, pauses=(0.0, 0.005), abreast=4, bell=bell)
 
     def call(number: int) -> None:
         for n in range(CALLS):
@@ -83,46 +90,3 @@ def test_every_thread_gets_its_own_answer(interrupts: float) -> None:
     assert became["another's"] == 0
     assert sum(became.values()) == CALLERS * CALLS
     assert bool(became["Interrupt"]) == bool(interrupts)
-
-
-class Desk:
-    """A landing that counts."""
-
-    def __init__(self) -> None:
-        self.landed: list[Ticket] = []
-        self.came = threading.Semaphore(0)
-
-    def land(self, tickets: Sequence[Ticket]) -> None:
-        self.landed += tickets
-        self.came.release(len(tickets))
-
-
-def test_a_thread_of_our_own_that_is_interrupted_leaves_the_next_ticket_to_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ended_by: list[type[BaseException]] = []
-    monkeypatch.setattr(threading, "excepthook", lambda told: ended_by.append(told.exc_type))
-    server, desk, go = Echo(), Desk(), threading.Event()
-    together = Combiners(lambda fn: None, linger=0.25)
-    serving: list[threading.Thread] = []
-
-    def interrupt_first(requests: Sequence[Any]) -> None:
-        serving.append(threading.current_thread())
-        if requests == ["first"]:
-            assert go.wait(LONG)
-            raise Interrupt
-
-    server.before = interrupt_first
-    for name in ("first", "next"):
-        together.submit(Ticket(server, name, desk))
-        await_true(lambda: server.batches == [["first"]])
-    go.set()
-    for _ in range(2):
-        assert desk.came.acquire(timeout=LONG)
-    assert [type(ticket.error) for ticket in desk.landed] == [OutcomeUnknown, type(None)]
-    assert desk.landed[1].answer == "next"
-    assert [thread.name for thread in serving] == ["pq-combining"] * 2
-    assert serving[0] is not serving[1]
-    for thread in serving:
-        thread.join(LONG)
-    assert ended_by == [Interrupt]

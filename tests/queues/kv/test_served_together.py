@@ -215,9 +215,7 @@ def test_an_interrupted_thread_leaves_no_thread_asleep(kv: EmbeddedStore) -> Non
 
 @pytest.mark.parametrize("gone", [{0, 1}, {0, 1, 2, 3, 4}, {9}, set(range(10))])
 def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) -> None:
-    calls = [Call(None, n) for n in range(10)]
-    for call in calls:
-        call.bell = Bell()
+    calls = [Call(Bell()) for _ in range(10)]
     for n in gone:
         calls[n].abandoned = True
     deliver(calls, 1)
@@ -228,7 +226,7 @@ def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) 
             break
         woken |= now
         for n in now:
-            next(calls[n].wakes[0], None)
+            next(calls[n].others, None)
     assert woken == set(range(10)) - gone
 
 
