@@ -155,7 +155,7 @@ class Environment:
     def begin_write(self) -> lmdb.Transaction[bytes]:
         """Begin the write transaction, waiting for other processes' to end; `end_write` follows in any case.
 
-        Only the batch leader may.
+        Only the thread that executes a batch may.
         """
         now = time.monotonic()
         if self.room < LITTLE or now > self._room_until:
@@ -326,7 +326,7 @@ class Environment:
         self._size = found.st_size
 
     def _reopen(self) -> None:
-        """Close and open the file again, waiting for the reads that are under way. Only the batch leader may."""
+        """Close and open the file again, waiting for the reads that are under way. Only the thread that executes a batch may."""
         with self._gate:
             if self._closed:
                 raise self._refusal()

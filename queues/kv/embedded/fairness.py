@@ -28,7 +28,7 @@ _NOT_HERE = bytes(2 * len(NOT_WAITING))
 
 
 class WriterFairness:
-    """The mark of this process, and those of all processes. Used by the batch leader only, but for opening."""
+    """The mark of this process, and those of all processes. Used by the thread that executes a batch, but for opening."""
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self.patience = patience

@@ -21,7 +21,7 @@ SLOW_FLUSH = 0.001
 
 
 class Flushes:
-    """The flushes of one process. Used by the batch leader, but for opening and closing."""
+    """The flushes of one process. Used by the thread that executes a batch, but for opening and closing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
