@@ -326,7 +326,7 @@ class Environment:
         self._size = found.st_size
 
     def _reopen(self) -> None:
-        """Close and open the file again, waiting for the reads that are under way. Only the thread that executes a batch may."""
+        """Close and open the file again, once its reads have ended: by the thread that executes a batch."""
         with self._gate:
             if self._closed:
                 raise self._refusal()

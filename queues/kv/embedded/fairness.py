@@ -28,7 +28,7 @@ _NOT_HERE = bytes(2 * len(NOT_WAITING))
 
 
 class WriterFairness:
-    """The mark of this process, and those of all processes. Used by the thread that executes a batch, but for opening."""
+    """The marks of this and all other processes. Used by the thread that executes a batch."""
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self.patience = patience
