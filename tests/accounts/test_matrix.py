@@ -203,13 +203,12 @@ def steady(answer: HttpResponse) -> str:
     return re.sub(r'(name="csrfmiddlewaretoken" value=)"[^"]+"', r"\1", answer.content.decode())
 
 
-@pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.method == "POST"])
-def test_get_of_an_act_changes_nothing(name: str, role: Role | None, seated, jobs) -> None:
+def test_get_of_an_act_changes_nothing(name: str, seated, jobs) -> None:
     """A link from elsewhere, a prefetch, a crawler: 405, or a page with a form."""
     row = PAGES[name]
     before = jobs_state()
-    answer = seated(role).get(reverse(name, kwargs=dict(row.arguments)))
+    answer = seated(Role.ADMIN).get(reverse(name, kwargs=dict(row.arguments)))
     assert answer.status_code in {200, 302, 403, 404, 405}
     assert jobs_state() == before
 
