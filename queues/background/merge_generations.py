@@ -7,6 +7,8 @@ Merging neither brings nor takes items: the older generation's total in falls by
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from queues.items import generations, transition
 from queues.items.counters import CounterDelta, total
 from queues.items.stored_item import StoredItem, at_place, from_record, with_stored
@@ -100,7 +102,7 @@ def _move(tr: Transaction, keys: QueueKeys, config: Config, state: str, items: l
     delta = CounterDelta(keys, wake=False)
     for there in items:
         tr.add_read_conflict_key(there.key(keys))
-        transition.change(tr, keys, config, there, replace(there, generation=config.generations[-1]), delta)
+        transition.change(tr, keys, config, there, structs.replace(there, generation=config.generations[-1]), delta)
     for side in SIDES:
         delta.state(config.generations[0], state, side, -len(items))
     delta.apply(tr)

@@ -14,7 +14,7 @@ from queues.errors import (
 )
 from queues.items import scan
 from queues.items.edit import Place
-from queues.items.ready import Heads
+from queues.items.ready import Heads, stored
 from queues.items.scan import Lane, Order
 from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
@@ -107,7 +107,7 @@ def ahead_of(
     end = Heads(tr.snapshot, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
     if not end:
         return None, 0
-    priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
+    priority, count, _ = ready_elements(stored(keys, config, end)[0].suffix, fifo=config.fifo)
     return priority, count - total if place == "front" else max(count + 1, config.base + tr.stamp())
 
 

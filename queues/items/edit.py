@@ -4,8 +4,9 @@ A leased item is held by a worker: it can be deleted, and nothing else.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from queues.errors import (
     BadPriority,
@@ -20,7 +21,7 @@ from queues.errors import (
 )
 from queues.items import admission, transition
 from queues.items import attached as attached_items
-from queues.items.ready import Heads
+from queues.items.ready import Heads, stored
 from queues.items.stored_item import StoredItem, as_item, attached, digest
 from queues.items.transition import Change
 from queues.keys.item_suffix import ready_elements, ready_suffix
@@ -127,7 +128,7 @@ def reprioritize(
     changes = [
         Change(before=before, after=after)
         for before, after in zip(stored_items, afters, strict=True)
-        if after != before
+        if (after.suffix, after.header) != (before.suffix, before.header)
     ]
     return transition.apply(tr, keyspace, config, changes, "reprioritize")
 
@@ -173,7 +174,7 @@ def edit(
             as_item(there, fifo=config.fifo, codec=config.values),
         )
     after = transition.with_value(there, value)
-    changes = [Change(before=there, after=after)] if after != there else []
+    changes = [Change(before=there, after=after)] if value != now else []
     return transition.apply(tr, keyspace, config, changes, "edit")
 
 
@@ -184,7 +185,7 @@ def _to_place(
     if any(there.state != "ready" for there in stored_items):
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the rest first.")
     end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
-    priority, count, _ = ready_elements(end[0].suffix, fifo=config.fifo)
+    priority, count, _ = ready_elements(stored(keys, config, end)[0].suffix, fifo=config.fifo)
     order = sorted(range(len(stored_items)), key=lambda n: stored_items[n].suffix)
     first = count - len(stored_items) if place == "front" else max(count + 1, newest)
     afters = list(stored_items)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from queues.items import ready, transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem
-from queues.keys.item_suffix import ready_elements
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import Transaction
 from queues.model.config import Config
@@ -36,24 +35,15 @@ def begin(
     tr: Transaction,
     keys: QueueKeys,
     config: Config,
-    entries: Sequence[ready.Entry],
+    items: Sequence[StoredItem],
     terms: Terms,
     delta: CounterDelta,
 ) -> list[StoredItem]:
     """Lease these ready items, conflicting on exactly their keys."""
     tr.use_reserve()  # values move, they do not come in
-    ready.take(tr, keys, config, entries, terms.now_ms, delta, verb="lease")
+    ready.take(tr, keys, config, items, terms.now_ms, delta, verb="lease")
     leases = []
-    for entry, nonce in zip(entries, terms.nonces, strict=False):
-        rand = ready_elements(entry.suffix, fifo=config.fifo)[2]
-        there = StoredItem(
-            state="ready",
-            rand=rand,
-            generation=entry.generation,
-            suffix=entry.suffix,
-            attempts=entry.attempts,
-            value=entry.value,
-        )
+    for there, nonce in zip(items, terms.nonces, strict=False):
         lease = transition.leased_until(there, terms.expires_ms, now_ms=terms.now_ms, worker=terms.worker, nonce=nonce)
         transition.change(tr, keys, config, None, lease, delta, now_ms=terms.now_ms)
         leases.append(lease)

@@ -7,37 +7,27 @@ Conflicts: inserting conflicts with no other transaction. Taking reads the end b
 keys it takes, so pushes never abort it; with `serializable` the read itself conflicts, for callers that decide by it.
 """
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
+from queues.items.stored_item import StoredItem
 from queues.keys.item_suffix import read_place, ready_elements, unpacked_suffix
 from queues.keys.queue_keys import QueueKeys, last_element
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
 from queues.model.config import Config
 from queues.model.cursor import End
-from queues.model.ids import LAST_MS, SIZE, TIME, minted_at, minted_ms
+from queues.model.ids import LAST_MS, SIZE, TIME, minted_ms
 from queues.model.item import Item, Row, ready_items
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
 MAX_ITEMS = 1_000
 MAX_BYTES = 5_000_000
-
-
-class Entry(NamedTuple):  # made several times as fast as a dataclass, for every item that is looked at
-    """A ready item as it lies in the store."""
-
-    generation: int
-    suffix: bytes
-    key: bytes
-    value: bytes
-    #: As far as they were asked for: see `with_attempts`.
-    attempts: int = 0
 
 
 class Heads:
@@ -48,30 +38,19 @@ class Heads:
     ) -> None:
         self._limit = limit
         self._reverse = end == "max"
-        #: Generation, bytes of a key before what orders it, and the read.
-        self._reads: list[tuple[int, int, Result[list[KeyValue]]]] = []
+        #: Bytes of a key before what orders it, and the read.
+        self._reads: list[tuple[int, Result[list[KeyValue]]]] = []
         for generation in generations:
-            ready = keys.generation(generation)
-            begin, stop = ready.ready.all
-            read = tr.get_range(begin, stop, limit=limit, reverse=self._reverse)
-            self._reads.append((generation, len(ready.ready.prefix), read))
+            items = keys.generation(generation).ready
+            read = tr.get_range(*items.all, limit=limit, reverse=self._reverse)
+            self._reads.append((len(items.prefix), read))
 
-    def wait(self) -> list[Entry]:
-        """Return at most `limit` entries, the first to leave first."""
-        lists = [
-            [Entry(generation, key[size:], key, value) for key, value in read.wait()]
-            for generation, size, read in self._reads
-        ]
-        if len(lists) == 1:
-            return lists[0]
-        merged = heapq.merge(*lists, key=lambda entry: entry.suffix, reverse=self._reverse)
-        return [entry for entry, _ in zip(merged, range(self._limit), strict=False)]
-
-    def pairs(self) -> list[KeyValue]:
-        """Return the same as it lies in the store: for one generation that is what was read."""
+    def wait(self) -> list[KeyValue]:
+        """Return at most `limit` pairs, the first to leave first."""
         if len(self._reads) == 1:
-            return self._reads[0][2].wait()
-        return [(entry.key, entry.value) for entry in self.wait()]
+            return self._reads[0][1].wait()
+        found = [(key[size:], key, value) for size, read in self._reads for key, value in read.wait()]
+        return [(key, value) for _, key, value in sorted(found, reverse=self._reverse)[: self._limit]]
 
 
 class Ahead:
@@ -105,32 +84,38 @@ class Ahead:
 
 def attempts_of(tr: ReadTransaction, keys: QueueKeys, config: Config, pairs: Sequence[KeyValue]) -> dict[bytes, int]:
     """Return how often items were tried, by key; those that were not are left out."""
-    entries = with_attempts(tr, keys, config, entries_of(keys, config, pairs, {}))
-    return {entry.key: entry.attempts for entry in entries if entry.attempts}
+    items = with_attempts(tr, keys, stored(keys, config, pairs))
+    return {there.key(keys): there.attempts for there in items if there.attempts}
 
 
-def entries_of(
-    keys: QueueKeys, config: Config, pairs: Sequence[KeyValue], attempts: Mapping[bytes, int]
-) -> list[Entry]:
-    """Return pairs of any of the queue's generations as entries."""
+def stored(
+    keys: QueueKeys, config: Config, pairs: Iterable[KeyValue], attempts: Mapping[bytes, int] | None = None
+) -> list[StoredItem]:
+    """Return pairs of any of the queue's generations as stored items, with these attempts by key."""
     begins = [(generation, keys.generation(generation).ready.prefix) for generation in config.generations]
+    tried = attempts or {}
     return [
-        Entry(generation, key[len(begin) :], key, value, attempts.get(key, 0))
+        StoredItem(
+            state="ready",
+            rand=ready_elements(suffix, fifo=config.fifo)[2],
+            generation=generation,
+            suffix=suffix,
+            attempts=tried.get(key, 0),
+            value=value,
+        )
         for key, value in pairs
         for generation, begin in begins
         if key.startswith(begin)
+        for suffix in [key[len(begin) :]]
     ]
 
 
-def with_attempts(tr: ReadTransaction, keys: QueueKeys, config: Config, entries: Sequence[Entry]) -> list[Entry]:
-    """Return these entries with how often each was tried."""
-    reads = [
-        tr.get(keys.index("ready", entry.generation).key(ready_elements(entry.suffix, fifo=config.fifo)[2]))
-        for entry in entries
-    ]
+def with_attempts(tr: ReadTransaction, keys: QueueKeys, items: Sequence[StoredItem]) -> list[StoredItem]:
+    """Return these ready items with how often each was tried."""
+    reads = [tr.get(there.index(keys)) for there in items]
     return [
-        entry if where is None else entry._replace(attempts=read_place(where)[2])
-        for entry, where in zip(entries, (read.wait() for read in reads), strict=True)
+        there if where is None else replace(there, attempts=read_place(where)[2])
+        for there, where in zip(items, (read.wait() for read in reads), strict=True)
     ]
 
 
@@ -138,15 +123,15 @@ def take(
     tr: Transaction,
     keys: QueueKeys,
     config: Config,
-    entries: Sequence[Entry],
+    items: Sequence[StoredItem],
     now_ms: int,
     delta: CounterDelta,
     *,
-    verb: str = "pop",
+    verb: str,
 ) -> list[Item]:
-    """Remove these entries, conflicting on exactly their keys, and return them as items."""
-    attempts = {entry.key: entry.attempts for entry in entries if entry.attempts}
-    pairs = [(entry.key, entry.value) for entry in entries]
+    """Remove these ready items, conflicting on exactly their keys, and return them as items."""
+    pairs = [(there.key(keys), there.value) for there in items]
+    attempts = {there.key(keys): there.attempts for there in items}
     return take_pairs(tr, keys, config, pairs, now_ms, delta, attempts=attempts, verb=verb)
 
 
@@ -214,21 +199,6 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
         CounterDelta(keys, wake=False).apply(tr)
 
 
-def as_item(entry: Entry, config: Config, *, preview: int | None = None) -> Item:
-    """Return an entry as an item, its value cut to `preview` bytes."""
-    priority, count, rand = ready_elements(entry.suffix, fifo=config.fifo)
-    return Item(
-        id=rand.hex(),
-        priority=priority,
-        count=count,
-        raw=entry.value if preview is None else entry.value[:preview],
-        pushed_at=minted_at(rand),
-        size=len(entry.value),
-        attempts=entry.attempts,
-        codec=config.values,
-    )
-
-
 class OldestRead:
     """A read of the oldest ready item's id and place, issued and not yet waited for."""
 
@@ -240,11 +210,3 @@ class OldestRead:
         """Return (id, place), or None when nothing is ready."""
         found = [(last_element(key), value) for read in self._reads for key, value in read.wait()]
         return min(found, default=None)
-
-
-def entry_at(tr: ReadTransaction, keys: QueueKeys, where: bytes) -> Entry | None:
-    """Return the ready item that an index entry points to as it lies in the store."""
-    generation, suffix, attempts = read_place(where)
-    key = keys.generation(generation).ready.at(suffix)
-    value = tr.get(key).wait()
-    return None if value is None else Entry(generation, suffix, key, value, attempts)

@@ -114,7 +114,7 @@ def read_places(
     """Return what lies at places of a state's own order, None where an item is gone; raise `QueueUnreadable`."""
     with reading(config.name):
         if state == "ready":
-            return [_ready(config, place, ready.Entry(lane.generation, place, *pair)) for place, lane, pair in found]
+            return [_ready(keys, config, place, pair) for place, _, pair in found]
         if state == "leased":
             return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
         return [
@@ -169,8 +169,12 @@ def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None,
     return Lane(generation, (begin, end), index.key, last_element)
 
 
-def _ready(config: Config, place: bytes, entry: ready.Entry) -> Met:
-    return Met(place, entry.value, lambda: ready.as_item(entry, config))
+def _ready(keys: QueueKeys, config: Config, place: bytes, pair: KeyValue) -> Met:
+    def item() -> Item:
+        (there,) = ready.stored(keys, config, [pair])
+        return as_item(there, fifo=config.fifo, codec=config.values)
+
+    return Met(place, pair[1], item)
 
 
 def _met(config: Config, place: bytes, there: StoredItem) -> Met:

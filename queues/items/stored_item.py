@@ -4,9 +4,11 @@ Reads are serializable: of two transactions that change the same item one commit
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from queues.keys.item_suffix import expired_nonce, read_place, ready_elements, timed_elements
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys
@@ -26,8 +28,7 @@ _BARE = ("ready", ATTACHED)
 TOLD = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredItem:
+class StoredItem(Struct, frozen=True, kw_only=True):
     """One item in one state: its place, its record and its value."""
 
     state: str
@@ -40,9 +41,9 @@ class StoredItem:
     attempts: int
     value: bytes
     #: The fields of the record around the value; empty where the value lies alone.
-    header: Mapping[str, Any] = field(default_factory=dict)
+    header: Mapping[str, Any] = {}
     #: That of the lease; of an item whose lease expired, that of the expired one until something else happens to it.
-    nonce: bytes = field(default=b"", compare=False)
+    nonce: bytes = b""
 
     @property
     def stored(self) -> bytes:
@@ -206,16 +207,8 @@ def at_place(rand: bytes, state: str, where: bytes) -> StoredItem:
 def with_stored(there: StoredItem, stored: bytes) -> StoredItem:
     """Return the item with the record and value of these stored bytes."""
     header, value = ({}, stored) if there.state in _BARE else _decode(there.state, stored)
-    return StoredItem(
-        state=there.state,
-        rand=there.rand,
-        generation=there.generation,
-        suffix=there.suffix,
-        attempts=there.attempts,
-        value=value,
-        header=header,
-        nonce=bytes.fromhex(header["nonce"]) if there.state == "leased" else there.nonce,
-    )
+    nonce = bytes.fromhex(header["nonce"]) if there.state == "leased" else there.nonce
+    return replace(there, value=value, header=header, nonce=nonce)
 
 
 def as_item(there: StoredItem, *, fifo: bool, codec: Codec | None, preview: int | None = None) -> Item:

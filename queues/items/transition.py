@@ -22,8 +22,10 @@ change one item, one commits and the other begins anew.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from queues.errors import PlaceTaken
 from queues.items import attached
@@ -51,15 +53,8 @@ def delayed_until(there: StoredItem, config: Config, due_ms: int, *, reason: str
     if there.state != "delayed":
         header = {"priority": there.priority(fifo=config.fifo), "attempts": there.attempts}
         header |= {"reason": reason} if reason else {}
-    return StoredItem(
-        state="delayed",
-        rand=there.rand,
-        generation=config.generations[-1],
-        suffix=timed_suffix(due_ms, there.rand),
-        attempts=there.attempts,
-        value=there.value,
-        header=header,
-    )
+    suffix, newest = timed_suffix(due_ms, there.rand), config.generations[-1]
+    return replace(there, state="delayed", generation=newest, suffix=suffix, header=header, nonce=b"")
 
 
 def leased_until(there: StoredItem, expires_ms: int, *, now_ms: int, worker: str, nonce: bytes) -> StoredItem:
@@ -73,16 +68,7 @@ def leased_until(there: StoredItem, expires_ms: int, *, now_ms: int, worker: str
         "attempts": there.attempts + 1,
         "worker": worker,
     }
-    return StoredItem(
-        state="leased",
-        rand=there.rand,
-        generation=there.generation,
-        suffix=there.suffix,
-        attempts=there.attempts + 1,
-        value=there.value,
-        header=header,
-        nonce=nonce,
-    )
+    return replace(there, state="leased", attempts=there.attempts + 1, header=header, nonce=nonce)
 
 
 def extended(there: StoredItem, expires_ms: int) -> StoredItem:
@@ -106,28 +92,21 @@ def given_back(
     if not dies or not is_last(there, config):
         return _as_ready(there, config, there.suffix, nonce=nonce)
     priority, count, _ = ready_elements(there.suffix, fifo=config.fifo)
-    return StoredItem(
-        state="dead",
-        rand=there.rand,
-        generation=OUTSIDE,
-        suffix=timed_suffix(now_ms, there.rand),
-        attempts=there.attempts,
-        value=there.value,
-        header={
-            "priority": priority,
-            "count": count,
-            "attempts": there.attempts,
-            "worker": there.header["worker"],
-            "reason": reason or f"released at attempt {there.attempts}",
-        },
-        nonce=nonce,
-    )
+    header = {
+        "priority": priority,
+        "count": count,
+        "attempts": there.attempts,
+        "worker": there.header["worker"],
+        "reason": reason or f"released at attempt {there.attempts}",
+    }
+    suffix = timed_suffix(now_ms, there.rand)
+    return replace(there, state="dead", generation=OUTSIDE, suffix=suffix, header=header, nonce=nonce)
 
 
 def retried(there: StoredItem, config: Config) -> StoredItem:
     """Return a dead item as ready at its place, with all its attempts before it."""
     suffix = ready_suffix(there.header["priority"], there.header["count"], there.rand)
-    return _as_ready(there, config, suffix, attempts=0)
+    return replace(_as_ready(there, config, suffix), attempts=0)
 
 
 def new_ready(rand: bytes, value: bytes, config: Config, suffix: bytes, *, attempts: int = 0) -> StoredItem:
@@ -167,18 +146,8 @@ def with_value(there: StoredItem, value: bytes) -> StoredItem:
     return replace(there, value=value, nonce=b"")
 
 
-def _as_ready(
-    there: StoredItem, config: Config, suffix: bytes, *, attempts: int | None = None, nonce: bytes = b""
-) -> StoredItem:
-    return StoredItem(
-        state="ready",
-        rand=there.rand,
-        generation=config.generations[-1],
-        suffix=suffix,
-        attempts=there.attempts if attempts is None else attempts,
-        value=there.value,
-        nonce=nonce,
-    )
+def _as_ready(there: StoredItem, config: Config, suffix: bytes, *, nonce: bytes = b"") -> StoredItem:
+    return replace(there, state="ready", generation=config.generations[-1], suffix=suffix, header={}, nonce=nonce)
 
 
 # Writing it

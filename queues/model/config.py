@@ -1,6 +1,6 @@
 """Config of a queue: read in every transaction, written by operators only."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
@@ -18,10 +18,6 @@ MAX_REASON = 500
 #: How often an item is leased before it is dead, unless the queue says otherwise.
 DEFAULT_ATTEMPTS = 5
 MOST_ATTEMPTS = 1_000_000
-#: Written only when they are set.
-_OPTIONAL = ("max_depth", "max_value", "note", "runbook")
-_KNOWN = {"id", "name", "kind", "type", "generations", "last_generation", "base", "edges", "pause", "closed", "created"}
-_KNOWN |= {"prefix", "codec", "max_attempts", "redact", *_OPTIONAL}
 
 
 def check_kind(kind: str) -> Kind:
@@ -134,38 +130,19 @@ class Config:
         return records.encode(self.header())
 
     def header(self) -> dict[str, Any]:
-        """Return the config as plain JSON values."""
-        pause = None
-        if self.pause is not None:
-            pause = {
-                "reason": self.pause.reason,
-                "by": self.pause.by,
-                "since": to_ms(self.pause.since),
-                "until": None if self.pause.until is None else to_ms(self.pause.until),
-            }
-        header: dict[str, Any] = self.unknown | {
-            "id": self.id,
-            "name": self.name,
-            "kind": self.kind,
-            "type": self.priority_type,
-            "generations": list(self.generations),
-            **({"last_generation": self.last_generation} if self.last_generation else {}),
-            "base": self.base,
-            "edges": list(self.edges),
-            "pause": pause,
-            "closed": self.closed,
-            "created": self.created_ms,
+        """Return the config as plain JSON values; what is as in most queues is left out."""
+        values = {
+            _STORED.get(field.name, field.name): value
+            for field in _FIELDS
+            if (value := getattr(self, field.name)) != field.default
         }
+        if self.pause is not None:
+            until = None if self.pause.until is None else to_ms(self.pause.until)
+            pause = {"reason": self.pause.reason, "by": self.pause.by, "since": to_ms(self.pause.since), "until": until}
+            values["pause"] = pause
         if self.prefix is not None:
-            header["prefix"] = self.prefix.hex()
-        if self.codec != "bytes":
-            header["codec"] = self.codec
-        if self.max_attempts != DEFAULT_ATTEMPTS:
-            header["max_attempts"] = self.max_attempts
-        if self.redact:
-            header["redact"] = list(self.redact)
-        optional = {name: getattr(self, name) for name in _OPTIONAL}
-        return header | {name: value for name, value in optional.items() if value}
+            values["prefix"] = self.prefix.hex()
+        return self.unknown | values
 
     @classmethod
     def decode(cls, record: bytes) -> "Config":
@@ -183,33 +160,23 @@ class Config:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Config":
         """Read a config from plain JSON values."""
-        pause = header["pause"]
-        return cls(
-            id=header["id"],
-            name=header["name"],
-            kind=header["kind"],
-            priority_type=header["type"],
-            generations=tuple(header["generations"]),
-            last_generation=header.get("last_generation", 0),
-            base=header["base"],
-            edges=tuple(header["edges"]),
-            pause=None
-            if pause is None
-            else Pause(
-                reason=pause["reason"],
-                by=pause["by"],
-                since=at(pause["since"]),
-                until=None if pause["until"] is None else at(pause["until"]),
-            ),
-            closed=header["closed"],
-            created_ms=header["created"],
-            prefix=bytes.fromhex(header["prefix"]) if "prefix" in header else None,
-            codec=header.get("codec", "bytes"),
-            max_attempts=header.get("max_attempts", DEFAULT_ATTEMPTS),
-            redact=tuple(header.get("redact", ())),
-            unknown={} if header.keys() <= _KNOWN else {name: header[name] for name in header.keys() - _KNOWN},
-            **{name: header[name] for name in _OPTIONAL if name in header},
-        )
+        values: dict[str, Any] = {
+            field.name: tuple(value) if isinstance(value := header[name], list) else value
+            for field in _FIELDS
+            if (name := _STORED.get(field.name, field.name)) in header
+        }
+        if (pause := header["pause"]) is not None:
+            until = None if pause["until"] is None else at(pause["until"])
+            values["pause"] = Pause(reason=pause["reason"], by=pause["by"], since=at(pause["since"]), until=until)
+        if "prefix" in header:
+            values["prefix"] = bytes.fromhex(header["prefix"])
+        return cls(**values, unknown=records.unknown(header, _KNOWN))
+
+
+#: The fields that are stored, and their names in the store where those differ.
+_FIELDS = tuple(field for field in fields(Config) if field.name != "unknown")
+_STORED = {"priority_type": "type", "created_ms": "created"}
+_KNOWN = frozenset(_STORED.get(field.name, field.name) for field in _FIELDS)
 
 
 def decode(record: bytes | None) -> Config | None:

@@ -2,6 +2,7 @@
 
 from queues.errors import BadEnd, TooLarge
 from queues.items import ready, scan
+from queues.items.stored_item import as_item
 from queues.keys.queue_keys import Subspace
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model import cursor as cursors
@@ -94,30 +95,22 @@ def peek_many(tr: ReadTransaction, queue: OpenQueue, request: PeekManyRequest) -
 @reads(PageRequest)
 def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
     """Return a page of ready items, of all generations in one order."""
-    reverse, limit = request.end == "max", request.limit
+    keys, reverse, limit = queue.keys, request.end == "max", request.limit
 
-    def issue(config: Config) -> tuple[list[tuple[int, Subspace, Result[list[KeyValue]]]], ready.Ahead]:
-        spaces = [(generation, queue.keys.generation(generation).ready) for generation in config.generations]
-        reading = [
-            (generation, keys, tr.get_range(*window_of(keys, request), limit=limit + 1, reverse=reverse))
-            for generation, keys in spaces
-        ]
-        return reading, ready.Ahead(tr, queue.keys, config.generations)
+    def issue(config: Config) -> tuple[list[Result[list[KeyValue]]], ready.Ahead]:
+        windows = [window_of(keys.generation(generation).ready, request) for generation in config.generations]
+        reads = [tr.get_range(*window, limit=limit + 1, reverse=reverse) for window in windows]
+        return reads, ready.Ahead(tr, keys, config.generations)
 
-    config, (reading, ahead) = queue.with_config(tr, issue)
-    entries = [
-        ready.Entry(generation, keys.suffix_of(key), key, value)
-        for generation, keys, read in reading
-        for key, value in read.wait()
-    ]
-    entries.sort(key=lambda entry: entry.suffix, reverse=reverse)
-    shown = entries[:limit]
+    config, (reads, ahead) = queue.with_config(tr, issue)
+    found = ready.stored(keys, config, [pair for read in reads for pair in read.wait()])
+    found.sort(key=lambda there: there.suffix, reverse=reverse)
+    shown = found[:limit]
     if ahead.tried():
-        shown = ready.with_attempts(tr, queue.keys, config, shown)
-    return Page(
-        items=tuple(ready.as_item(entry, config, preview=request.preview) for entry in shown),
-        cursor=cursors.encode(queue.id, request.end, shown[-1].suffix) if len(entries) > limit else None,
-    )
+        shown = ready.with_attempts(tr, keys, shown)
+    items = [as_item(there, fifo=config.fifo, codec=config.values, preview=request.preview) for there in shown]
+    cursor = cursors.encode(queue.id, request.end, shown[-1].suffix) if len(found) > limit else None
+    return Page(items=tuple(items), cursor=cursor)
 
 
 def window_of(keys: Subspace, request: PageRequest) -> Range:

@@ -150,11 +150,11 @@ def _lease(
     """Lease what a request was dealt."""
     if not hand:
         return []
-    entries = ready.entries_of(queue.keys, front.config, hand, front.attempts)
+    items = ready.stored(queue.keys, front.config, hand, front.attempts)
     terms = leased.Terms(
         now_ms=request.now_ms, expires_ms=request.expires_ms, worker=request.worker, nonces=request.nonces
     )
-    return leased.begin(tr, queue.keys, front.config, entries, terms, delta)
+    return leased.begin(tr, queue.keys, front.config, items, terms, delta)
 
 
 def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int) -> _Front:
@@ -198,7 +198,7 @@ def _read_front(
     if late_ms is not None:
         due_ms = ahead.next_due_ms()
         late = (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None)
-    ends = {end: head.pairs() for end, head in heads.items()}
+    ends = {end: head.wait() for end, head in heads.items()}
     attempts: dict[bytes, int] = {}
     if tried:
         for pairs in ends.values():

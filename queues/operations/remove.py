@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from queues.items import ready
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import PlaceRead
+from queues.items.stored_item import ItemRead, PlaceRead
 from queues.kv.port import Transaction
 from queues.model import ids
 from queues.model.item import Item
@@ -25,10 +25,10 @@ def remove(queue: OpenQueue, tr: Transaction, requests: Sequence[RemoveRequest])
     request, config, keys = requests[0], queue.current(tr), queue.keys
     rand = ids.parse(request.item_id)
     place = None if rand is None else PlaceRead(tr, keys, config.generations, rand).wait()
-    entry = None if place is None else ready.entry_at(tr, keys, place)
-    if entry is None:
+    there = None if rand is None or place is None else ItemRead(tr, keys, rand, "ready", place).wait()
+    if there is None:
         return [None]
     delta = CounterDelta(keys, wake=False)
-    (item,) = ready.take(tr, keys, config, [entry], request.now_ms, delta, verb=request.verb)
+    (item,) = ready.take(tr, keys, config, [there], request.now_ms, delta, verb=request.verb)
     delta.apply(tr)
     return [item]

@@ -6,8 +6,9 @@ of one batch are about the same item.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
 from queues.items import transition

@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import msgspec
 
 from queues.errors import NewerFormat
-from queues.items import ready
-from queues.items.stored_item import StoredItem, from_lease
-from queues.keys.item_suffix import ready_suffix
+from queues.items.stored_item import StoredItem, as_item, from_lease
+from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
@@ -146,4 +145,7 @@ def _read_got(what: Any, stored: bytes, config: Config) -> Item | StoredItem:
     if isinstance(what, str):
         return from_lease(bytes.fromhex(what), stored)
     suffix, attempts = what
-    return ready.as_item(ready.Entry(0, bytes.fromhex(suffix), b"", stored, attempts), config)
+    suffix = bytes.fromhex(suffix)
+    rand = ready_elements(suffix, fifo=config.fifo)[2]
+    there = StoredItem(state="ready", rand=rand, generation=0, suffix=suffix, attempts=attempts, value=stored)
+    return as_item(there, fifo=config.fifo, codec=config.values)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from queues.items.counters import depth_of, total
-from queues.items.ready import Heads, OldestRead, as_item
+from queues.items.ready import Heads, OldestRead, stored
+from queues.items.stored_item import as_item
 from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model.bands import Band, bands
@@ -172,8 +173,8 @@ def begin_status(
             left=sum(counted.get((generation, "ready", "out"), 0) for generation in config.generations),
             bands=mix.wait(),
             oldest=None if ages is None else minted_at(ages[0]),
-            min=as_item(first[0], config, preview=preview) if first else None,
-            max=as_item(last[0], config, preview=preview) if last else None,
+            min=_shown(keys, config, first, preview),
+            max=_shown(keys, config, last, preview),
             pause=config.pause,
             closed=config.closed,
             next_due=at(min(dues)) if dues else None,
@@ -189,6 +190,12 @@ def begin_status(
         )
 
     return finish
+
+
+def _shown(keys: QueueKeys, config: Config, pairs: list[KeyValue], preview: int) -> Item | None:
+    for there in stored(keys, config, pairs):
+        return as_item(there, fifo=config.fifo, codec=config.values, preview=preview)
+    return None
 
 
 class _Counters:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem, at_place, with_stored
@@ -59,7 +61,7 @@ def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) 
         tr.clear(index)
     ready = bare.state == "ready"
     suffix = with_rand(bare.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
-    transition.write(tr, keys, replace(there, rand=rand, suffix=suffix, attempts=attempts))
+    transition.write(tr, keys, structs.replace(there, rand=rand, suffix=suffix, attempts=attempts))
     return 1
 
 

@@ -99,13 +99,13 @@ def test_a_read_version_that_is_not_the_newest(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_order_of_a_take(monkeypatch: pytest.MonkeyPatch) -> None:
     """An item of the right end, but not the very first of several."""
-    pairs = Heads.pairs
+    pairs = Heads.wait
 
     def second(self):
         self._limit = 2
         return pairs(self)[-1:]
 
-    monkeypatch.setattr(Heads, "pairs", second)
+    monkeypatch.setattr(Heads, "wait", second)
     assert noticed(says="not linearizable")
 
 
