@@ -1,8 +1,8 @@
 """Pushes: items that arrive, at once or delayed. What is ready at once goes in together, in the order of the calls."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice, repeat
+from itertools import repeat
 from operator import add, attrgetter, itemgetter
 from typing import Any, cast
 
@@ -122,7 +122,7 @@ def _request(queue: OpenQueue, values: Values, whens: Sequence[Moment | None]) -
 
 # Executing
 
-_value, _priority, _id, _ids = map(attrgetter, ("value", "priority", "id", "ids"))
+_value, _priority, _id = map(attrgetter, ("value", "priority", "id"))
 
 
 def with_ids(
@@ -152,32 +152,28 @@ def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | Pus
         values = list(map(_value, requests))
         if sum(map(len, values)) <= BATCH_BYTES:
             return _insert(tr, prepared, values, list(map(_priority, requests)), list(map(_id, requests)))
-    return list(_push(tr, queue, config, [as_many(request) for request in requests], requests))
+    pushes = together([as_many(request) for request in requests])
+    if config.max_depth is not None:  # the next is measured by what this one writes
+        pushes = pushes[:1]
+    answers = [_push(tr, queue, config, push) for push in pushes]
+    return [
+        answer[0] if type(request) is PushRequest and type(answer) is list else answer
+        for request, answer in zip(requests, answers, strict=False)
+    ]
 
 
-def _push(
-    tr: Transaction,
-    queue: OpenQueue,
-    config: Config,
-    pushes: Sequence[PushManyRequest],
-    requests: Sequence[PushRequest | PushManyRequest],
-) -> Iterator[Any]:
-    """Push any; where a limit of items holds, only the first, as the next is measured by what this one writes."""
-    pushes = pushes[:1] if config.max_depth is not None else together(pushes)
-    refused = [_refusal(tr, queue, config, push) for push in pushes]
-    admitted = [push for push, refusal in zip(pushes, refused, strict=True) if refusal is None]
-    items: Iterator[Item] = chain.from_iterable(
-        chain.from_iterable(_insert_delayed(tr, queue, config, push) for push in group)
-        if later
-        else _insert_ready(tr, queue, config, list(group))
-        for later, group in groupby(admitted, lambda push: bool(push.due_ms))
-    )
-    for request, push, refusal in zip(requests, pushes, refused, strict=False):
-        if refusal is not None:
-            yield refusal
-        else:
-            pushed = list(islice(items, len(push.values)))
-            yield pushed[0] if type(request) is PushRequest else pushed
+def _push(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item] | Refused:
+    """Write the items of one push, or refuse it."""
+    try:
+        admission.admit(tr, queue.keys, config, (len(value) for value, _ in push.values))
+    except (QueueClosed, QueueFull, ValueTooLarge) as error:
+        return Refused(error)
+    if push.due_ms:
+        return _insert_delayed(tr, queue, config, push)
+    if not push.values:
+        return []
+    values, priorities = zip(*push.values, strict=True)
+    return _insert(tr, queue.prepare(config, _prepare), values, priorities, push.ids)
 
 
 def as_many(request: PushRequest | PushManyRequest) -> PushManyRequest:
@@ -188,8 +184,6 @@ def as_many(request: PushRequest | PushManyRequest) -> PushManyRequest:
 
 def together(pushes: Sequence[PushManyRequest]) -> Sequence[PushManyRequest]:
     """Return the first pushes that fit into one transaction, one at least."""
-    if len(pushes) == 1:
-        return pushes
     items, size = ready.MAX_ITEMS, BATCH_BYTES
     for n, push in enumerate(pushes):
         items -= len(push.values)
@@ -197,15 +191,6 @@ def together(pushes: Sequence[PushManyRequest]) -> Sequence[PushManyRequest]:
         if n and (items < 0 or size < 0):
             return pushes[:n]
     return pushes
-
-
-def _refusal(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> Refused | None:
-    """Return why a push may not come in, if it may not."""
-    try:
-        admission.admit(tr, queue.keys, config, (len(value) for value, _ in push.values))
-    except (QueueClosed, QueueFull, ValueTooLarge) as error:
-        return Refused(error)
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,16 +257,6 @@ def _insert(
     for key in prepared.signals:
         tr.add(key, 1)
     return ready_items(values, zip(zip(priorities, counts, ids, strict=True), repeat(0), strict=False), prepared.codec)
-
-
-def _insert_ready(tr: Transaction, queue: OpenQueue, config: Config, pushes: list[PushManyRequest]) -> Iterable[Item]:
-    """Write the items of several pushes as ready."""
-    pairs = pushes[0].values if len(pushes) == 1 else list(chain.from_iterable(push.values for push in pushes))
-    if not pairs:
-        return ()
-    ids = pushes[0].ids if len(pushes) == 1 else list(chain.from_iterable(map(_ids, pushes)))
-    values, priorities = zip(*pairs, strict=True)
-    return _insert(tr, queue.prepare(config, _prepare), values, priorities, ids)
 
 
 def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item]:
