@@ -7,9 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 class AccountsConfig(AppConfig):
     name = "pqadmin.accounts"
-    label = "accounts"
     verbose_name = _("Accounts")
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Refuse new people whose names cannot be seen, wherever they are made."""

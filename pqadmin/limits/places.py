@@ -27,7 +27,3 @@ class Places:
         self._taken[key] -= 1
         if self._taken[key] <= 0:
             del self._taken[key]
-
-    def total(self) -> int:
-        """Return the places taken by all keys together."""
-        return self._taken.total()

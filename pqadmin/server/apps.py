@@ -5,7 +5,6 @@ from django.apps import AppConfig
 
 class ServerConfig(AppConfig):
     name = "pqadmin.server"
-    label = "server"
 
     def ready(self) -> None:
         """Register the checks."""

@@ -29,7 +29,6 @@ class Command(OwnCommand):
     """Serve the site; the first start makes everything that is needed and prints the admin's password."""
 
     requires_system_checks = []
-    stealth_options = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the address."""
