@@ -19,7 +19,7 @@ from queues.actions.undo import Undone
 from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, AsyncQueue
 from queues.aio.store import AsyncSpace, AsyncStore
 from queues.audit.audit import AuditEntry
-from queues.bulk.bulk_job import Job, JobPage
+from queues.bulk.bulk_job import Job
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.bands import Band
 from queues.model.codec import Raw
@@ -57,7 +57,6 @@ __all__ = [
     "Found",
     "Item",
     "Job",
-    "JobPage",
     "Lease",
     "Page",
     "Pause",

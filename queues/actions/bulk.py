@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from queues.actions.perform import Action, Frame, action, other_queue
 from queues.bulk.bulk_job import (
+    CANCELED,
     DONE,
     HELD_MS,
     RUNNING,
     Job,
-    JobPage,
     begin_job,
-    canceled,
+    ended,
     read_job,
     read_page,
     read_running,
@@ -32,6 +32,7 @@ from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, d
 from queues.items.edit import Place
 from queues.kv.port import ReadTransaction
 from queues.model.config import MAX_REASON, check_text
+from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.operations.search import Query, lanes_of
 
@@ -151,7 +152,7 @@ def cancel_bulk(action: Action, job_id: str, *, reason: str = "") -> Job:
     job = read_job(action.tr, action.keyspace, job_id)
     if not job.running:
         return job
-    return _write(action, "cancel_job", job, canceled(job, now_ms=action.context.now_ms()), reason)
+    return _write(action, "cancel_job", job, ended(job, CANCELED, now_ms=action.context.now_ms()), reason)
 
 
 @action
@@ -184,7 +185,7 @@ def read(frame: Frame, job_id: str, *, tr: ReadTransaction | None = None) -> Job
 
 def newest(frame: Frame, limit: int = 50, *, tr: ReadTransaction | None = None) -> list[Job]:
     """Return jobs, the newest first."""
-    return list(page(frame, limit=limit, tr=tr).jobs)
+    return list(page(frame, limit=limit, tr=tr).entries)
 
 
 def page(
@@ -194,7 +195,7 @@ def page(
     after: str | None = None,
     visible: Callable[[Job], bool] | None = None,
     tr: ReadTransaction | None = None,
-) -> JobPage:
+) -> RecordPage[Job]:
     """Return a page of jobs, the newest first, of those that are `visible`; raise `BadCursor`."""
     keyspace = frame.context.keyspace
     return frame.read(lambda tr: read_page(tr, keyspace, limit=limit, after=after, visible=visible), tr)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from queues.actions.perform import Action, action
-from queues.bulk.bulk_job import DONE, RUNNING, UNDO, Job, begin_job, canceled, exists, read_job, write_job
+from queues.bulk.bulk_job import CANCELED, DONE, RUNNING, UNDO, Job, begin_job, ended, exists, read_job, write_job
 from queues.bulk.checks import queue_of
 from queues.errors import JobEnded, TrashNotFound
 from queues.model.config import MAX_REASON, check_text
@@ -95,7 +95,7 @@ def _undo_job(action: Action, job_id: str, reason: str) -> Job:
         of=job.id,
     )
     begin_job(tr, keyspace, undoing)
-    after = canceled(job, now_ms=action.context.now_ms()) if job.running else job
+    after = ended(job, CANCELED, now_ms=action.context.now_ms()) if job.running else job
     write_job(tr, keyspace, replace(after, undo=undoing.id), job)
     queue = queue_of(tr, keyspace, job)
     action.record(queue, "undo_job", count=job.done, reason=undoing.reason, after=undoing.in_audit, also=job.to_id)

@@ -21,6 +21,7 @@ from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import paging, records
 from queues.model.config import MAX_REASON
 from queues.model.ids import at, minted_ms, parse
+from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
 from queues.operations.search import Query
@@ -176,21 +177,6 @@ class Job:
         return records.encode(header | said | {"mark": mark, "bound": self.bound.hex()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage:
-    """Jobs, newest first."""
-
-    jobs: tuple[Job, ...]
-    #: Pass it as `after=` for older ones; None when these are the oldest.
-    cursor: str | None
-    #: The ids of those among them that cannot be read.
-    unreadable: tuple[str, ...] = ()
-    #: Whether the page after the cursor has a job; else there are older ones that were not read.
-    certain: bool = True
-    #: Jobs that were looked at for this page.
-    looked: int = 0
-
-
 def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
     """Return the job after a step that met and changed so many items."""
     seen = job.seen
@@ -214,11 +200,6 @@ def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
 def ended(job: Job, status: str, *, now_ms: int) -> Job:
     """Return the job when it has ended so."""
     return replace(job, status=status, ended_ms=now_ms, held_ms=0)
-
-
-def canceled(job: Job, *, now_ms: int) -> Job:
-    """Return the job as canceled; its chunks stay done."""
-    return ended(job, CANCELED, now_ms=now_ms)
 
 
 def exists(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> bool:
@@ -266,7 +247,7 @@ def read_page(
     limit: int,
     after: str | None,
     visible: Callable[[Job], bool] | None = None,
-) -> JobPage:
+) -> RecordPage[Job]:
     """Return a page of jobs, the newest first; raise `BadCursor`.
 
     `visible` says of a job whether it is listed; then those that cannot be read are not, and a page may hold fewer
@@ -283,13 +264,9 @@ def read_page(
         return (job or job_id.hex()) if listed else None
 
     page = paging.page(read, fitting, before=paging.before_of(after), limit=limit)
-    return JobPage(
-        jobs=tuple(job for job in page.entries if isinstance(job, Job)),
-        cursor=page.cursor,
-        unreadable=tuple(job_id for job_id in page.entries if isinstance(job_id, str)),
-        certain=page.certain,
-        looked=page.looked,
-    )
+    jobs = tuple(job for job in page.entries if isinstance(job, Job))
+    unreadable = tuple(job_id for job_id in page.entries if isinstance(job_id, str))
+    return RecordPage(jobs, page.cursor, looked=page.looked, certain=page.certain, unreadable=unreadable)
 
 
 def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:

@@ -15,7 +15,7 @@ STEP, MOST = 250, 2_000
 MAX_PAGE = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordPage(Generic[T]):
     """Records that fit, newest first; fewer than asked for, or none, if few do."""
 
@@ -26,6 +26,8 @@ class RecordPage(Generic[T]):
     looked: int = 0
     #: Whether the page after the cursor has an entry; else there are older ones that were not read.
     certain: bool = True
+    #: The ids of jobs that cannot be read; other entries say so themselves.
+    unreadable: tuple[str, ...] = ()
 
 
 def before_of(cursor: str | None) -> bytes | None:

@@ -41,7 +41,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     page, paging = until_something(
         request,
         lambda after: acts.job_page(limit=PAGE, after=after, visible=visible),
-        empty=lambda page: all(job.running for job in page.jobs) and not page.unreadable,
+        empty=lambda page: all(job.running for job in page.entries) and not page.unreadable,
     )
     running = acts.running_jobs()
     shown = [] if paging["in_middle"] else [job for job in reversed(running) if visibility.sees_job(may, job)]
@@ -50,7 +50,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "section": "jobs",
         "all_running": running,
         "running": [tell(job, now) for job in shown],
-        "past": [tell(job, now) for job in page.jobs if not job.running],
+        "past": [tell(job, now) for job in page.entries if not job.running],
         "unreadable": [
             {"id": job_id, "began_at": time_of_ms(minted_ms(bytes.fromhex(job_id)))} for job_id in page.unreadable
         ],

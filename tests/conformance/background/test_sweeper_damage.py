@@ -210,4 +210,4 @@ def test_many_jobs_that_cannot_be_read_keep_no_other_from_being_done_and_forgott
     clock.advance(2 * WEEK)
     Sweeper(store.context).sweep()
     page = ann.job_page(limit=1)
-    assert (page.jobs, len(page.unreadable)) == ((), 1), "those stay for a release that can read them"
+    assert (page.entries, len(page.unreadable)) == ((), 1), "those stay for a release that can read them"

@@ -388,9 +388,9 @@ def test_a_page_of_jobs_goes_on_where_the_last_one_ended(store: Store, clock: Cl
     ann = store.actions("ann")
     begun = [ann.begin_bulk("delete", "jobs", low=99).id for _ in range(5)]
     page = ann.job_page(limit=3)
-    assert [job.id for job in page.jobs] == begun[:1:-1]
+    assert [job.id for job in page.entries] == begun[:1:-1]
     older = ann.job_page(limit=3, after=page.cursor)
-    assert ([job.id for job in older.jobs], older.cursor) == (begun[1::-1], None)
+    assert ([job.id for job in older.entries], older.cursor) == (begun[1::-1], None)
     assert ann.running_jobs() == []
 
 
@@ -399,4 +399,4 @@ def test_jobs_behind_a_full_page_are_not_counted_to_those_looked_at_for_it(store
     ann = store.actions("ann")
     begun = [ann.begin_bulk("delete", "jobs", low=99).id for _ in range(6)]
     page = ann.job_page(limit=1, visible=lambda job: job.id in (begun[0], begun[4]))
-    assert ([job.id for job in page.jobs], page.looked, page.certain) == ([begun[4]], 2, True)
+    assert ([job.id for job in page.entries], page.looked, page.certain) == ([begun[4]], 2, True)
