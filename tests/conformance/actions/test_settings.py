@@ -1,15 +1,13 @@
 """Settings of a queue: changed by acts, told to the audit, kept through everything that happens to a queue."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from queues import Store, open_store
+from queues import Store
 from queues.errors import BadSetting, NotForAttached, QueueClosed, QueueFull, SettingsChanged, ValueTooLarge
 from queues.model import records
 from queues.model.config import Config
-from queues.tools.copy import copy_store
 
 EVERYTHING = {
     "note": "Paid orders only.\nAsk finance before purging.",
@@ -73,16 +71,6 @@ def test_settings_outlive_renaming_deleting_and_purging(store: Store) -> None:
     assert settings(store, "tasks") == EVERYTHING
     status = store.queue("tasks").status()
     assert (status.note, status.runbook, status.redact) == tuple(EVERYTHING[k] for k in ("note", "runbook", "redact"))
-
-
-def test_settings_are_in_the_store_opened_again_and_in_its_copy(tmp_path: Path) -> None:
-    here, there = (f"lmdb:{tmp_path / side}" for side in "ab")
-    with open_store(here) as store:
-        store.create_queue("jobs").configure(**EVERYTHING)
-    copy_store(here, there)
-    for url in (here, there):
-        with open_store(url) as store:
-            assert settings(store, "jobs") == EVERYTHING
 
 
 def test_what_a_later_build_keeps_in_a_config_outlives_what_this_one_does(store: Store) -> None:

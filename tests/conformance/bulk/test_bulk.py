@@ -64,26 +64,6 @@ def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
         ann.run_bulk(ann.undo(job.id).job.id)
 
 
-def test_a_job_is_stopped_gone_on_with_by_another_and_canceled(store: Store) -> None:
-    jobs = fill(store)
-    ann, bob = store.actions("ann"), store.actions("bob")
-    before = dump(store, jobs)
-    begun = ann.begin_bulk("delete", "jobs")
-    stopped = ann.run_bulk(begun.id, progress=lambda job: False)
-    assert stopped.status == "running"
-    assert 0 < stopped.done < N
-    assert jobs.depth() == N - stopped.done
-    further = bob.run_bulk(begun.id, progress=lambda job: job.chunks < 2)
-    assert further.done > stopped.done
-    assert [job.id for job in bob.jobs()] == [begun.id]
-    assert bob.cancel_bulk(begun.id).status == "canceled"
-    ended = ann.run_bulk(begun.id)
-    assert (ended.status, ended.done) == ("canceled", further.done)
-    assert jobs.depth() == N - further.done
-    assert ann.run_bulk(ann.undo(begun.id).job.id).done == further.done
-    assert dump(store, jobs) == before
-
-
 def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) -> None:
     jobs, review = fill(store), store.create_queue("review")
     ann = store.actions("ann")
