@@ -42,8 +42,8 @@ from queues.errors import BadName, KeyTooLarge, QueueNotFound
 PAGE = 50
 #: Characters of one value of a before or after that are shown.
 _MAX_DETAIL = 200
-#: An item's id; that of an attached queue's item is its whole key.
-_MAX_ID = 25_000
+#: Characters of what is read; the id of an attached queue's item is its whole key, and `actor` is `by` too.
+_LONGEST = {"queue": 300, "by": 300, "actor": 300, "item": 25_000, "verb": 100, "since": 60, "until": 60}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +114,9 @@ def audit_export(request: HttpRequest) -> HttpResponseBase:
 
 
 def _asked(request: HttpRequest) -> Asked:
-    typed = {
-        "queue": request.GET.get("queue", "")[:300],
-        "by": (request.GET.get("by") or request.GET.get("actor", ""))[:300],
-        "item": request.GET.get("item", "")[:_MAX_ID],
-        "verb": request.GET.get("verb", "")[:100],
-        "since": request.GET.get("since", "")[:60],
-        "until": request.GET.get("until", "")[:60],
-    }
-    typed = {name: text.replace("\0", "").strip() for name, text in typed.items()}
+    typed = {name: request.GET.get(name, "")[:most].replace("\0", "").strip() for name, most in _LONGEST.items()}
+    actor = typed.pop("actor")
+    typed["by"] = typed["by"] or actor
     kept = {name: text for name, text in typed.items() if text}
     times: dict[str, datetime | None] = {"since": None, "until": None}
     wrong, now, zone = "", store_now(), request.GET.get("zone", "")[:MAX_ZONE].replace("\0", "")

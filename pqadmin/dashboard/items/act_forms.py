@@ -161,10 +161,7 @@ class RescheduleForm(ActForm):
     unit = unit_field([("s", _("seconds")), ("min", _("minutes")), ("h", _("hours")), ("d", _("days"))])
     at = moment_field()
     zone = ZoneField()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._due: dict[str, Any] = {}
+    _due: dict[str, Any] = {}
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -98,6 +98,7 @@ class ItemsActionView(QueueActionView):
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the items and the bulk jobs of the queue too."""
         queue = super().read(tr)
+        self.chosen = acts.in_fifo(self.act) if queue.kind == "fifo" else self.act
         self.found = self.actions.pick(self.name, self.ids, tr=tr)
         self.here = jobs_here(self.request, self.status.id, tr=tr)
         self.max_attempts = queue.config.max_attempts
@@ -145,14 +146,13 @@ class ItemsActionView(QueueActionView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page of the action shows."""
-        fit, fifo = self.fit, self.status.kind == "fifo"
+        fit = self.fit
         items = [each.item for each in fit]
         one = items[0] if len(items) == 1 else None
-        dying_at = self.max_attempts if self.act.verb == "release" else None
         context = {
             "chosen": self.act,
-            "consequence": acts.consequence(self.act, items, fifo=fifo, max_attempts=dying_at),
-            "button": acts.button(self.act, len(fit), fifo=fifo),
+            "consequence": acts.consequence(self.act, items, max_attempts=self.max_attempts),
+            "button": acts.counted(self.act.button, len(fit)),
             "count": len(fit),
             "item": one,
             "item_address": "" if one is None else item_url(self.name, one.id),
@@ -180,7 +180,7 @@ class ItemsActionView(QueueActionView):
 
     def show(self, form: Any = None, refusal: Refusal | None = None, **more: Any) -> HttpResponse:
         """Render the form; a page without any item to act on is a conflict."""
-        self.title = acts.title(self.act, len(self.fit), fifo=self.status.kind == "fifo")
+        self.title = acts.counted(self.act.title, len(self.fit))
         response = super().show(form, refusal, **more)
         if response.status_code == 200 and not self.fit and "HX-Target" not in self.request.headers:
             response.status_code = 409

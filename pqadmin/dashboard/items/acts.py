@@ -275,33 +275,25 @@ def acts_in(state: str, status: QueueStatus | None = None) -> list[ItemAct]:
     return [act for act in acts if act.verb != "reprioritize" or status is None or status.kind != "fifo"]
 
 
-def title(act: ItemAct, n: int, *, fifo: bool) -> str:
-    """Return the question that the page of an act asks."""
-    return _counted(_of_kind(act, fifo).title, n)
+def in_fifo(act: ItemAct) -> ItemAct:
+    """Return what an act is in a FIFO queue: re-prioritizing brings items to an end there."""
+    return _TO_AN_END if act.verb == "reprioritize" else act
 
 
-def button(act: ItemAct, n: int, *, fifo: bool) -> str:
-    """Return what the button says."""
-    return _counted(_of_kind(act, fifo).button, n)
+def counted(words: _Words, n: int, **values: str) -> str:
+    """Return the words of an act for so many items."""
+    return str(words % {"count": n, "n": write.number(n), **values})
 
 
-def consequence(act: ItemAct, items: Sequence[Item], *, fifo: bool, max_attempts: int | None) -> str:
+def consequence(act: ItemAct, items: Sequence[Item], *, max_attempts: int | None) -> str:
     """Say what an act would do to these items of a queue whose items die after `max_attempts`."""
     if not items:
         return ""
     dying = 0 if max_attempts is None else sum(item.attempts >= max_attempts for item in items)
     losing = "" if act.verb == "ack" else _losing(items)
     dies = act.verb == "release" and dying
-    effect = _dying(len(items), dying) if dies else _counted(_of_kind(act, fifo).effect, len(items))
+    effect = _dying(len(items), dying) if dies else counted(act.effect, len(items))
     return f"{losing} {effect}".strip()
-
-
-def _of_kind(act: ItemAct, fifo: bool) -> ItemAct:
-    return _TO_AN_END if fifo and act.verb == "reprioritize" else act
-
-
-def _counted(words: _Words, n: int, **values: str) -> str:
-    return str(words % {"count": n, "n": write.number(n), **values})
 
 
 def _dying(n: int, dying: int) -> str:
@@ -385,7 +377,7 @@ def done(act: ItemAct, changed: Changed, asked: int, typed: Mapping[str, Any]) -
     if n == 0:
         return _("Nothing was changed: everything was as asked already.")
     to, until = write.shorten(display_name(str(typed.get("to") or "")), 80), typed.get("held_until")
-    text = _counted(act.done, n, to=to, at=write.clock(until) if until else "")
+    text = counted(act.done, n, to=to, at=write.clock(until) if until else "")
     if changed.died:
         text += " " + _dying(n, changed.died)
     if n < asked:

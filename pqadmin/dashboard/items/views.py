@@ -1,6 +1,5 @@
 """The page of one item: its value in the view that fits, what is known about it, and what can be done with it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -30,28 +29,13 @@ from queues import Item, Queue, QueueStatus, ReadTransaction
 from queues.admin import Neighbors, minted_at, neighbors, parse_item_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """An item and its queue at one read version."""
+def see(name: str, item_id: str) -> tuple[QueueStatus, Item | None, Neighbors | None]:
+    """Read a queue, an item of it, and the neighbors of a ready one at one version; raise `QueueNotFound`."""
 
-    status: QueueStatus
-    #: None: it is not there.
-    item: Item | None
-    #: Of a ready item.
-    beside: Neighbors | None
-
-
-def see(name: str, item_id: str) -> Seen:
-    """Read an item, its neighbors and its queue at one version; raise `QueueNotFound`."""
-
-    def look(tr: ReadTransaction) -> Seen:
+    def look(tr: ReadTransaction) -> tuple[QueueStatus, Item | None, Neighbors | None]:
         queue = get_store().queue(name, tr=tr)
-        item = queue.find(item_id, tr=tr)
-        return Seen(
-            status=queue.status(tr=tr, preview=64),
-            item=item,
-            beside=None if item is None else neighbors(queue, item, preview=PREVIEW_BYTES, tr=tr),
-        )
+        item, status = queue.find(item_id, tr=tr), queue.status(tr=tr, preview=64)
+        return status, item, None if item is None else neighbors(queue, item, preview=PREVIEW_BYTES, tr=tr)
 
     with get_store().suggesting():
         return get_store().read(look)
@@ -62,10 +46,10 @@ def see(name: str, item_id: str) -> Seen:
 @require(Right.READ)
 def item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     """Show an item; one that is gone gets a page that says where it went."""
-    seen = see(name, item_id)
-    if seen.item is None:
-        return gone(request, seen.status, item_id)
-    return render(request, "dashboard/item.html", _context(request, seen, seen.item))
+    status, found, beside = see(name, item_id)
+    if found is None:
+        return gone(request, status, item_id)
+    return render(request, "dashboard/item.html", _context(request, status, found, beside))
 
 
 @never_cache
@@ -73,8 +57,7 @@ def item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
 @require(Right.READ)
 def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     """Hand out the raw value, or with `as=text` what it decodes to, as a file that no browser runs or displays."""
-    seen = see(name, item_id)
-    status, found = seen.status, seen.item
+    status, found, beside = see(name, item_id)
     if found is None:
         return gone(request, status, item_id)
     rules = rules_of(status.redact)
@@ -87,7 +70,7 @@ def download(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
             advice=_("Reveal it for the download, or download the text, which has marks in their place."),
             status=403,
         )
-        return answer(request, "dashboard/item.html", _context(request, seen, found), refusal=refusal)
+        return answer(request, "dashboard/item.html", _context(request, status, found, beside), refusal=refusal)
     return _file(found.raw, f"{found.id[:100]}.bin")
 
 
@@ -133,26 +116,25 @@ class RevealView(ItemActionView):
     http_method_names = ["post"]
     action, template_name = "reveal", "dashboard/item.html"
     form_class = ActForm
-    seen: Seen
+    beside: Neighbors | None
 
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the item's neighbors too."""
         queue = super().read(tr)
-        self.seen = Seen(
-            status=self.status, item=self.item, beside=neighbors(queue, self.item, preview=PREVIEW_BYTES, tr=tr)
-        )
+        self.beside = neighbors(queue, self.item, preview=PREVIEW_BYTES, tr=tr)
         return queue
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the item's page shows."""
-        return _context(self.request, self.seen, self.item) | more
+        return _context(self.request, self.status, self.item, self.beside) | more
 
     def perform(self, form: ActForm) -> HttpResponse:
         """Reveal the value."""
         item = self.actions.reveal(self.name, self.item.id, reason=form.cleaned_data["reason"], expect_id=self.queue_id)
         if "download" in self.request.POST:
             return _file(item.raw, f"{item.id[:100]}.bin")
-        return render(self.request, "dashboard/item.html", _context(self.request, self.seen, item, revealed=True))
+        context = _context(self.request, self.status, item, self.beside, revealed=True)
+        return render(self.request, "dashboard/item.html", context)
 
 
 def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
@@ -172,9 +154,11 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpRespons
     return render(request, "dashboard/gone.html", context, status=404)
 
 
-def _context(request: HttpRequest, seen: Seen, found: Item, *, revealed: bool = False) -> dict[str, Any]:
+def _context(
+    request: HttpRequest, status: QueueStatus, found: Item, beside: Neighbors | None, *, revealed: bool = False
+) -> dict[str, Any]:
     """Return what the page of an item shows; once it is revealed all of it, in the view that a form asks for."""
-    status, everything = seen.status, revealed or "all" in request.GET
+    everything = revealed or "all" in request.GET
     shown = show(
         found.raw,
         codec=found.codec,
@@ -194,7 +178,7 @@ def _context(request: HttpRequest, seen: Seen, found: Item, *, revealed: bool = 
         state_word=item_state_word(found.state),
         shown_all=everything,
         revealed=revealed,
-        beside=seen.beside,
+        beside=beside,
         history=history.history_of(found.id, visibility.scope(request)),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
         reveal_fields=hidden_fields(request, "reveal", status) if may_act and shown.hides else {},

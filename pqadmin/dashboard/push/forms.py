@@ -51,11 +51,11 @@ class WhenForm(forms.Form):
     unit = unit_field()
     due = moment_field()
     zone = ZoneField()
+    span: timedelta | None = None
+    moment: datetime | None = None
 
     def __init__(self, *args: Any, status: QueueStatus, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.span: timedelta | None = None
-        self.moment: datetime | None = None
         if status.attached:  # other programs would take delayed items before
             for name in ("when", "delay", "unit", "due", "zone"):
                 del self.fields[name]

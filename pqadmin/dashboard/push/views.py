@@ -126,12 +126,11 @@ def _source(request: HttpRequest, status: QueueStatus) -> Source:
 
 def _like(status: QueueStatus, item_id: str) -> Source:
     """Fill the form with an item's value and priority; one that hides something is not handed out by this door."""
-    seen = see(status.name, item_id)
-    item, rules = seen.item, rules_of(seen.status.redact)
+    status, item, _beside = see(status.name, item_id)
     if item is None:
         return Source(wrong=_("The item to duplicate is not here any more. Nothing was filled in."))
     link = item_url(status.name, item.id)
-    if hidden(item.raw, rules):
+    if hidden(item.raw, rules_of(status.redact)):
         wrong = _("Parts of this item's value are hidden: reveal it on its page, and copy what you need from there.")
         return Source(wrong=wrong, link=link)
     value, encoding = typed_value(item.raw)

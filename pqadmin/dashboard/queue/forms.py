@@ -69,10 +69,7 @@ class CreateForm(forms.Form):
         help_text=_("Left empty, the bands suit small numbers and grow coarser above 10."),
         placeholder="1, 5, 10, 100",
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.parsed_edges: list[Priority] | None = None
+    parsed_edges: list[Priority] | None = None
 
     def clean(self) -> dict[str, Any]:
         """Read the edges of the bands by the priority type."""
@@ -109,10 +106,7 @@ class AttachForm(forms.Form):
     )
     priority_type = priority_type_field(noted(_("Pushes from here take"), _("any priority of other programs is shown")))
     codec = codec_field()
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.parsed_prefix: bytes | tuple[Any, ...] = b""
+    parsed_prefix: bytes | tuple[Any, ...] = b""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -154,10 +148,10 @@ class PauseForm(forms.Form):
     )
     at = moment_field(_("Moment"), help_text=_("Only used with “at the moment beside”."))
     zone = ZoneField()
+    until: datetime | None = None
 
     def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.until: datetime | None = None
         self._now = now
 
     def clean(self) -> dict[str, Any]:
