@@ -148,10 +148,14 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         """Go on with this pass: its scope is another one."""
         self.badge = badge
         self.slot.see(badge.scope, self._monitor.board.in_sight(badge.scope))
-        self._monitor.hub.screens_changed(self)
-        self.wake()
+        self._show()
 
     # Inside
+
+    def _show(self) -> None:
+        """Have the monitor read what is on the screen now, and send what is due."""
+        self._monitor.hub.screens_changed(self)
+        self.wake()
 
     async def _refusal(self) -> int | None:
         user, session = self.scope.get("user"), self.scope.get("session")
@@ -171,20 +175,17 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             case Ack(seq=seq):
                 if not self.slot.sent(seq):
                     raise BadRequest("bad-ack", "That frame was never sent.")
+                return
             case Watch():
                 ids = await self._ids(request)
                 # An invisible queue is reported as gone, as a missing one is.
                 seen = ids if self.slot.sight.everything else ids & self._monitor.board.in_sight(self.slot.sight)
                 self.slot.watch(request, seen, ids - seen)
-                self._monitor.hub.screens_changed(self)
-                self.wake()
             case Resync():
                 self.slot.resync()
-                self.wake()
             case Visible(visible=visible):
                 self.slot.show(visible)
-                self._monitor.hub.screens_changed(self)
-                self.wake()
+        self._show()
 
     async def _ids(self, watch: Watch) -> frozenset[int]:
         board = self._monitor.board

@@ -10,12 +10,11 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.frames import Tick
-from pqadmin.live.slot import Slot
+from pqadmin.live.slot import Shown
 from pqadmin.live.sockets import Socket, isolate
 from queues.admin import LogLimit
 
@@ -33,15 +32,6 @@ TOO_SLOW = 4408
 
 
 Guard = Callable[[Collection[Socket]], Awaitable[None]]
-
-
-class Shown(NamedTuple):
-    """What one socket has on its screen."""
-
-    ids: frozenset[int]
-    single: bool
-    sight: Scope
-    labels: frozenset[str]
 
 
 class Hub:
@@ -78,7 +68,7 @@ class Hub:
         with self._lock:
             if self._loop is not loop:
                 self._loop, self._timer, self._posted = loop, None, False
-            self._screens[watcher] = _shown(watcher.slot)
+            self._screens[watcher] = watcher.slot.shown
         if self.trouble is not None:
             watcher.slot.fail(*self.trouble)
         if self._timer is None:
@@ -100,7 +90,7 @@ class Hub:
         with self._lock:
             for each in self._screens if watcher is None else (watcher,):
                 if each in self._screens:
-                    self._screens[each] = _shown(each.slot)
+                    self._screens[each] = each.slot.shown
         self._on_screens()
 
     def screens(self) -> list[Shown]:
@@ -201,7 +191,3 @@ class Hub:
                 error,
                 exc_info=True,
             )
-
-
-def _shown(slot: Slot) -> Shown:
-    return Shown(slot.screen, slot.single, slot.sight, slot.labels)

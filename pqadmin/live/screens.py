@@ -12,9 +12,8 @@ from pqadmin.live.board.cuts import Cut, Reading
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.totals import Totals
 from pqadmin.live.frames import Tick
-from pqadmin.live.hub import Shown
+from pqadmin.live.slot import Shown
 from pqadmin.live.sweep import chunks
-from pqadmin.live.wire import Ends
 from queues import QueueStatus, Snapshot, Store
 
 
@@ -32,7 +31,6 @@ class Screens:
         self._totals = Totals(board)
         #: The newest text of each row, and what it was made from.
         self._texts: dict[int, tuple[Row, str]] = {}
-        self._ends_texts: dict[int, tuple[Ends, str]] = {}
         self._derived = float("-inf")
         self._dirty = True
         self._new: dict[int, str] = {}
@@ -96,7 +94,7 @@ class Screens:
     def forget(self) -> None:
         """Read everything anew next time."""
         self._groups, self._readings, self._tick, self._known, self.watched = None, (), None, None, None
-        self._texts, self._ends_texts = {}, {}
+        self._texts = {}
 
     def read(self, store: Store, screens: Sequence[Shown]) -> Tick | None:
         """Read and describe what changed; None when there is nothing to tell."""
@@ -148,7 +146,6 @@ class Screens:
         if groups != self._groups:
             shown = frozenset[int]().union(*groups)
             self._texts = {queue_id: text for queue_id, text in self._texts.items() if queue_id in shown}
-            self._ends_texts = {queue_id: text for queue_id, text in self._ends_texts.items() if queue_id in shown}
             self._changed = {queue_id: since for queue_id, since in self._changed.items() if queue_id in shown}
         self._groups, self._readings, self._dirty = groups, readings, False
         self._known = merged = _merged([reading.snapshot for reading in readings])
@@ -191,15 +188,9 @@ class Screens:
             at=int(reading.snapshot.at.timestamp() * 1000),
             covers=frozenset(reading.snapshot.changes),
             rows=rows,
-            ends={queue_id: self._ends_text(queue_id, ends) for queue_id, ends in reading.ends.items()},
+            ends={queue_id: ends.text for queue_id, ends in reading.ends.items()},
             names={queue_id: status.name for queue_id, status in reading.snapshot.queues.items()},
         )
-
-    def _ends_text(self, queue_id: int, ends: Ends) -> str:
-        known = self._ends_texts.get(queue_id)
-        if known is None or known[0] is not ends:
-            known = self._ends_texts[queue_id] = (ends, wire.ends(ends))
-        return known[1]
 
 
 def _merged(snapshots: Sequence[Snapshot]) -> Snapshot:

@@ -7,6 +7,7 @@ of one screen and two sequence numbers.
 from collections import deque
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import wire
@@ -20,6 +21,15 @@ IN_FLIGHT = 2
 BEAT, BEAT_HIDDEN = 2.0, 10.0
 #: Seconds that a client may take to acknowledge before its socket is given up.
 PATIENCE = 30.0
+
+
+class Shown(NamedTuple):
+    """What one socket has on its screen."""
+
+    ids: frozenset[int]
+    single: bool
+    sight: Scope
+    labels: frozenset[str]
 
 
 class Slot:
@@ -48,14 +58,10 @@ class Slot:
         return self._view.ids
 
     @property
-    def labels(self) -> frozenset[str]:
-        """Return the groups whose sums are on the screen."""
-        return frozenset() if self.hidden else self._view.labels
-
-    @property
-    def screen(self) -> frozenset[int]:
-        """The queues that must be read for this socket now."""
-        return frozenset() if self.hidden else self._view.ids
+    def shown(self) -> Shown:
+        """What must be read for this socket now: nothing for a hidden tab."""
+        ids, labels = (frozenset[int](), frozenset[str]()) if self.hidden else (self._view.ids, self._view.labels)
+        return Shown(ids, self.single, self.sight, labels)
 
     @property
     def single(self) -> bool:

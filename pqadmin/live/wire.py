@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from pqadmin.display import format as write
@@ -35,7 +36,7 @@ Json = dict[str, Any]
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ends:
     """The first items of both ends of a queue, at its status's read version."""
 
@@ -43,6 +44,12 @@ class Ends:
     max: Sequence[Item]
     #: The queue's own rules of redaction.
     redact: tuple[str, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """These as JSON text."""
+        rules = rules_of(self.redact)
+        return _text({"min": [item(i, rules) for i in self.min], "max": [item(i, rules) for i in self.max]})
 
 
 def hello(*, now: float, beat: float, stale_after: float, release: str, protocol: int = PROTOCOL) -> str:
@@ -155,12 +162,6 @@ def row(row: Row) -> str:
             else None,
         }
     )
-
-
-def ends(ends: Ends) -> str:
-    """Serialize the first items of both ends."""
-    rules = rules_of(ends.redact)
-    return _text({"min": [item(i, rules) for i in ends.min], "max": [item(i, rules) for i in ends.max]})
 
 
 def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDTH) -> Json | None:

@@ -83,8 +83,7 @@ class WallConsumer(LiveConsumer):
                 return
             if picture != self.slot.picture:
                 self.slot.show_picture(picture)
-                self._monitor.hub.screens_changed(self)
-                self.wake()
+                self._show()
             until = picture.turn.until
             left = CHOOSE_EVERY if until is None else min(CHOOSE_EVERY, max(0.01, until - store_now().timestamp()))
             await asyncio.sleep(left)

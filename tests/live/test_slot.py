@@ -92,7 +92,7 @@ def test_a_hidden_tab_gets_no_frames_but_rare_beats() -> None:
     slot = Slot(0.0)
     overview(slot)
     slot.show(False)
-    assert slot.screen == frozenset()
+    assert slot.shown.ids == frozenset()
     assert take(slot, tick(1, 1)) is None
     assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is None
     assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is not None

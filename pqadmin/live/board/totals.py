@@ -7,7 +7,7 @@ from pqadmin.live import wire
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import Overview
 from pqadmin.live.frames import Dated, Sum
-from pqadmin.live.hub import Shown
+from pqadmin.live.slot import Shown
 from pqadmin.store import store_now
 
 

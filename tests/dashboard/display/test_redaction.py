@@ -433,9 +433,9 @@ def test_frames_hide_what_pages_hide(store: Store) -> None:
     _stored(store)
     queue = store.queue("jobs")
     reading = cuts.read(store, [queue.id], previous=None, ends_of=[queue.id], known_ends=())
-    sent = wire.ends(reading.ends[queue.id]) + json.dumps(wire.item(reading.snapshot.queues[queue.id].min, RULES))
-    assert "[redacted]" in wire.ends(reading.ends[queue.id])
-    assert "DE89" not in wire.ends(reading.ends[queue.id])
+    sent = reading.ends[queue.id].text + json.dumps(wire.item(reading.snapshot.queues[queue.id].min, RULES))
+    assert "[redacted]" in reading.ends[queue.id].text
+    assert "DE89" not in reading.ends[queue.id].text
     assert "hunter2" not in sent
 
 
