@@ -68,7 +68,7 @@ class Monitor:
         self._pause = 1.0 / frame_rate
         self._clock = clock
         self._state = threading.Lock()
-        self._reading = threading.RLock()
+        self._reading = threading.Lock()
         self._page = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
@@ -240,12 +240,18 @@ class Monitor:
     # Reading for pages
 
     def _refresh(self, *, within: float = float("inf"), rest: float = 0.0) -> bool:
+        """Read what changed; return False if that was not done `within` so many seconds.
+
+        Between chunks it rests, in favor of frames and pages.
+        """
         began, acts = self._clock(), self._acts
-        with self._reading:
-            store = self._open()
-            self._screens.read_directory(store)
-            if not self._sweep.everything(store, until=began + within, rest=lambda: self._give_way(rest)):
+        self.read_directory()
+        for chunk in self._sweep.everything():
+            if self._clock() - began >= within:
                 return False
+            with self._reading:
+                self._sweep.read(self._open(), chunk)
+            self._rest(rest)
         self._complete.set()
         if acts != self._acts_read:
             self._acts_read = acts
@@ -253,15 +259,6 @@ class Monitor:
         took = self._clock() - began
         self._refreshed, self._refresh_pause = self._clock(), min(PAGE_PAUSE, PAGE_SHARE * took)
         return True
-
-    def _give_way(self, seconds: float) -> None:
-        """Release the reading lock for a moment, in favor of frames and pages."""
-        if seconds > 0:
-            self._reading.release()
-            try:
-                self._rest(seconds)
-            finally:
-                self._reading.acquire()
 
     def _refresh_behind(self) -> None:
         try:

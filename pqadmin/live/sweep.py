@@ -41,22 +41,19 @@ class Sweep:
         """Read the next chunk of what is on no screen, if one is due."""
         if not self._todo and not self._begin(self._board.ids.difference(on_screens)):
             return
-        self._chunk(store, self._todo.pop(0))
+        self.read(store, self._todo.pop(0))
         if not self._todo:
             self._finish()
 
-    def everything(self, store: Store, *, until: float = float("inf"), rest: Callable[[], object] = int) -> bool:
-        """Read every queue now, those that were never read first; return False if that was not done by `until`.
-
-        `rest` is called between chunks.
-        """
+    def everything(self) -> list[tuple[int, ...]]:
+        """Return every queue in chunks, those that were never read first."""
         unread = self._board.unread()
-        for chunk in (*chunks(unread), *chunks(self._board.ids - unread)):
-            if self._clock() >= until:
-                return False
-            self._chunk(store, chunk)
-            rest()
-        return True
+        return [*chunks(unread), *chunks(self._board.ids - unread)]
+
+    def read(self, store: Store, chunk: tuple[int, ...]) -> None:
+        """Read what changed of these queues."""
+        snapshot = store.snapshot(chunk, previous=self._board.previous(chunk), preview=PREVIEW_BYTES, tolerant=True)
+        self._board.apply(snapshot, self._clock())
 
     def _begin(self, rest: frozenset[int]) -> bool:
         now = self._clock()
@@ -77,10 +74,6 @@ class Sweep:
         self._ended = self._clock()
         self._uncounted = self._board.uncounted(self._covered)
         self.watched = None if len(self._covered) > WATCH_LIMIT else self._board.known(self._covered)
-
-    def _chunk(self, store: Store, chunk: tuple[int, ...]) -> None:
-        snapshot = store.snapshot(chunk, previous=self._board.previous(chunk), preview=PREVIEW_BYTES, tolerant=True)
-        self._board.apply(snapshot, self._clock())
 
 
 def chunks(ids: Collection[int]) -> list[tuple[int, ...]]:

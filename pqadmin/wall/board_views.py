@@ -36,7 +36,7 @@ def boards(request: HttpRequest) -> HttpResponse:
     names = _names(scope)
     in_use = Count("links", filter=Q(links__revoked_at=None, links__used_at__isnull=False))
     all_boards = list(Board.objects.annotate(screens=in_use))
-    counts = {board.pk: _count(board.globs, names) for board in all_boards}
+    counts = {board.pk: len(Scope.of_globs(board.globs).of_those(names)) for board in all_boards}
     # A board of other people's queues alone is not there: not even its name.
     there = [board for board in all_boards if scope.everything or counts[board.pk]]
     by_key = {board.pk: board for board in there}
@@ -284,7 +284,3 @@ def _names(scope: Scope) -> list[str]:
     monitor = get_monitor()
     monitor.refresh()
     return scope.of_those(monitor.board.directory)
-
-
-def _count(globs: list[str], names: list[str]) -> int:
-    return len(Scope.of_globs(globs).of_those(names))

@@ -301,12 +301,17 @@ async def test_a_boards_cookie_opens_no_other_socket(path: str, two_boards: tupl
     assert not accepted
 
 
-async def test_a_person_has_no_socket_to_a_board_of_hidden_queues(two_boards: tuple[str, str]) -> None:
-    user = await User.objects.acreate_user("some")
+async def person_of_the_hall() -> tuple[User, str]:
+    """Return a person that sees the hall's queues alone, and the cookie of their session."""
+    user = await User.objects.acreate_user("some", password="a horse battery")
     await Grant.objects.acreate(user=user, glob="hall:*", role="viewer", given_at=timezone.now())
     client = AsyncClient()
     await client.aforce_login(user)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    return user, client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+async def test_a_person_has_no_socket_to_a_board_of_hidden_queues(two_boards: tuple[str, str]) -> None:
+    _user, session = await person_of_the_hall()
     socket, accepted = await opened("/wall/hall/live/", session, settings.SESSION_COOKIE_NAME)
     assert accepted
     assert [row["name"] for row in (await until(socket, "wall"))["rows"]] == ["hall:jobs"]
@@ -346,11 +351,7 @@ def change_grant(user: User) -> None:
 async def test_a_persons_open_wall_loses_what_he_loses_at_the_next_look(
     lose: Callable[[User], object], code: int, two_boards: tuple[str, str], looks: Looks
 ) -> None:
-    user = await User.objects.acreate_user("some", password="a horse battery")
-    await Grant.objects.acreate(user=user, glob="hall:*", role="viewer", given_at=timezone.now())
-    client = AsyncClient()
-    await client.aforce_login(user)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    user, session = await person_of_the_hall()
     socket, accepted = await opened("/wall/hall/live/", session, settings.SESSION_COOKIE_NAME)
     assert accepted
     await until(socket, "wall")
