@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.kv.slots import Mark
+from queues.model.steps import in_background, steps
 
 #: Milliseconds by the store's clock.
 KEPT_MS = 24 * 3600 * 1000
-#: Slots of one transaction.
-_STEP = 500
 
 
 def sweep_slots(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
@@ -40,13 +39,7 @@ def is_stale(value: bytes, now_ms: int) -> bool:
 
 
 def _steps(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[list[KeyValue]]:
-    begin, end = keyspace.all_slots
-    while True:
-        slots = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_STEP).wait(), background=True)  # type: ignore[misc]
-        yield slots
-        if len(slots) < _STEP:
-            return
-        begin = slots[-1][0] + b"\0"
+    return steps(in_background(kv), keyspace.all_slots, lambda tr, found: found)
 
 
 def _clear(tr: Transaction, keys: list[bytes], now_ms: int) -> int:

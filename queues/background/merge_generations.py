@@ -18,11 +18,10 @@ from queues.keys.queue_keys import SIDES, QueueKeys
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.records import UNREADABLE, Tell, warn
+from queues.model.steps import in_background, pairs
 
 #: Items and bytes of one step.
 _STEP, _STEP_BYTES = 100, 1_000_000
-#: Queues of one look.
-_QUEUES = 500
 
 
 def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int, tell: Tell = warn) -> int:
@@ -30,19 +29,15 @@ def merge(kv: KeyValueStore, keyspace: Keyspace, *, limit: int, tell: Tell = war
 
     Queues that cannot be read stay as they are, and `tell` is told of them.
     """
-    begin, end = keyspace.merges.all
     moved = 0
-    while moved < limit:
-        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_QUEUES).wait(), background=True)  # type: ignore[misc]
-        for key, _ in pairs:
-            queue_id = keyspace.merges.elements(key)[0]
-            try:
-                moved += _merge_queue(kv, keyspace, queue_id, limit - moved)
-            except UNREADABLE as error:
-                tell(f"The undone purge of queue {queue_id}", error)
-        if len(pairs) < _QUEUES:
+    for key, _ in pairs(in_background(kv), keyspace.merges.all):
+        if moved >= limit:
             break
-        begin = pairs[-1][0] + b"\0"
+        queue_id = keyspace.merges.elements(key)[0]
+        try:
+            moved += _merge_queue(kv, keyspace, queue_id, limit - moved)
+        except UNREADABLE as error:
+            tell(f"The undone purge of queue {queue_id}", error)
     return moved
 
 
@@ -68,33 +63,33 @@ def merge_step(tr: Transaction, keyspace: Keyspace, queue_id: int) -> int | None
         return None
     keys = keyspace.queue(queue_id)
     old = keys.generation(config.generations[0])
-    pairs = tr.snapshot.get_range(*old.ready.all, limit=_STEP).wait()
-    if pairs:
-        return _move(tr, keys, config, "ready", _ready(tr, keys, config, _within(pairs)))
-    pairs = tr.snapshot.get_range(*old.delayed.all, limit=_STEP).wait()
-    if pairs:
-        return _move(tr, keys, config, "delayed", _delayed(keys, config, _within(pairs)))
+    found = tr.snapshot.get_range(*old.ready.all, limit=_STEP).wait()
+    if found:
+        return _move(tr, keys, config, "ready", _ready(tr, keys, config, _within(found)))
+    found = tr.snapshot.get_range(*old.delayed.all, limit=_STEP).wait()
+    if found:
+        return _move(tr, keys, config, "delayed", _delayed(keys, config, _within(found)))
     _finish(tr, keyspace, config)
     return None
 
 
-def _ready(tr: Transaction, keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
-    """Return the ready items of these pairs, with the attempts of their indexes."""
+def _ready(tr: Transaction, keys: QueueKeys, config: Config, found: list[KeyValue]) -> list[StoredItem]:
+    """Return the ready items of these found, with the attempts of their indexes."""
     generation = config.generations[0]
-    suffixes = [keys.generation(generation).ready.suffix_of(key) for key, _ in pairs]
+    suffixes = [keys.generation(generation).ready.suffix_of(key) for key, _ in found]
     rands = [ready_elements(suffix, fifo=config.fifo)[2] for suffix in suffixes]
     reads = [tr.get(keys.index("ready", generation).key(rand)) for rand in rands]
     bare = [
         at_place(rand, "ready", place(generation, suffix) if where is None or read_place(where)[1] != suffix else where)
         for rand, suffix, where in zip(rands, suffixes, (read.wait() for read in reads), strict=True)
     ]
-    return [with_stored(there, value) for there, (_, value) in zip(bare, pairs, strict=True)]
+    return [with_stored(there, value) for there, (_, value) in zip(bare, found, strict=True)]
 
 
-def _delayed(keys: QueueKeys, config: Config, pairs: list[KeyValue]) -> list[StoredItem]:
+def _delayed(keys: QueueKeys, config: Config, found: list[KeyValue]) -> list[StoredItem]:
     generation = config.generations[0]
     suffix_of = keys.generation(generation).delayed.suffix_of
-    return [from_record("delayed", suffix_of(key), record, generation=generation) for key, record in pairs]
+    return [from_record("delayed", suffix_of(key), record, generation=generation) for key, record in found]
 
 
 def _move(tr: Transaction, keys: QueueKeys, config: Config, state: str, items: list[StoredItem]) -> int:
@@ -127,10 +122,10 @@ def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     tr.clear(keyspace.merges.key(config.id))
 
 
-def _within(pairs: list[KeyValue]) -> list[KeyValue]:
+def _within(found: list[KeyValue]) -> list[KeyValue]:
     room = _STEP_BYTES
-    for n, (_, value) in enumerate(pairs):
+    for n, (_, value) in enumerate(found):
         room -= len(value)
         if room < 0 and n:
-            return pairs[:n]
-    return pairs
+            return found[:n]
+    return found

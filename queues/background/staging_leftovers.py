@@ -5,7 +5,6 @@ delivered. Leased items come back when their leases expire.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from queues.context import StoreContext
 from queues.items import ready
@@ -13,7 +12,7 @@ from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.model.config import Config, decode
 from queues.model.records import UNREADABLE, Tell, warn
-from queues.model.tuples import Range
+from queues.model.steps import in_background, steps
 from queues.serving import staging_records
 from queues.serving.leadership import Holding
 from queues.trash.trash import Trash
@@ -22,8 +21,8 @@ from queues.trash.trash import Trash
 KEPT_MS = 300_000
 #: The actor of these trash records.
 NOBODY = "a process that died"
-#: Requests and results of one look at a queue; queues of one look.
-_STEP, _PAGE = 500, 100
+#: Requests and results of one look at a queue.
+_STEP = 500
 
 
 def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
@@ -71,21 +70,15 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
 
 def unclaimed_in(context: StoreContext) -> Iterator[Config | None]:
     """Return the configs of queues in which such processes left something; None after each page of queues."""
-    begin, end = context.keyspace.configs.all
-    while True:
-        pairs, left = context.kv.read(partial(_look, context=context, within=(begin, end)), background=True)
-        yield from left
-        if len(pairs) < _PAGE:
-            return
-        begin = pairs[-1][0] + b"\0"
-        yield None
-
-
-def _look(tr: ReadTransaction, context: StoreContext, within: Range) -> tuple[list[KeyValue], list[Config]]:
-    pairs = tr.get_range(*within, limit=_PAGE).wait()
-    configs = [config for _, record in pairs if (config := decode(record)) is not None and not config.attached]
     now_ms, keyspace = context.now_ms(), context.keyspace
-    return pairs, [config for config in configs if any(find_unclaimed(tr, keyspace.queue(config.id), now_ms))]
+
+    def left(tr: ReadTransaction, found: list[KeyValue]) -> list[Config]:
+        configs = [config for _, record in found if (config := decode(record)) is not None and not config.attached]
+        return [config for config in configs if any(find_unclaimed(tr, keyspace.queue(config.id), now_ms))]
+
+    for some in steps(in_background(context.kv), keyspace.configs.all, left):
+        yield from some
+        yield None
 
 
 def _forget(tr: Transaction, keys: QueueKeys, old: Sequence[bytes], before_ms: int) -> None:

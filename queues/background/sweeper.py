@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from operator import attrgetter
 
 from queues.background import due_index
 from queues.background.audit_retention import check_days, sweep_audit
@@ -111,9 +110,6 @@ class _Seen:
     trash_ms: int | None
     trash_due: bool
     merging: bool
-
-
-_is_merging, _is_trash_due = attrgetter("merging"), attrgetter("trash_due")
 
 
 @dataclass(slots=True, kw_only=True)

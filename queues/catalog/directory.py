@@ -61,20 +61,8 @@ def attached_config(
     created_ms: int,
 ) -> Config:
     """Return the config of an attached queue; raise `BadName`, `BadQueueKind`, `BadPrefix`."""
-    return Config(
-        id=_new_id(),
-        name=check_name(name),
-        kind=check_kind(kind),
-        priority_type=check_type(priority_type),
-        generations=(),
-        base=0,
-        edges=(),
-        pause=None,
-        closed=False,
-        created_ms=created_ms,
-        prefix=prefixes.check_prefix(prefix, root),
-        codec=check_codec(codec),
-    )
+    config = own_config(name, kind=kind, priority_type=priority_type, bands=None, codec=codec, created_ms=created_ms)
+    return replace(config, generations=(), edges=(), prefix=prefixes.check_prefix(prefix, root))
 
 
 def create(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:

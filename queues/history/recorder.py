@@ -16,11 +16,10 @@ from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.sampling import as_point, percentiles, shares
 from queues.items.counters import total
-from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.tuples import Range
 from queues.status.snapshots import read_statuses
-from queues.status.status import QueueStatus, Snapshot
+from queues.status.status import QueueStatus, Snapshot, TotalsRead
 
 #: Seconds between two rounds: at least, and at most while nothing happens.
 _EVERY, LONGEST = 1.0, 30.0
@@ -33,7 +32,6 @@ FIRST = 200
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
 _BACK = 60
 _RESOLUTIONS = (SECONDS, MINUTES, HOURS)
-_BUCKETS = 100
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,7 +190,7 @@ class Recorder:
             return self._tracks[queue_id].blocks[resolution.name]
 
         waits = {
-            queue_id: _Waits(tr, keyspace.queue(queue_id))
+            queue_id: TotalsRead(tr, keyspace.queue(queue_id).waits)
             for queue_id, status in snapshot.queues.items()
             if any(_is_due(r, last(queue_id, r), status, now) for r in (MINUTES, HOURS))
         }
@@ -334,18 +332,6 @@ class Recorder:
         self._tracks.clear()
         self._changes.clear()
         self._directory = None
-
-
-class _Waits:
-    """Pending read of a queue's wait histogram."""
-
-    def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
-        self._keys = keys
-        self._read = tr.get_range(*keys.waits.all, limit=_BUCKETS)
-
-    def wait(self) -> dict[int, int]:
-        """Return the number of items by bucket."""
-        return {self._keys.waits.elements_again(key)[0]: total(value) for key, value in self._read.wait()}
 
 
 def _is_due(resolution: Resolution, block: OpenBlock, status: QueueStatus, now: int) -> bool:

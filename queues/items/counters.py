@@ -73,10 +73,6 @@ class CounterDelta:
         """Count `n` items in or out of a state."""
         self._add(self._keys.generation(generation).counters.key(state, side), n)
 
-    def band(self, generation: int, band: int, side: Side) -> None:
-        """Count one item in or out of a priority band."""
-        self._add(self._keys.generation(generation).bands.key(band, side), 1)
-
     def bands(self, generation: int, bands: Mapping[int, int], side: Side) -> None:
         """Count so many items in or out of each priority band."""
         keys = self._keys.generation(generation)

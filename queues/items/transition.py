@@ -20,7 +20,6 @@ A caller of `change` has read the item in the same transaction, or conflicts on 
 change one item, one commits and the other begins anew.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +35,7 @@ from queues.keys.item_suffix import place, ready_elements, ready_suffix, timed_s
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
 from queues.kv.port import ReadTransaction, Transaction
+from queues.model.bands import count_bands
 from queues.model.config import Config
 from queues.model.priority import Priority
 
@@ -232,7 +232,7 @@ def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *
         delta.state(generation, state, side)
     priority = there.priority(fifo=config.fifo) if state == "ready" else None
     if priority is not None:
-        delta.band(generation, bisect_right(config.edges, priority), side)
+        delta.bands(generation, count_bands([priority], config.edges), side)
 
 
 # Places that another item has

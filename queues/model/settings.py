@@ -5,8 +5,8 @@ the counters of bands cannot be rebuilt while items are pushed and popped. They 
 """
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
 from queues.errors import BadSetting, NotForAttached, Words
@@ -141,32 +141,13 @@ def _closed(value: object) -> bool:
     return value
 
 
-def _attempts(value: object) -> int | None:
-    return check_attempts(cast("int | None", value))
+def _whole(name: str, most: int, rule: Words) -> Callable[[object], int | None]:
+    def check(value: object) -> int | None:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+            raise BadSetting("{rule}, not {value}.", name, rule=rule, value=f"{value!r:.40}")
+        return value
 
-
-def _max_depth(value: object) -> int | None:
-    return _whole(
-        value, 1, MAX_DEPTH, "max_depth", Words("A limit of items is 1 to {most:,}, or none (None)", most=MAX_DEPTH)
-    )
-
-
-def _max_value(value: object) -> int | None:
-    return _whole(
-        value,
-        1,
-        MAX_VALUE_SIZE,
-        "max_value",
-        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE_SIZE),
-    )
-
-
-def _whole(value: object, low: int, high: int, name: str, rule: Words) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadSetting("{rule}, not {value}.", name, rule=rule, value=f"{value!r:.40}")
-    return value
+    return check
 
 
 def _text(value: object, what: Words) -> str:
@@ -179,12 +160,18 @@ def _text(value: object, what: Words) -> str:
     return value
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Any], Any]] = {
     "note": _note,
     "runbook": _runbook,
     "redact": _redact,
-    "max_attempts": _attempts,
+    "max_attempts": check_attempts,
     "closed": _closed,
-    "max_depth": _max_depth,
-    "max_value": _max_value,
+    "max_depth": _whole(
+        "max_depth", MAX_DEPTH, Words("A limit of items is 1 to {most:,}, or none (None)", most=MAX_DEPTH)
+    ),
+    "max_value": _whole(
+        "max_value",
+        MAX_VALUE_SIZE,
+        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE_SIZE),
+    ),
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from queues.model.tuples import pack, unpack
+from queues.model.tuples import pack, unpack_behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,5 +32,5 @@ class StoreAddress:
     def decode(cls, text: str) -> Self:
         """Return the address in a line of `encode`."""
         fields = json.loads(text)
-        root = tuple(unpack(bytes.fromhex(fields["root"])))
+        root = unpack_behind(bytes.fromhex(fields["root"]), 0)
         return cls(url=fields["url"], root=root, max_bytes=fields["max_bytes"])

@@ -75,13 +75,6 @@ def pack_bytes(element: bytes) -> bytes:
     return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if 0 in element else element) + b"\x00"
 
 
-def unpack(packed: bytes) -> tuple[Any, ...]:
-    """Return the elements of a tuple; fast for a count and an id."""
-    common = unpack_item(packed, fifo=True)
-    elements: tuple[Any, ...] = fdb_tuple.unpack(packed) if common is None else common[1:3]
-    return elements
-
-
 def unpack_behind(key: bytes, begin: int) -> tuple[Any, ...]:
     """Return the elements that a key holds behind its first `begin` bytes."""
     elements: tuple[Any, ...] = fdb_tuple.unpack(key, begin)

@@ -30,7 +30,7 @@ from queues.operations.remove import RemoveRequest
 from queues.operations.search import FindRequest, Found, Layout, SearchRequest, search
 from queues.status import attached_status
 from queues.status.attached_counts import count_within
-from queues.status.status import QueueStatus, Totals, TrafficRead
+from queues.status.status import QueueStatus, Totals, TotalsRead
 
 #: Items and bytes of one chunk of a purge: each item is written into the trash.
 MAX_CHUNK, CHUNK_BYTES = 200, 1_000_000
@@ -145,7 +145,7 @@ def totals(tr: ReadTransaction, queue: OpenQueue, request: TotalsRequest) -> Tot
 
 def totals_of(tr: ReadTransaction, queue: OpenQueue, ready: int) -> Totals:
     """Return the totals of a queue of this depth."""
-    return Totals(ready=ready, delayed=0, leased=0, dead=0, traffic=TrafficRead(tr, queue.keys).wait())
+    return Totals(ready=ready, delayed=0, leased=0, dead=0, traffic=TotalsRead(tr, queue.keys.traffic).wait())
 
 
 @reads(OldestRequest, attached=True)

@@ -11,7 +11,7 @@ from queues.kv.port import KeyValue, ReadTransaction
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.status.attached_counts import AttachedCounts
-from queues.status.status import QueueStatus, Totals, TrafficRead
+from queues.status.status import QueueStatus, Totals, TotalsRead
 
 #: A status that differs only by the time of its count is renewed after this time.
 REFRESH = timedelta(seconds=5)
@@ -30,7 +30,7 @@ def begin_status(
     """Issue every read of an attached queue's status; the returned function waits for them."""
     assert config.prefix is not None
     foreign = AttachedKeys(config.prefix)
-    traffic = TrafficRead(tr, keys)
+    traffic = TotalsRead(tr, keys.traffic)
     low = tr.get_range(*foreign.all, limit=1)
     high = tr.get_range(*foreign.all, limit=1, reverse=True)
 

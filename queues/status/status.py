@@ -7,11 +7,12 @@ read version, so sums over it add up even while items move between queues.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from queues.items.counters import depth_of, total
 from queues.items.ready import Heads, OldestRead, stored
 from queues.items.stored_item import as_item
-from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side
+from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side, Subspace
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model.bands import Band, bands
 from queues.model.config import Config, Kind, Pause
@@ -130,7 +131,7 @@ def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> Que
 
 def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:
     """Read the exact depths and the traffic of one queue."""
-    return _totals(config, _Counters(tr, keys, config).wait(), TrafficRead(tr, keys).wait())
+    return _totals(config, _Counters(tr, keys, config).wait(), TotalsRead(tr, keys.traffic).wait())
 
 
 def read_status(tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int) -> QueueStatus:
@@ -143,7 +144,7 @@ def begin_status(
     tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int
 ) -> Callable[[], QueueStatus]:
     """Issue every read of one queue's status; the returned function waits for them."""
-    counters, traffic = _Counters(tr, keys, config), TrafficRead(tr, keys)
+    counters, traffic = _Counters(tr, keys, config), TotalsRead(tr, keys.traffic)
     mix = _Mix(tr, keys, config)
     oldest = OldestRead(tr, keys, config.generations)
     low = Heads(tr, keys, config.generations, end="min", limit=1)
@@ -216,16 +217,16 @@ class _Counters:
         return totals
 
 
-class TrafficRead:
-    """Pending read of the traffic totals."""
+class TotalsRead:
+    """Pending read of totals, such as the traffic by verb or the waits by bucket."""
 
-    def __init__(self, tr: ReadTransaction, keys: QueueKeys) -> None:
-        self._keys = keys
-        self._read = tr.get_range(*keys.traffic.all, limit=_ALL)
+    def __init__(self, tr: ReadTransaction, within: Subspace) -> None:
+        self._within = within
+        self._read = tr.get_range(*within.all, limit=_ALL)
 
-    def wait(self) -> dict[str, int]:
-        """Return the totals by verb."""
-        return {self._keys.traffic.elements_again(key)[0]: total(value) for key, value in self._read.wait()}
+    def wait(self) -> dict[Any, int]:
+        """Return the totals by what they count."""
+        return {self._within.elements_again(key)[0]: total(value) for key, value in self._read.wait()}
 
 
 class _Mix:
