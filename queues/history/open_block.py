@@ -7,6 +7,8 @@ fit into a block are thinned out as soon as the packed points are several times 
 from collections.abc import Mapping, Sequence
 from struct import Struct
 
+from msgspec import msgpack
+
 from queues.history.points import (
     BEFORE,
     STATES,
@@ -16,9 +18,7 @@ from queues.history.points import (
     compress,
     decode,
     encode,
-    read_number,
     read_points,
-    write_number,
     write_point,
 )
 
@@ -88,21 +88,11 @@ class OpenBlock:
     @property
     def waits(self) -> dict[int, int] | None:
         """The wait histogram at the newest point, by bucket; None when unknown."""
-        if self._waits is None:
-            return None
-        found, at = {}, 0
-        while at < len(self._waits):
-            bucket, at = read_number(self._waits, at)
-            found[bucket], at = read_number(self._waits, at)
-        return found
+        return None if self._waits is None else msgpack.decode(self._waits, type=dict[int, int])
 
     def note_waits(self, histogram: Mapping[int, int]) -> None:
         """Remember the wait histogram at the newest point."""
-        packed = bytearray()
-        for bucket, count in histogram.items():
-            write_number(packed, bucket)
-            write_number(packed, count)
-        self._waits = bytes(packed)
+        self._waits = msgpack.encode(histogram)
 
     def _append(self, point: Point) -> None:
         before = BEFORE

@@ -132,9 +132,8 @@ def test_a_queue_of_a_newer_release_is_not_merged_and_the_rest_are(store: Store,
 
 
 def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
-    store: Store, sweeper: Sweeper, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, sweeper: Sweeper, clock: Clock
 ) -> None:
-    monkeypatch.setattr("queues.background.staging_leftovers._PAGE", 1)  # every queue is a look of its own
     queues = sorted((store.create_queue(name) for name in ("a", "b", "c")), key=lambda queue: queue.id)
     for queue in queues:
         queue.push(b"x", priority=1)

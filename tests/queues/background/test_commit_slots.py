@@ -5,7 +5,6 @@ import time
 import pytest
 
 from queues import Store
-from queues.background.commit_slots import _STEP
 from queues.kv.slots import Mark, SlotPool
 from tests.conftest import Clock
 from tests.sweeps import sweep_slots
@@ -48,7 +47,7 @@ def test_only_slots_unused_for_a_day_are_swept(store: Store, clock: Clock) -> No
 
 
 def test_many_slots_are_swept_in_steps(store: Store) -> None:
-    keys = marked(store, 2 * DAY, 2 * _STEP + 1)
+    keys = marked(store, 2 * DAY, 1_001)
     assert sweep_slots(store) == len(keys)
     assert there(store, keys) == 0
 
