@@ -118,3 +118,11 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             return site
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server with the default settings, which the tests of a module share."""
+    shared = Site(tmp_path_factory.mktemp("site"))
+    yield shared
+    shared.stop()

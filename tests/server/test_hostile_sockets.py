@@ -18,9 +18,8 @@ PING, BEGINNING, PART = b"\x89\xfd\0\0\0\0" + b"x" * 125, b"\x01\x80\0\0\0\0", b
 
 
 @pytest.mark.parametrize("flood", [PING, PART], ids=["pings", "frames"])
-def test_a_flood_of_frames_that_are_not_read_is_cut_off(serve: Callable[..., Site], flood: bytes) -> None:
+def test_a_flood_of_frames_that_are_not_read_is_cut_off(site: Site, flood: bytes) -> None:
     """Each ping was answered into memory: 300 MB in 40 seconds."""
-    site = serve()
     cookies = log_in(site)
     with open_socket(site, Cookie=cookies, Origin=site.address) as viewer:
         assert viewer.recv(timeout=PATIENCE)

@@ -80,9 +80,8 @@ def post(site: Site, path: bytes, body: bytes, kind: bytes, *fields: bytes) -> b
 # Line 8: nothing parses a body before Django does, which has limits of its own
 
 
-def test_no_body_is_parsed_by_the_event_loop(serve: Callable[..., Site]) -> None:
+def test_no_body_is_parsed_by_the_event_loop(site: Site) -> None:
     """Each of these took 2 to 17 seconds, in which the site did nothing else, and up to 2 GB."""
-    site = serve()
     nested = b"".join(
         b"--b%d\r\nContent-Type: multipart/mixed; boundary=b%d\r\n\r\n" % (level, level + 1) for level in range(480)
     )
@@ -103,9 +102,8 @@ def test_no_body_is_parsed_by_the_event_loop(serve: Callable[..., Site]) -> None
     assert memory(site, "VmHWM") - before < 100_000_000
 
 
-def test_forms_and_files_still_arrive(serve: Callable[..., Site]) -> None:
+def test_forms_and_files_still_arrive(site: Site) -> None:
     """A form by length and by chunks, and a file of 24 MB that is in a part of its own."""
-    site = serve()
     form = b"username=nobody&password=wrong"
     assert b"CSRF" not in post(site, LOGIN, form, b"application/x-www-form-urlencoded")[:12]
     with connect(site) as connection:
@@ -148,15 +146,13 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(serve: Callable[...,
                 assert "太".encode() in answer or "内容".encode() in answer, "in the reader's language"
 
 
-def test_a_client_that_waits_for_leave_to_send_gets_none(serve: Callable[..., Site]) -> None:
-    site = serve()
+def test_a_client_that_waits_for_leave_to_send_gets_none(site: Site) -> None:
     with connect(site) as connection:
         connection.sendall(head(b"POST", LOGIN, b"Content-Length: 400000000", b"Expect: 100-continue"))
         assert read(connection).startswith(b"HTTP/1.1 413")
 
 
-def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(serve: Callable[..., Site]) -> None:
-    site = serve()
+def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(site: Site) -> None:
     assert site.get("/livez")[0] == 200
     forget_peak(site)
     before = memory(site)
@@ -177,8 +173,7 @@ def test_a_body_in_chunks_is_refused_as_soon_as_it_is_too_large(serve: Callable[
         assert read(connection).startswith(b"HTTP/1.1 413")
 
 
-def test_many_bodies_that_wait_are_not_in_memory(serve: Callable[..., Site]) -> None:
-    site = serve()
+def test_many_bodies_that_wait_are_not_in_memory(site: Site) -> None:
     assert site.get("/livez")[0] == 200
     before = memory(site, "RssAnon")
     waiting = []
