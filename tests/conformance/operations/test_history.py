@@ -172,22 +172,6 @@ def test_the_first_round_over_many_queues_takes_its_time(store: Store, clock: Cl
     assert sum(found) == len(queues), "each had its turn"
 
 
-@pytest.mark.parametrize("many", [FIRST + 50, HOT + OTHERS + 50])
-def test_queues_that_a_screen_saw_change_are_among_those_read_first(store: Store, clock: Clock, many: int) -> None:
-    queues, recorder, found = _create(store, many), store.recorder(), []
-    _push_to(store, queues)
-    seen = [queue.id for queue in queues[-FIRST:]]
-    before = store.snapshot(seen)
-    _push_to(store, queues[-FIRST:])
-    store.snapshot(seen, previous=before)
-    for _ in range(3):
-        found.append(recorder.look())
-        assert recorder.rest == 0.0 or sum(found) == many, "a queue that is not read yet need not change to be read"
-        clock.advance(1)
-    assert max(found) == FIRST
-    assert sum(found) == many, "each had its turn"
-
-
 def test_what_a_screen_has_read_is_not_read_again(store: Store, clock: Clock) -> None:
     jobs, recorder = store.create_queue("jobs"), store.recorder()
 

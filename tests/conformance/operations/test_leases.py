@@ -3,10 +3,8 @@
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,9 +22,7 @@ from queues.errors import (
     TooLarge,
     WrongKind,
 )
-from queues.items.counters import wake
 from queues.keys.keyspace import Keyspace
-from queues.kv.port import Transaction
 from tests.all_items import all_items
 from tests.conftest import Clock
 from tests.full_count import check_full_count
@@ -566,34 +562,6 @@ def test_leases_survive_renaming_deleting_and_restoring(store: Store, jobs: Queu
     assert jobs.expire() == 1
     jobs.ack(d)
     assert depths(jobs) == (0, 0, 1, 0)
-
-
-def reconfigure(store: Store, jobs: Queue, **changes: Any) -> None:
-    def write(tr: Transaction) -> None:
-        tr.set(jobs.opened.config_key, replace(jobs.opened.current(tr), **changes).encode())
-        wake(tr, jobs.opened.keys)
-
-    store.transact(write)
-
-
-def test_leases_are_outside_of_generations(store: Store, jobs: Queue, clock: Clock) -> None:
-    """A purge retires a generation; what is leased or dead stays, and comes back into the newest one."""
-    jobs.push_many([(b"%d" % n, n) for n in range(4)])
-    jobs.configure(max_attempts=1)
-    dead = kill(jobs, times=1)
-    jobs.configure(max_attempts=5)
-    a, b = jobs.lease_many(2, seconds=60)
-    reconfigure(store, jobs, generations=(2,))
-    assert depths(jobs) == (0, 0, 2, 1)
-    jobs.ack(a)
-    assert jobs.release(b).state == "ready"
-    assert jobs.retry_dead(dead.id).state == "ready"
-    assert values(jobs.items().items) == [b"0", b"2"]
-    assert jobs.peek_max().attempts == 1
-    check_full_count(store, jobs)
-    reconfigure(store, jobs, generations=(1, 2))
-    assert values(jobs.items().items) == [b"0", b"2", b"3"]
-    assert [lease.item.attempts for lease in jobs.lease_many(3)] == [1, 2, 1]
 
 
 def test_everything_joins_a_transaction(store: Store, jobs: Queue) -> None:

@@ -103,16 +103,6 @@ def test_a_search_finds_exactly_what_a_plain_model_finds(mixed: Queue, clock: Cl
     assert hits > 200
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_without_filters_it_lists_a_state_in_its_order_from_both_ends(mixed: Queue, state: str) -> None:
-    expected = everything(mixed)[state]
-    assert walk(mixed, Query(state=state), limit=5) == expected
-    assert walk(mixed, Query(state=state), end="max", limit=4) == expected[::-1]
-    page = mixed.search(Query(state=state), limit=len(expected))
-    assert page.ended, "nothing is behind the last item: no further page"
-    assert page.searched == len(expected)
-
-
 def test_items_that_come_and_go_are_met_once_and_stop_nothing(store: Store, clock: Clock) -> None:
     dice = random.Random(11)
     jobs = store.create_queue("jobs")

@@ -203,15 +203,6 @@ def test_a_waiter_that_gives_up_while_watching_passes_the_watch_on(store: Store)
     assert all(other.result(LONG) for other in others)
 
 
-def test_a_waiter_that_gives_up_asleep_leaves_the_line(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    (first,) = begin_pops(jobs)
-    assert begin(lambda: jobs.pop_min(wait=0.02)).result(LONG) is None
-    assert stored(jobs) == 1
-    jobs.push(b"x", priority=1)
-    assert first.result(LONG)
-
-
 def test_giving_up_never_loses_an_item(store: Store) -> None:
     jobs = store.create_queue("jobs")
 
@@ -336,20 +327,15 @@ def test_a_wait_survives_a_rename(store: Store) -> None:
     assert jobs.name == "work"
 
 
-def test_deleting_the_queue_ends_every_wait(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    pops = begin_pops(jobs, 20)
-    store.delete_queue("jobs")
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [("delete_queue", QueueNotFound), ("detach", QueueNotFound), ("close", StoreClosed)],
+)
+def test_the_end_of_a_queue_or_a_store_ends_every_wait(store: Store, end: str, error: type[Exception]) -> None:
+    pops = begin_pops(store.attach("jobs", prefix=PREFIX) if end == "detach" else store.create_queue("jobs"), 20)
+    getattr(store, end)(*([] if end == "close" else ["jobs"]))
     for pop in pops:
-        with pytest.raises(QueueNotFound, match="jobs"):
-            pop.result(LONG)
-
-
-def test_closing_the_store_ends_every_wait(store: Store) -> None:
-    pops = begin_pops(store.create_queue("jobs"), 20)
-    store.close()
-    for pop in pops:
-        with pytest.raises(StoreClosed):
+        with pytest.raises(error):
             pop.result(LONG)
 
 
@@ -453,15 +439,6 @@ def test_what_makes_a_delayed_item_ready_ends_the_wait(store: Store, clock: Cloc
     assert pop.result(LONG).id == item.id
 
 
-def test_items_that_are_due_together_end_as_many_waits(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
-    jobs.push_many([(b"%d" % n, n) for n in range(6)], delay=timedelta(minutes=1))
-    pops = begin_pops(jobs, 6)
-    clock.advance(60)
-    await_true(lambda: all(pop.done() for pop in pops), meanwhile=store.interrupt)
-    assert sorted(pop.result().value for pop in pops) == [b"%d" % n for n in range(6)]
-
-
 # Leases
 
 
@@ -518,14 +495,6 @@ def test_a_wait_on_an_attached_queue_sees_what_other_programs_push(store: Store)
     legacy.push(b"ours", priority=1)
     assert pop.result(LONG).value == b"ours"
     assert legacy.pop_max(wait=0.02) is None
-
-
-def test_detaching_ends_every_wait(store: Store) -> None:
-    pops = begin_pops(store.attach("legacy", prefix=PREFIX), 3)
-    store.detach("legacy")
-    for pop in pops:
-        with pytest.raises(QueueNotFound):
-            pop.result(LONG)
 
 
 # Refusals

@@ -1,12 +1,12 @@
 """Items of the in-process twin that become due later, one thread at a time."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 import pytest
 
 from queues.local import Empty, PriorityQueue
 from tests.conftest import Clock
-from tests.queues.local.test_priority_queue import Job, Only, drain, later
+from tests.queues.local.test_priority_queue import Only, drain, later
 
 
 def test_an_item_is_invisible_until_it_is_due(clock: Clock) -> None:
@@ -23,39 +23,6 @@ def test_an_item_is_invisible_until_it_is_due(clock: Clock) -> None:
         jobs.peek_min()
     clock.advance(0.001)
     assert (jobs.peek_min(), jobs.peek_max(), jobs.get_nowait()) == ("a", "a", "a")
-
-
-def test_due_items_order_among_the_ready_ones(clock: Clock) -> None:
-    jobs: PriorityQueue[object] = PriorityQueue(clock=clock)
-    jobs.put(2, due=later(clock, 5))
-    jobs.put(9, due=later(clock, 1))
-    jobs.put(1, due=later(clock, 60))
-    jobs.put(5)
-    assert drain(jobs) == [5]
-    clock.advance(5)
-    jobs.put(4)
-    assert jobs.peek_max() == 9
-    assert drain(jobs) == [2, 4, 9]
-    clock.advance(55)
-    assert drain(jobs) == [1]
-
-
-def test_equals_order_by_when_they_became_ready(clock: Clock) -> None:
-    jobs: PriorityQueue[Job] = PriorityQueue(clock=clock)
-    jobs.put(Job(1, "third"), due=later(clock, 2))
-    jobs.put(Job(1, "second"), due=later(clock, 1))
-    jobs.put(Job(1, "first"))
-    jobs.put(Job(1, "fourth"), due=later(clock, 2))
-    clock.advance(3)
-    jobs.put(Job(1, "fifth"))
-    assert [jobs.get().name for _ in range(5)] == ["first", "second", "third", "fourth", "fifth"]
-
-
-def test_what_was_due_in_the_past_is_ready_at_once(clock: Clock) -> None:
-    jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
-    jobs.put_nowait(1, due=later(clock, 0))
-    jobs.put(2, True, None, datetime(1950, 1, 1, tzinfo=timezone(timedelta(hours=5))))
-    assert (jobs.get(), jobs.get()) == (1, 2)
 
 
 @pytest.mark.parametrize(

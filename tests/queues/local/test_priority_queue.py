@@ -5,7 +5,6 @@ import inspect
 import queue as stdlib
 import random
 import weakref
-from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -79,62 +78,6 @@ def test_the_errors_are_the_standard_librarys() -> None:
     with pytest.raises(stdlib.Full):
         jobs.put(2, timeout=0)
     assert jobs.get() == 1
-
-
-def test_size_empty_and_full() -> None:
-    jobs: PriorityQueue[int] = PriorityQueue(2)
-    assert (jobs.qsize(), jobs.empty(), jobs.full(), jobs.maxsize) == (0, True, False, 2)
-    jobs.put(1)
-    assert (jobs.qsize(), jobs.empty(), jobs.full()) == (1, False, False)
-    jobs.put(2)
-    assert (jobs.qsize(), jobs.empty(), jobs.full()) == (2, False, True)
-    assert not PriorityQueue().full()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_both_ends_of_many_while_items_arrive(seed: int) -> None:
-    chance = random.Random(seed)
-    jobs: PriorityQueue[int] = PriorityQueue()
-    left: list[int] = []
-
-    def put() -> None:
-        number = chance.randrange(MANY)
-        jobs.put(number)
-        insort(left, number)
-
-    for _ in range(MANY):
-        put()
-    while left:
-        assert (jobs.peek_min(), jobs.peek_max(), jobs.qsize()) == (left[0], left[-1], len(left))
-        if chance.random() < 0.3:
-            put()
-        if chance.random() < 0.5:
-            assert jobs.get() == left.pop(0)
-        else:
-            assert jobs.get_max() == left.pop()
-    assert jobs.empty()
-
-
-@pytest.mark.parametrize("order", ["ascending", "descending", "equal"])
-def test_many_in_any_order_of_arrival(order: str) -> None:
-    ranks = {"ascending": range(MANY), "descending": range(MANY)[::-1], "equal": [7] * MANY}[order]
-    items = [Job(rank, str(n)) for n, rank in enumerate(ranks)]
-    jobs: PriorityQueue[object] = PriorityQueue()
-    for item in items:
-        jobs.put(item)
-    assert drain(jobs) == sorted(items)
-    for item in items:
-        jobs.put(item)
-    assert [id(item) for item in drain(jobs, lambda: jobs.get_max(False))] == [id(item) for item in sorted(items)[::-1]]
-
-
-def test_equals_leave_in_order_of_arrival_and_at_the_upper_end_the_newest_first() -> None:
-    jobs: PriorityQueue[Job] = PriorityQueue()
-    for name in "abcd":
-        jobs.put(Job(1, name))
-    assert jobs.peek_min().name == "a"
-    assert jobs.peek_max().name == "d"
-    assert [jobs.get().name, jobs.get_max().name, jobs.get().name, jobs.get_max().name] == ["a", "d", "b", "c"]
 
 
 def test_items_need_nothing_but_less_than() -> None:

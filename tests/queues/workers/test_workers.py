@@ -551,15 +551,6 @@ def test_five_restarts_of_a_handler_that_stops_cost_no_attempt(store: Store, job
     assert "dead" not in jobs.totals().traffic
 
 
-def test_a_stop_costs_no_attempt_at_the_last_one_either(store: Store, jobs: Queue) -> None:
-    item, begun = jobs.push(b"long", priority=1), threading.Event()
-    jobs.configure(max_attempts=2)
-    jobs.release(jobs.lease())
-    for _ in range(3):
-        assert restart(store, ending_at_a_stop(begun, Stopped), begun, LONG).stats().stopped == 1
-        assert (jobs.peek_min().id, jobs.peek_min().attempts) == (item.id, 1)
-
-
 def test_any_other_error_while_the_pool_stops_is_a_failure(store: Store, jobs: Queue) -> None:
     item, begun = jobs.push(b"long", priority=1), threading.Event()
     stats = restart(store, ending_at_a_stop(begun, ValueError), begun, LONG).stats()
