@@ -8,19 +8,15 @@ from typing import Any
 from queues.errors import NaiveTime, TimePassed
 from queues.items.counters import wake
 from queues.kv.port import Transaction
-from queues.model.config import MAX_REASON, Config, Pause, check_text
+from queues.model.config import MAX_REASON, Pause, check_text
 from queues.model.settings import Settings, check_settings, plain
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 
 class PauseRequest(Request[bytes], frozen=True, gc=False):
-    """Stop taking."""
+    """Stop taking; without a pause, let items be taken again."""
 
-    pause: Pause
-
-
-class ResumeRequest(Request[bytes], frozen=True, gc=False):
-    """Let items be taken again."""
+    pause: Pause | None
 
 
 class ConfigureRequest(Request[bytes], frozen=True, gc=False):
@@ -41,10 +37,10 @@ def pause_request(queue: OpenQueue, *, reason: str, until: datetime | None, by: 
     return PauseRequest(queue.id, pause)
 
 
-def resume_request(queue: OpenQueue) -> ResumeRequest:
+def resume_request(queue: OpenQueue) -> PauseRequest:
     """Return the request to resume; raise `NotForAttached`."""
     queue.check_own("it is never paused.")
-    return ResumeRequest(queue.id)
+    return PauseRequest(queue.id, None)
 
 
 def configure_request(queue: OpenQueue, changes: Settings) -> ConfigureRequest:
@@ -52,22 +48,17 @@ def configure_request(queue: OpenQueue, changes: Settings) -> ConfigureRequest:
     return ConfigureRequest(queue.id, plain(check_settings(queue.config, changes)))
 
 
-@executes(PauseRequest, ResumeRequest)
-@executes(ConfigureRequest)
+@executes(PauseRequest, ConfigureRequest)
 @executes(ConfigureRequest, attached=True)
 def configure(queue: OpenQueue, tr: Transaction, requests: Sequence[Any]) -> Sequence[bytes]:
     """Change the config as the first request says, and return its bytes."""
     before = queue.current(tr)
-    config = _changed(before, requests[0])
+    request = requests[0]
+    changes = {"pause": request.pause} if isinstance(request, PauseRequest) else check_settings(before, request.changes)
+    config = replace(before, **changes)
     record = config.encode()
     if config != before:
         tr.use_reserve()
         tr.set(queue.config_key, record)
         wake(tr, queue.keys)
     return [record]
-
-
-def _changed(config: Config, request: PauseRequest | ResumeRequest | ConfigureRequest) -> Config:
-    if isinstance(request, ConfigureRequest):
-        return replace(config, **check_settings(config, request.changes))
-    return replace(config, pause=request.pause if isinstance(request, PauseRequest) else None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from queues.kv.port import Transaction
 from queues.model.item import Item
@@ -10,13 +10,6 @@ from queues.operations.lease import Lease
 from queues.store import Store
 
 T = TypeVar("T")
-
-
-class Complete(Protocol):
-    """Acknowledges an item in the transaction of a function."""
-
-    def __call__(self, fn: Callable[[Transaction], T], /) -> T:
-        """Return what the function returned."""
 
 
 class Stopped(Exception):
@@ -41,7 +34,7 @@ class Job:
     lease: Lease
     #: The pool's open store.
     store: Store
-    _complete: Complete
+    _complete: Callable[[Callable[[Transaction], Any]], Any]
 
     def complete(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn(tr)` and acknowledge the item in one transaction, and return what `fn` returned.
@@ -51,4 +44,5 @@ class Job:
         runs, when another worker has taken the item: the handler has nothing left to do then. Raises `RuntimeError`
         after a call that succeeded; after an error it may be called again.
         """
-        return self._complete(fn)
+        result: T = self._complete(fn)
+        return result

@@ -44,15 +44,15 @@ class PoolStats:
     """Numbers of handlers that a pool has run, by result."""
 
     #: Handlers that returned.
-    done: int
+    done: int = 0
     #: Handlers that raised; their items return later, or are dead.
-    failed: int
+    failed: int = 0
     #: Of those that failed, items that are dead now.
-    dead: int
+    dead: int = 0
     #: Handlers that raised `Stopped` because the pool stopped; their items were released.
-    stopped: int
+    stopped: int = 0
     #: Handlers that were cut off by the end of the pool; their items were released.
-    cut_off: int
+    cut_off: int = 0
 
 
 class Pool:
@@ -135,13 +135,7 @@ class Pool:
 
     def stats(self) -> PoolStats:
         """Return the numbers so far."""
-        return PoolStats(
-            done=self._settling.done,
-            failed=self._settling.failed,
-            dead=self._settling.dead,
-            stopped=self._settling.stopped,
-            cut_off=self._settling.cut_off,
-        )
+        return PoolStats(**self._settling.counts)
 
     @property
     def stopping(self) -> bool:

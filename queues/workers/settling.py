@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -57,7 +58,8 @@ class Settling:
         self._lock = threading.Lock()
         self._until = float("inf")
         self._given_back: set[Task] = set()
-        self.done = self.failed = self.dead = self.stopped = self.cut_off = 0
+        #: Handlers that have ended, by result.
+        self.counts: Counter[str] = Counter()
 
     def complete(self, store: Store, task: Task, fn: Callable[[Transaction], T]) -> T:
         """Acknowledge the item in the transaction of `fn`, for its handler: see `Job.complete`."""
@@ -159,7 +161,7 @@ class Settling:
 
     def _count(self, what: str) -> None:
         with self._lock:
-            setattr(self, what, getattr(self, what) + 1)
+            self.counts[what] += 1
 
 
 def place_of(error: BaseException) -> str:

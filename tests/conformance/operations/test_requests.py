@@ -13,7 +13,7 @@ from queues import Item, Query, Queue, Store
 from queues.items.stored_item import StoredItem
 from queues.model.config import Pause
 from queues.operations import attached  # noqa: F401 - executes requests to attached queues
-from queues.operations.configure import ConfigureRequest, PauseRequest, ResumeRequest
+from queues.operations.configure import ConfigureRequest, PauseRequest
 from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
 from queues.operations.delay import PromoteRequest, RescheduleRequest
 from queues.operations.lease import ExpireRequest
@@ -74,7 +74,7 @@ WRITES: list[Make] = [
     lambda at: PauseRequest(
         at.queue.id, Pause(reason="lunch", by="ann", since=datetime(2026, 1, 1, tzinfo=UTC), until=None)
     ),
-    lambda at: ResumeRequest(at.queue.id),
+    lambda at: PauseRequest(at.queue.id, None),
     lambda at: ConfigureRequest(at.queue.id, {"max_depth": 9, "redact": ["secret*"], "note": "ä"}),
 ]
 _QUERY = Query(text="rea", low=1, high=9, since=YEAR)
