@@ -27,9 +27,8 @@ from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, Request, check_limit
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
-from queues.operations.pop import PopRequest, pop_request
+from queues.operations.pop import PopRequest, RemoveRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
-from queues.operations.remove import RemoveRequest
 from queues.operations.search import FindRequest, Found, Query, checked_query, search_request
 from queues.operations.settle import NO_LEASES, ack_request, extend_request, release_request, stale, stale_tokens
 from queues.operations.wait import Outlook, OutlookRequest, tend, wait_for

@@ -24,9 +24,8 @@ from queues.model.item import Item, Page
 from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, executes, reads
 from queues.operations.peek import PageRequest, window_of
-from queues.operations.pop import PopRequest, deal, fitting, wanted_of, with_times
+from queues.operations.pop import PopRequest, RemoveRequest, deal, fitting, wanted_of, with_times
 from queues.operations.push import PushManyRequest, PushRequest, as_many, together, with_ids
-from queues.operations.remove import RemoveRequest
 from queues.operations.search import FindRequest, Found, Layout, SearchRequest, search
 from queues.status import attached_status
 from queues.status.attached_counts import count_within

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from queues.errors import QueuePaused, display_name
 from queues.items import delayed, lease_expiry, leased, ready
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import StoredItem
+from queues.items.stored_item import ItemRead, PlaceRead, StoredItem
 from queues.kv.port import KeyValue, Transaction
+from queues.model import ids
 from queues.model.config import Config, Pause
 from queues.model.cursor import End
 from queues.model.item import Item
@@ -239,3 +240,29 @@ def _paused(config: Config, pause: Pause) -> QueuePaused:
     if pause.by:
         return QueuePaused("{queue} is paused by {by}: {reason}", queue=queue, by=pause.by, reason=pause.reason)
     return QueuePaused("{queue} is paused: {reason}", queue=queue, reason=pause.reason)
+
+
+# One particular item
+
+
+class RemoveRequest(Request[Item | None], frozen=True, gc=False):
+    """Take the ready item of an id and count it under `verb`; the answer is the item, or None."""
+
+    item_id: str
+    verb: str
+    now_ms: int
+
+
+@executes(RemoveRequest)
+def remove(queue: OpenQueue, tr: Transaction, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
+    """Remove the item of the first request."""
+    request, config, keys = requests[0], queue.current(tr), queue.keys
+    rand = ids.parse(request.item_id)
+    place = None if rand is None else PlaceRead(tr, keys, config.generations, rand).wait()
+    there = None if rand is None or place is None else ItemRead(tr, keys, rand, "ready", place).wait()
+    if there is None:
+        return [None]
+    delta = CounterDelta(keys, wake=False)
+    (item,) = ready.take(tr, keys, config, [there], request.now_ms, delta, verb=request.verb)
+    delta.apply(tr)
+    return [item]

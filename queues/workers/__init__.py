@@ -11,10 +11,9 @@
 `manage.py work mail --handlers shop.jobs` runs it; a program of its own does so with `Pool`.
 """
 
-from queues.workers.backoff import Backoff
 from queues.workers.dispatcher import Dispatcher
 from queues.workers.job import Job, Stopped
 from queues.workers.pool import Pool, PoolStats
-from queues.workers.worker import Function, Handler, Worker
+from queues.workers.worker import Backoff, Function, Handler, Worker
 
 __all__ = ["Backoff", "Dispatcher", "Function", "Handler", "Job", "Pool", "PoolStats", "Stopped", "Worker"]

@@ -20,9 +20,8 @@ from queues.operations.lease import ExpireRequest
 from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
 from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
-from queues.operations.pop import LeaseRequest, PopRequest
+from queues.operations.pop import LeaseRequest, PopRequest, RemoveRequest
 from queues.operations.push import PushManyRequest, PushRequest
-from queues.operations.remove import RemoveRequest
 from queues.operations.search import FindRequest, SearchRequest
 from queues.operations.settle import AckRequest, ExtendRequest, ReleaseRequest
 from queues.operations.wait import OutlookRequest
