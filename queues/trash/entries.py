@@ -1,9 +1,10 @@
 """Entries of the trash as screens read them, each as far as its record can be read."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 
 from queues.catalog import attached_prefixes as prefixes
@@ -24,8 +25,6 @@ from queues.model.records import UNREADABLE, why
 
 #: Bytes of records that one page reads, or a step more.
 _PAGE_BYTES = 8_000_000
-#: An entry's id, its header or why it cannot be read, its value, and the numbers of the queues that it reaches.
-_Read = tuple[bytes, dict[str, Any] | Exception, Result[bytes | None], tuple[int, ...]]
 
 
 class Looking:
@@ -40,18 +39,13 @@ class Looking:
 
     def record(self, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
         """Return header and value of an id; raise `TrashNotFound`."""
-        record = self._tr.get(self._keyspace.trash.key(trash_id)).wait()
-        header, value = records.decode(record) if record is not None else ({"deleting": True}, b"")
-        if header.get("deleting"):
-            raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
+        header, value = self._header(trash_id)
         return header, self._value(trash_id, header, value).wait() or b""
 
     def entry(self, trash_id: bytes) -> "TrashEntry":
         """Return one entry; raise `TrashNotFound`, `Unreadable`."""
         with telling():
-            header, value = self.record(trash_id)
-            rules = rules_of(header, self._config_of(header).wait())
-            return entry_of(trash_id, header, value, rules, self._reaches(header))
+            return self._entry(trash_id, *self._header(trash_id))()
 
     def page(
         self,
@@ -68,28 +62,33 @@ class Looking:
             pairs = self._tr.get_range(*self._keyspace.trash.older(before), limit=n + 1, reverse=True).wait()
             return [(last_element(key), record) for key, record in pairs[:n]], len(pairs) > n
 
-        def fitting(trash_id: bytes, record: bytes) -> _Read | None:
+        def fitting(trash_id: bytes, record: bytes) -> "Callable[[], TrashEntry] | None":
             nonlocal size
             size += len(record)
             try:
                 header, value = records.decode(record)
                 if header["restored"] or header.get("deleting") or not fits(header):
                     return None
-                return self._read(trash_id, header, value)
+                return partial(_readable, trash_id, self._entry(trash_id, header, value))
             except UNREADABLE as error:
-                return (trash_id, error, Ready(None), ()) if unreadable else None
+                return partial(_damaged, trash_id, error) if unreadable else None
 
         page = paging.page(read, fitting, before=before, limit=limit, enough=lambda: size >= _PAGE_BYTES)
-        rules = {queue_id: read.wait() for queue_id, read in self._configs.items()}
-        entries = tuple(
-            readable(trash_id, header, value.wait() or b"", rules, reaches)
-            for trash_id, header, value, reaches in page.entries
-        )
-        return RecordPage(entries=entries, cursor=page.cursor, looked=page.looked, certain=page.certain)
+        entries = tuple(finish() for finish in page.entries)
+        return RecordPage(entries, page.cursor, looked=page.looked, certain=page.certain)
 
-    def _read(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> _Read:
-        self._config_of(header)
-        return trash_id, header, self._value(trash_id, header, value), self._reaches(header)
+    def _header(self, trash_id: bytes) -> tuple[dict[str, Any], bytes]:
+        record = self._tr.get(self._keyspace.trash.key(trash_id)).wait()
+        header, value = records.decode(record) if record is not None else ({"deleting": True}, b"")
+        if header.get("deleting"):
+            raise TrashNotFound("Nothing of this id is in the trash; its time may have run out.")
+        return header, value
+
+    def _entry(self, trash_id: bytes, header: dict[str, Any], inline: bytes) -> "Callable[[], TrashEntry]":
+        """Issue the reads of an entry, and return what waits for them."""
+        value, config = self._value(trash_id, header, inline), self._config_of(header)
+        reaches = self._reaches(header)
+        return lambda: _entry_of(trash_id, header, value.wait() or b"", rules_of(header, config.wait()), reaches)
 
     def _reaches(self, header: dict[str, Any]) -> tuple[int, ...]:
         """Return the numbers of the queues that `restore` would change now."""
@@ -160,21 +159,17 @@ class TrashEntry:
     damage: str = ""
 
 
-def readable(
-    trash_id: bytes,
-    header: dict[str, Any] | Exception,
-    value: bytes,
-    rules: Mapping[int, bytes | None],
-    reaches: tuple[int, ...] = (),
-) -> TrashEntry:
+def _readable(trash_id: bytes, entry: Callable[[], TrashEntry]) -> TrashEntry:
     """Return an entry; without its content if that cannot be read, or not be redacted by its queue's rules."""
     try:
-        if isinstance(header, Exception):
-            raise header
-        return entry_of(trash_id, header, value, rules_of(header, rules[header["queue_id"]]), reaches)
+        return entry()
     except UNREADABLE as error:
-        at, deadline = (ids.at(ids.minted_ms(trash_id) + ms) for ms in (0, KEPT_MS))
-        return TrashEntry(id=trash_id.hex(), what="unreadable", at=at, deadline=deadline, damage=why(error))
+        return _damaged(trash_id, error)
+
+
+def _damaged(trash_id: bytes, error: Exception) -> TrashEntry:
+    at, deadline = (ids.at(ids.minted_ms(trash_id) + ms) for ms in (0, KEPT_MS))
+    return TrashEntry(id=trash_id.hex(), what="unreadable", at=at, deadline=deadline, damage=why(error))
 
 
 @contextmanager
@@ -188,10 +183,9 @@ def telling() -> Iterator[None]:
         raise Unreadable("This entry of the trash cannot be read. {why}", why=why(error)) from error
 
 
-def entry_of(
-    trash_id: bytes, header: dict[str, Any], value: bytes, redact: tuple[str, ...], reaches: tuple[int, ...] = ()
+def _entry_of(
+    trash_id: bytes, header: dict[str, Any], value: bytes, redact: tuple[str, ...], reaches: tuple[int, ...]
 ) -> TrashEntry:
-    """Return the entry of a record."""
     return TrashEntry(
         id=trash_id.hex(),
         what=header["what"],
