@@ -29,6 +29,7 @@ from queues.kv.errors import (
     StoreUnavailable,
     TransactionTooOld,
 )
+from queues.kv.lifecycle import Lifecycle, refuse_nesting
 from queues.kv.port import Landing, Refused, Server, Ticket, Transact
 
 log = logging.getLogger("queues.kv")
@@ -451,19 +452,22 @@ class Combiner:
 class Combiners:
     """A combiner for each server: transactions of different servers run side by side. Thread-safe."""
 
-    def __init__(self, transact: Transact, **options: Any) -> None:
+    def __init__(self, transact: Transact, lifecycle: Lifecycle | None = None, **options: Any) -> None:
         self._transact = transact
+        self._lifecycle = lifecycle
         self._options = options
         self._mutex = threading.Lock()
         self._of: WeakKeyDictionary[Server[Any, Any], Combiner] = WeakKeyDictionary()
         self._refusal: Callable[[], Exception] | None = None
 
     def serve(self, server: Server[Any, Any], request: Any) -> Any:
-        """Have a request executed, and return its answer or raise its error."""
+        """Have a request executed in one batch with other waiting ones, and return its answer or raise its error."""
+        self._check()
         return self.of(server).serve(server, request)
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request executed without waiting: its ticket goes to its landing."""
+        self._check()
         self.of(ticket.server).submit(ticket)
 
     def withdraw(self, ticket: Ticket) -> bool:
@@ -487,6 +491,11 @@ class Combiners:
             self._refusal = refusal
             combiners = list(self._of.values())
         return all(combiner.close(refusal, timeout) for combiner in combiners)
+
+    def _check(self) -> None:
+        refuse_nesting()
+        if self._lifecycle is not None:
+            self._lifecycle.check()
 
     def _execute(self, batch: list[Ticket]) -> tuple[float, bool]:
         """Have the server of a batch conduct it; where that fails, each request alone, so only the guilty one fails."""

@@ -14,13 +14,11 @@ from queues.kv.combining import Combiners
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction
 from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
-R = TypeVar("R")
-A = TypeVar("A")
 
 #: See `Combiner`.
 LINGER, PAUSES, ABREAST = 0.1, (0.0, 0.005), 4
@@ -50,7 +48,11 @@ class ClusterStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self.exactly_once = ExactlyOnce(self._slots)
-        self._combiners = Combiners(self._apply, linger=LINGER, pauses=PAUSES, abreast=ABREAST)
+        self._combiners = combiners = Combiners(
+            self._apply, self._lifecycle, linger=LINGER, pauses=PAUSES, abreast=ABREAST
+        )
+        #: Requests of concurrent callers: see `KeyValueStore`.
+        self.serve, self.submit, self.withdraw = combiners.serve, combiners.submit, combiners.withdraw
         self.board = WatchBoard()
         self._watches = Watches(self.board)
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -81,23 +83,6 @@ class ClusterStore:
             return self._apply(fn, background=background)
         finally:
             self._lifecycle.leave()
-
-    def serve(self, server: Server[R, A], request: R) -> A:
-        """Have `server` serve this request, in one batch with other waiting requests, and return its answer."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.check()
-        answer: A = self._combiners.serve(server, request)
-        return answer
-
-    def submit(self, ticket: Ticket) -> None:
-        """Have a request served without waiting for it."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.check()
-        self._combiners.submit(ticket)
-
-    def withdraw(self, ticket: Ticket) -> bool:
-        """Take a request back; False when it is being served, or was."""
-        return self._combiners.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up.

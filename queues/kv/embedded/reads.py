@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
+from itertools import islice, takewhile
 from typing import NoReturn, cast
 
 import lmdb
@@ -32,31 +31,11 @@ def scan(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, limit: int, *, re
         return []
     if reverse:
         found = cursor.prev() if cursor.set_range(end) else cursor.last()
-        return _portions(cursor.iterprev(), limit, lambda pair: pair[0] < begin) if found else []
-    found = cursor.set_range(begin) if begin else cursor.first()
-    return _portions(cursor.iternext(), limit, lambda pair: pair[0] >= end) if found else []
-
-
-#: Pairs that are read before the first look whether they are within the range; then ever twice as many.
-_FIRST = 8
-
-
-def _portions(found: Iterator[KeyValue], limit: int, beyond: Callable[[KeyValue], bool]) -> list[KeyValue]:
-    """Collect at most `limit` pairs up to the first that is beyond the range.
-
-    Portion by portion, as to look at each pair costs as much as to read it: at most eight pairs more are read than
-    there are in the range, or twice as many.
-    """
-    pairs: list[KeyValue] = []
-    while len(pairs) < limit:
-        before = len(pairs)
-        pairs += islice(found, min(limit - before, before or _FIRST))
-        if len(pairs) == before:
-            break
-        if beyond(pairs[-1]):
-            del pairs[bisect_left(pairs, True, before, key=beyond) :]
-            break
-    return pairs
+        pairs = takewhile(lambda pair: pair[0] >= begin, cursor.iterprev())
+    else:
+        found = cursor.set_range(begin) if begin else cursor.first()
+        pairs = takewhile(lambda pair: pair[0] < end, cursor.iternext())
+    return list(islice(pairs, limit)) if found else []
 
 
 def first_key(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, *, reverse: bool) -> bytes | None:

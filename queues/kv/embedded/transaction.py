@@ -7,7 +7,7 @@ import time
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import lmdb
 
@@ -42,19 +42,6 @@ SLOW, VERY_SLOW = 0.050, 0.250
 
 
 _WORD = 1 << 64
-
-
-class _Known(Ready[T]):
-    """A value that was read."""
-
-    __slots__ = ()
-
-    def __init__(self, answer: T) -> None:
-        self._answer = answer
-
-    def wait(self) -> T:
-        """Return it."""
-        return self._answer
 
 
 class Many:
@@ -340,14 +327,13 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def get(self, key: bytes) -> Ready[bytes | None]:
         """Read one key's value."""
-        if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:  # asked here too: a call costs more
-            check_key(key)
+        check_key(key)
         self._check_time()
         self.reads += 1
         try:
             if key in self._batch.adds:
                 self._batch.flush([key])
-            return _Known(self._txn.get(key))
+            return Ready(self._txn.get(key))
         except lmdb.Error as error:
             raise self.broken(error) from error
 
@@ -377,14 +363,10 @@ class EmbeddedTransaction(EmbeddedReads):
     def set(self, key: bytes, value: bytes) -> None:
         """Write one pair."""
         replace = self._cursor.replace
-        if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:
-            check_key(key)
-        if type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
-            check_value(value)
+        check_key(key)
+        check_value(value)
         size = len(key) + len(value)
-        self._size += size
-        if self._size > MAX_TRANSACTION_SIZE:
-            self._refuse_size()
+        self._grow(size)
         batch = self._batch
         try:
             if key in batch.adds:
@@ -412,9 +394,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 check_key(key)
                 check_value(value)
         grown += len(b"".join(keys))
-        self._size += grown
-        if self._size > MAX_TRANSACTION_SIZE:
-            self._refuse_size()
+        self._grow(grown)
         try:
             _, new = put(zip(keys, values, strict=True), overwrite=False)
             if new != len(keys):
@@ -428,9 +408,7 @@ class EmbeddedTransaction(EmbeddedReads):
         """Remove these keys."""
         pop = self._cursor.pop
         size = len(b"".join(keys))
-        self._size += size
-        if self._size > MAX_TRANSACTION_SIZE:
-            self._refuse_size()
+        self._grow(size)
         try:
             olds = list(map(pop, keys))
         except lmdb.Error as error:
@@ -444,11 +422,8 @@ class EmbeddedTransaction(EmbeddedReads):
     def clear(self, key: bytes) -> None:
         """Remove one key."""
         pop = self._cursor.pop
-        if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:
-            check_key(key)
-        self._size += len(key)
-        if self._size > MAX_TRANSACTION_SIZE:
-            self._refuse_size()
+        check_key(key)
+        self._grow(len(key))
         batch = self._batch
         try:
             if key in batch.adds:
@@ -480,22 +455,9 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def add(self, key: bytes, delta: int) -> None:
         """Add to a 64-bit little-endian counter without reading it."""
-        size = len(key)
-        if size > MAX_KEY_SIZE or not b"" < key < KEYS_END:
-            check_key(key)
-        if self._cursor is ENDED:
-            self._check_time()
-        self._size += size + 8
-        if self._size > MAX_TRANSACTION_SIZE:
-            self._refuse_size()
-        batch = self._batch
-        adds = batch.adds
-        old = adds.get(key)
-        if old is None:
-            batch.set_sum(key, delta)
-        else:  # as `set_sum` does: most sums of a batch are added to more than once
-            batch.log.append((key, old, True))
-            adds[key] = old + delta
+        check_key(key)
+        self._grow(len(key) + 8)
+        self._batch.set_sum(key, delta)
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""
@@ -514,8 +476,7 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def add_read_conflict_key(self, key: bytes) -> None:
         """Check the key: one writer at a time has no conflicts."""
-        if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:
-            check_key(key)
+        check_key(key)
         if self._cursor is ENDED:
             self._check_time()
 
@@ -535,11 +496,7 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def stamp(self) -> int:
         """Return the next push-order number: this commit's number · 2²⁰ + the stamp's place in it."""
-        if self._cursor is ENDED:
-            self._check_time()
-        batch = self._batch
-        batch.stamps += 1
-        return (batch.version << 20) + batch.stamps
+        return self.stamps(1)[0]
 
     def stamps(self, n: int) -> range:
         """Return the next `n` of them."""
@@ -574,11 +531,8 @@ class EmbeddedTransaction(EmbeddedReads):
             self._check_time()
         self._size += size
         if self._size > MAX_TRANSACTION_SIZE:
-            self._refuse_size()
-
-    def _refuse_size(self) -> NoReturn:
-        self.failure = too_large()
-        raise self.failure
+            self.failure = too_large()
+            raise self.failure
 
     def _check_time(self) -> None:
         if self._cursor is ENDED:

@@ -11,7 +11,7 @@ from queues.kv import lifecycle
 from queues.kv.combining import MAX_REQUESTS, Bell, Combiners, start_thread
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction
 from queues.kv.simulated.attempt import Attempt
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
@@ -22,8 +22,6 @@ from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
-R = TypeVar("R")
-A = TypeVar("A")
 
 
 class Memory:
@@ -90,11 +88,11 @@ class SimulatedStore:
         self._lifecycle = Lifecycle(url)
         self._slots = None if slots is None else SlotPool(slots)
         self._exactly_once = ExactlyOnce(self._slots, clock=self._clock, sleep=sleep)
-        self.combiners = (
-            Combiners(self._apply, abreast=MAX_REQUESTS)
-            if schedule is unscheduled
-            else Combiners(self._apply, abreast=MAX_REQUESTS, start=start, bell=partial(ScheduledBell, schedule))
-        )
+        scheduled = {} if schedule is unscheduled else {"start": start, "bell": partial(ScheduledBell, schedule)}
+        self.combiners = Combiners(self._apply, self._lifecycle, abreast=MAX_REQUESTS, **scheduled)
+        #: Requests of concurrent callers: see `KeyValueStore`.
+        self.serve, self.submit = self.combiners.serve, self.combiners.submit
+        self.withdraw = self.combiners.withdraw
         self._count_lock = threading.Lock()
         self._reads = 0
         self.memory.openers += 1
@@ -127,23 +125,6 @@ class SimulatedStore:
             return self._apply(fn)
         finally:
             self._lifecycle.leave()
-
-    def serve(self, server: Server[R, A], request: R) -> A:
-        """Have `server` serve this request, in one batch with other waiting requests, and return its answer."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.check()
-        answer: A = self.combiners.serve(server, request)
-        return answer
-
-    def submit(self, ticket: Ticket) -> None:
-        """Have a request served without waiting for it."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.check()
-        self.combiners.submit(ticket)
-
-    def withdraw(self, ticket: Ticket) -> bool:
-        """Take a request back; False when it is being served, or was."""
-        return self.combiners.withdraw(ticket)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
