@@ -116,11 +116,6 @@ class Queue:
         return self.opened.config
 
     @property
-    def edges(self) -> tuple[Priority, ...]:
-        """The edges of the priority bands; empty in a FIFO queue."""
-        return self.config.edges
-
-    @property
     def pause_state(self) -> Pause | None:
         """The pause, as last read; one whose time has passed no longer holds."""
         pause = self.config.pause

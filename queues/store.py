@@ -24,13 +24,13 @@ from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.boottime import boottime
 from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
-from queues.model.duration import Duration
+from queues.model.duration import TIMEOUT, Duration, seconds_of
 from queues.model.ids import IdGenerator
 from queues.model.store_address import StoreAddress
 from queues.operations import idempotency
 from queues.operations.idempotency import Answer
 from queues.operations.space import Space
-from queues.operations.wait import LONGEST, Outlook, check_timeout
+from queues.operations.wait import LONGEST, Outlook
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
@@ -256,7 +256,7 @@ class Store(QueueCatalog):
             self.context.keyspace.change(queue_id): total_bytes(change) for queue_id, change in snapshot.changes.items()
         }
         known[self.context.keyspace.directory_change] = total_bytes(snapshot.directory_change)
-        return self.context.kv.watch(known, timeout=check_timeout(timeout))
+        return self.context.kv.watch(known, timeout=seconds_of(timeout, TIMEOUT, endless=True))
 
     def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: Duration = LONGEST) -> bool:
         """Block until one of several queues may have got something to take, or something earlier to wait for.
@@ -264,7 +264,7 @@ class Store(QueueCatalog):
         False after `timeout` seconds. To wait for one queue, give its verbs `wait`.
         """
         known = {key: value for outlook in outlooks for key, value in outlook.known.items()}
-        return self.context.kv.watch(known, timeout=check_timeout(timeout))
+        return self.context.kv.watch(known, timeout=seconds_of(timeout, TIMEOUT, endless=True))
 
     def interrupt(self) -> None:
         """Wake every thread in `wait_for_change` and `wait_for_items`; used at shutdown."""

@@ -16,7 +16,7 @@ from queues.items.counters import total
 from queues.keys.queue_keys import GenerationKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
-from queues.model.duration import TIMEOUT, Duration, Wait, seconds_of, wait_seconds
+from queues.model.duration import Wait, wait_seconds
 from queues.model.ids import to_ms
 from queues.operations.delay import PromoteRequest
 from queues.operations.lease import ExpireRequest
@@ -194,8 +194,3 @@ def _try(take: Callable[[], T], nothing: T) -> T:
         return take()
     except NOT_NOW:
         return nothing
-
-
-def check_timeout(timeout: Duration) -> float:
-    """Return the seconds of a timeout, infinity too; raise `BadTime` when it cannot be kept."""
-    return seconds_of(timeout, TIMEOUT, endless=True)

@@ -26,7 +26,7 @@ class HeldLease:
     name: str
     token: str
     seconds: float
-    #: When it is extended next, by the extender's clock.
+    #: When it is extended next, by the monotonic clock.
     extend_at: float = 0.0
 
     @property
@@ -38,17 +38,16 @@ class HeldLease:
 class LeaseExtender:
     """Extends leases until they are dropped. `run` is the body of its thread."""
 
-    def __init__(self, *, lost: Callable[[str], None], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, lost: Callable[[str], None]) -> None:
         #: Called with the token of a lease that is over although it was not dropped.
         self._lost = lost
-        self._monotonic = monotonic
         self._condition = threading.Condition()
         self._held: dict[str, HeldLease] = {}
         self._stopped = False
 
     def keep(self, held: HeldLease, *, at_once: bool = False) -> None:
         """Extend a lease from now on; the first time `at_once` when it is not fresh."""
-        held.extend_at = self._monotonic() + (0.0 if at_once else held.seconds * PART)
+        held.extend_at = time.monotonic() + (0.0 if at_once else held.seconds * PART)
         with self._condition:
             self._held[held.token] = held
             self._condition.notify()
@@ -73,7 +72,7 @@ class LeaseExtender:
     def _wait(self) -> list[HeldLease] | None:
         with self._condition:
             while not self._stopped:
-                now = self._monotonic()
+                now = time.monotonic()
                 if due := [held for held in self._held.values() if held.extend_at <= now]:
                     return due
                 nearest = min((held.extend_at for held in self._held.values()), default=None)
@@ -94,6 +93,6 @@ class LeaseExtender:
             known = isinstance(error, StoreError | QueueError)
             why = error if known else f"{type(error).__name__}: {error}"
             log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, why)
-            held.extend_at = self._monotonic() + min(AFTER_TROUBLE, held.seconds * PART)
+            held.extend_at = time.monotonic() + min(AFTER_TROUBLE, held.seconds * PART)
         else:
-            held.extend_at = self._monotonic() + held.seconds * PART
+            held.extend_at = time.monotonic() + held.seconds * PART

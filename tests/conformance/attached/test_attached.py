@@ -605,13 +605,6 @@ def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, l
     assert store.read(lambda tr: [tr.get_key(*parts).wait() for parts in left]) == [None] * len(left)
 
 
-def test_a_purge_stops_where_it_is_told_to(store: Store, legacy: Queue) -> None:
-    write(store, *[(layer.pack((n, 0, R)), b"") for n in range(300)])
-    purged = store.actions("ann").purge_attached("legacy", confirm="legacy", progress=lambda count: False)
-    assert 0 < purged.count < 300
-    assert legacy.depth() == 300 - purged.count
-
-
 def test_a_purge_knows_that_nothing_was_left_when_it_was_told_to_stop(store: Store, legacy: Queue) -> None:
     write(store, *[(layer.pack((n, 0, R)), b"") for n in range(200)])
     ann = store.actions("ann")

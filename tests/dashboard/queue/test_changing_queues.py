@@ -20,7 +20,7 @@ def test_a_new_queue_is_created_once(operator: Desk, store: Store) -> None:
     assert "is ready for its first item" in created
     again = operator.post(action, fields)
     assert "Nothing was done a second time." in again
-    assert store.queue("orders:eu:new").edges == (1, 5, 10)
+    assert store.queue("orders:eu:new").config.edges == (1, 5, 10)
 
 
 @pytest.mark.parametrize(
