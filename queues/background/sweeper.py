@@ -33,7 +33,7 @@ from queues.errors import (
     StoreUnavailable,
     TransactionTooOld,
 )
-from queues.items import delayed, lease_expiry
+from queues.items import delayed, leased
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.records import warn
@@ -301,7 +301,7 @@ class Sweeper:
             return Swept()
         config, keys = Config.decode(record), self._keyspace.queue(queue_id)
         promoted = delayed.promote_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS)
-        expired = lease_expiry.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
+        expired = leased.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
         return Swept(promoted=promoted, expired=expired)
 
     def _merge(self) -> Iterator[int]:

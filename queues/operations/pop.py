@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from queues.errors import QueuePaused, display_name
-from queues.items import delayed, lease_expiry, leased, ready
+from queues.items import delayed, leased, ready
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import ItemRead, PlaceRead, StoredItem
 from queues.kv.port import KeyValue, Transaction
@@ -152,10 +152,17 @@ def _lease(
     if not hand:
         return []
     items = ready.stored(queue.keys, front.config, hand, front.attempts)
-    terms = leased.Terms(
-        now_ms=request.now_ms, expires_ms=request.expires_ms, worker=request.worker, nonces=request.nonces
+    return leased.begin(
+        tr,
+        queue.keys,
+        front.config,
+        items,
+        delta,
+        now_ms=request.now_ms,
+        expires_ms=request.expires_ms,
+        worker=request.worker,
+        nonces=request.nonces,
     )
-    return leased.begin(tr, queue.keys, front.config, items, terms, delta)
 
 
 def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int) -> _Front:
@@ -168,7 +175,7 @@ def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]
     if front.late:
         # Some of it only: other callers do more, and a sweep all of it.
         delayed.promote_due(tr, queue.keys, front.config, until_ms=late_ms, limit=_WINDOW, few=_FEW)
-        lease_expiry.expire_due(tr, queue.keys, front.config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
+        leased.expire_due(tr, queue.keys, front.config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
         front = _read_front(tr, queue, wanted, since_ms, None)
     return front
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
 from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.lease_expiry import ExpiredRead
+from queues.items.leased import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
 from queues.keys.item_suffix import NONCE_SIZE
 from queues.keys.queue_keys import QueueKeys

@@ -13,10 +13,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
-from queues.items.lease_expiry import ExpiredRead
+from queues.items.leased import ExpiredRead
 from queues.items.stored_item import StoredItem
 from queues.kv.simulated import SimulatedTransaction
 from queues.operations import settle
@@ -248,8 +249,7 @@ def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
 
     def read(rand: bytes, record: bytes) -> StoredItem:
         found: StoredItem = entry(rand, record)
-        object.__setattr__(found, "nonce", Same(found.nonce))
-        return found
+        return structs.replace(found, nonce=Same(found.nonce))
 
     return read
 
