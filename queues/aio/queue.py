@@ -178,7 +178,7 @@ class AsyncQueue:
     async def _pop_one(self, end: End, wait: Wait) -> Item | None:
         request = self._pops[end]
         if wait is False:
-            items = await self._pop(request)
+            items: list[Item] = await self._send(request, takes=True)
         else:
             items = await wait_for(self.opened, lambda: self._pop(request), list[Item](), wait)
         return items[0] if items else None
@@ -230,6 +230,9 @@ class AsyncPriorityQueue(AsyncQueue):
 
     async def pop_min(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the smallest priority, or wait for one: see `PriorityQueue.pop_min`."""
+        if wait is False:  # sent from here: each coroutine in between costs
+            items: list[Item] = await self._send(self._pops["min"], takes=True)
+            return items[0] if items else None
         return await self._pop_one("min", wait)
 
     async def pop_max(self, *, wait: Wait = False) -> Item | None:
