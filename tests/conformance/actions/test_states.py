@@ -11,7 +11,6 @@ from queues.errors import (
     BadTime,
     HeadChanged,
     ItemChanged,
-    ItemGoneOn,
     ItemLeased,
     ItemNotFound,
     NotForAttached,
@@ -200,16 +199,6 @@ def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(store:
     check_full_count(store, jobs)
     ann.undo(changed.trash_id)
     assert dump(store, jobs) == before
-
-
-def test_undo_of_what_went_on_is_refused(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    item = jobs.push(b"a", priority=1, delay=timedelta(hours=1))
-    ann = store.actions("ann")
-    changed = ann.promote("jobs", [item.id])
-    assert jobs.pop_min().id == item.id
-    with pytest.raises(ItemGoneOn):
-        ann.undo(changed.trash_id)
 
 
 def test_leasing_and_acknowledging_by_hand(store: Store, clock: Clock) -> None:
