@@ -59,7 +59,7 @@ def test_a_queues_page_counts_down_too_and_calmly_for_those_that_want_less_motio
     page.goto("/queues/jobs/")
     expect(page.locator(TILE.format(kind="field", what="due"))).to_have_text(re.compile(r"^next due\s+in \d+0 s$"))
     expect(page.locator(TILE.format(kind="field", what="expiry"))).to_have_text(
-        re.compile(r"^next expiry in [5-9] min$")
+        re.compile(r"^next expiry\s+in [5-9] min\s*$")
     )
     plain = new_page(java_script_enabled=False)
     plain.goto("/queues/jobs/")

@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from queues import Store, open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Seconds after which a process that should have done something is a failure; never waited for when all is well.
+PATIENCE = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +71,32 @@ def run(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Run:
         return Answer(out=out.getvalue(), err=err.getvalue(), code=0, error="")
 
     return call
+
+
+@contextmanager
+def command(
+    *arguments: str,
+    program: tuple[str, ...] = ("-m", "pqadmin"),
+    folder: Path = ROOT,
+    text: bool = False,
+    **variables: str,
+) -> Iterator[subprocess.Popen[Any]]:
+    """Start a command as a process of its own; kill it when the test leaves it running."""
+    process = subprocess.Popen(
+        [sys.executable, *program, *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=text,
+    )
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
+    finally:
+        process.wait(PATIENCE)

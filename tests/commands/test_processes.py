@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,7 @@ import pytest
 from pqadmin.commands.interruption import Interrupted, Interruption
 from queues import Queue, Store, open_store
 from tests.all_items import all_items
-
-ROOT = Path(__file__).resolve().parents[2]
-#: Seconds after which a process that should have ended is a failure; never waited for when all is well.
-PATIENCE = 120
+from tests.commands.conftest import PATIENCE, ROOT, command
 
 
 @pytest.fixture
@@ -62,30 +58,6 @@ import threading
 if "--multiprocessing-fork" in sys.orig_argv:
     threading.Event().wait(3)
 """
-
-
-@contextmanager
-def command(
-    *arguments: str, program: tuple[str, ...] = ("-m", "pqadmin"), **variables: str
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command; kill it when the test leaves it running."""
-    process = subprocess.Popen(
-        [sys.executable, *program, *arguments],
-        cwd=ROOT,
-        env=os.environ | variables,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        with process:
-            try:
-                yield process
-            finally:
-                if process.poll() is None:
-                    process.kill()
-    finally:
-        process.wait(PATIENCE)
 
 
 def line(number: int) -> bytes:
@@ -287,7 +259,7 @@ def test_processes_of_a_killed_load_end_by_themselves(url: str, store: Store) ->
 
 def test_load_works_for_its_seconds_and_is_never_faster_than_asked(url: str, store: Store, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(SLOW_TO_START)
-    with command(*LOAD, "--seconds", "2", "--store", url, PYTHONPATH=str(tmp_path)) as process:
+    with command(*LOAD, "--seconds", "2", "--store", url, PYTHONPATH=f"{tmp_path}:{ROOT}") as process:
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     summary = json.loads(out)

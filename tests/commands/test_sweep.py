@@ -1,24 +1,16 @@
 """`pqadmin sweep`: one round by command, and staying as a process until it is stopped."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from queues import open_store
-from tests.commands.conftest import Run, Shop
+from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.conftest import Clock
 
-ROOT = Path(__file__).resolve().parents[2]
-#: Seconds after which a process that should have done something is a failure.
-PATIENCE = 120
 LONG_AGO = 1_000_000.0
 
 
@@ -57,23 +49,6 @@ def test_old_acts_are_forgotten_as_the_setting_says(shop: Shop, run: Run, settin
     assert len(shop.store.audit.entries().entries) == left
 
 
-@contextmanager
-def sweeping(url: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the command as a process of its own."""
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), "sweep", "--watch", "--store", url, *options],
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
@@ -88,12 +63,12 @@ def error_line(process: subprocess.Popen[str]) -> str:
 def test_watching_processes_take_turns_when_they_are_stopped(shop: Shop) -> None:
     jobs = shop.store.create_queue("jobs")
     soon = timedelta(milliseconds=20)
-    with sweeping(shop.url) as first:
+    with command("sweep", "--watch", "--store", shop.url, text=True) as first:
         assert error_line(first) == f"Offering to sweep {shop.url}; stop with Ctrl-C."
         assert error_line(first) == "Sweeping."
         jobs.push(b"1", priority=1, delay=soon)
         assert line(first) == "1 delayed item made ready."
-        with sweeping(shop.url, "--json") as second:
+        with command("sweep", "--watch", "--store", shop.url, "--json", text=True) as second:
             assert error_line(second).startswith("Offering")
             first.send_signal(signal.SIGTERM)
             assert line(first) == "Ended. 1 delayed item made ready."

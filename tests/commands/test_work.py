@@ -1,22 +1,17 @@
 """`pqadmin work`: a program's handlers, run by command; as a process, stopped by signals and killed."""
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from queues import Store, open_store
-from tests.commands.conftest import Run, Shop
-
-ROOT = Path(__file__).resolve().parents[2]
-#: Seconds after which a process that should have done something is a failure.
-PATIENCE = 120
+from tests.commands.conftest import PATIENCE, Run, Shop, command
 
 HANDLERS = """
 import pathlib, sys, threading
@@ -101,24 +96,10 @@ def store(url: str) -> Iterator[Store]:
         yield opened
 
 
-@contextmanager
-def at_work(url: str, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def at_work(url: str, folder: Path, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """Start the command; kill it when the test leaves it running."""
     (folder / "shop.py").write_text(HANDLERS)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pqadmin", "work", "jobs", "--store", url, "--handlers", "shop", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
+    return command("work", "jobs", "--store", url, "--handlers", "shop", *arguments, folder=folder, text=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
