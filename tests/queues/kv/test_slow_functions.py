@@ -4,7 +4,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,14 +34,6 @@ def wait(seconds: float, tr: Transaction) -> None:
     threading.Event().wait(seconds)
 
 
-def test_a_function_that_computes_for_long_is_told_by_name(kv: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(functools.partial(compute, 2 * transaction.SLOW))
-    (said,) = caplog.messages
-    assert said.startswith("A transaction took ")
-    assert said.endswith(" ms and held up all other callers: tests.queues.kv.test_slow_functions.compute")
-
-
 class Job:
     """A function that is an object, with an attribute that reads like one of a partial."""
 
@@ -51,28 +43,31 @@ class Job:
         compute(2 * transaction.SLOW, tr)
 
 
-def test_a_function_that_is_an_object_is_told_by_its_class(kv: EmbeddedStore, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(Job())
-    (said,) = caplog.messages
-    assert said.endswith("tests.queues.kv.test_slow_functions.Job")
-
-
-def test_a_function_that_only_waited_for_a_busy_machine_is_not_told(
-    kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("function", "very_slow", "name"),
+    [
+        (functools.partial(compute, 2 * transaction.SLOW), transaction.VERY_SLOW, "compute"),
+        (Job(), transaction.VERY_SLOW, "Job"),
+        (functools.partial(wait, 3 * transaction.SLOW), 2 * transaction.SLOW, "wait"),
+        (functools.partial(wait, 2 * transaction.SLOW), float("inf"), None),
+        (functools.partial(compute, transaction.SLOW / 10), float("inf"), None),
+    ],
+    ids=["computes", "an object that computes", "waits for very long", "only waits for a busy machine", "is short"],
+)
+def test_a_function_that_holds_others_up_is_logged_by_name(
+    kv: EmbeddedStore,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    function: Callable[[Transaction], None],
+    very_slow: float,
+    name: str | None,
 ) -> None:
-    monkeypatch.setattr(transaction, "VERY_SLOW", float("inf"))
+    monkeypatch.setattr(transaction, "VERY_SLOW", very_slow)
     with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(functools.partial(wait, 2 * transaction.SLOW))
-        kv.transact(functools.partial(compute, transaction.SLOW / 10))
-    assert caplog.messages == []
-
-
-def test_a_function_that_waits_for_very_long_is_told(
-    kv: EmbeddedStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transaction, "VERY_SLOW", 2 * transaction.SLOW)
-    with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(functools.partial(wait, 3 * transaction.SLOW))
-    (said,) = caplog.messages
-    assert said.endswith("tests.queues.kv.test_slow_functions.wait")
+        kv.transact(function)
+    if name is None:
+        assert caplog.messages == []
+    else:
+        (said,) = caplog.messages
+        assert said.startswith("A transaction took ")
+        assert said.endswith(f" ms and held up all other callers: tests.queues.kv.test_slow_functions.{name}")
