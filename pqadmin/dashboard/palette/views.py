@@ -1,12 +1,39 @@
-"""The palette and the sheet of keys: dialogs of every page, and pages of their own without JavaScript."""
+"""The palette: queues, items by id, pages and acts by a few typed letters; only what the person may see and do.
+
+The palette and the sheet of keys are dialogs of every page, and pages of their own without JavaScript.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.palette.entries import Place
-from pqadmin.dashboard.palette.find import MAX_ID, MAX_LENGTH, find
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.roles import can, require
+from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
+from pqadmin.dashboard.palette.items import acts_here, find_item
+from pqadmin.display.addresses import queue_url
+from pqadmin.live.board.rows import Row
+from pqadmin.live.monitor import get_monitor
+from pqadmin.pages import visibility
+from queues.errors import display_name
+
+#: Queues among the entries of one answer, so that pages and acts are not crowded out.
+MOST_QUEUES = 8
+#: Queues for each of which acts are offered.
+_MOST_ACTED = 3
+#: Paths of the acts that take much away.
+_GRAVE = {"purge/", "delete/", "detach/"}
+#: Characters of what is typed and of a queue's name, and of an item's id: that of an attached queue's item is its key.
+MAX_LENGTH, MAX_ID = 300, 20_100
+
+_ID = re.compile(r"[0-9a-f]{40}")
 
 
 @require_safe
@@ -37,3 +64,139 @@ def keys(request: HttpRequest) -> HttpResponse:
     """Show what each key does; the dialog of a page gets the sheet alone."""
     alone = request.headers.get("HX-Target", "") == "dialog#keys"
     return render(request, "dashboard/_keys_dialog.html" if alone else "dashboard/keys.html", {"section": "keys"})
+
+
+def find(request: HttpRequest, text: str, place: Place) -> Found:
+    """Find what a typed text means on a page on which something is open."""
+    monitor = get_monitor()
+    monitor.refresh()
+    may, here = visibility.scope(request), place.queue
+    rows = {row.status.name: row for row in monitor.overview(may).rows}
+    words = text.casefold().split()
+    if len(ids := [word for word in words if _ID.fullmatch(word)]) == 1:
+        names = dict.fromkeys(may.of_those([here, *rows] if here in rows else [*rows]))
+        rest = [word for word in words if word not in ids]
+        return find_item(request, ids[0], rest, {name: rows[name].status for name in names}, may)
+    labels = {name: display_name(name).casefold() for name in rows}
+    queues = [_queue(rows[name]) for name in _queues(words, labels)[:MOST_QUEUES]]
+    mine = acts_here(request, words, place, rows[here].status, may) if here in rows else ()
+    acts, pages = [*mine, *_acts(words, may, rows, labels, here)], _pages(request, words)
+    if not words:  # first what is most likely wanted: acts on what is open, then pages, then queues
+        entries = [*acts, *pages, *queues]
+    else:  # Enter takes the first: never what takes much away while the words fit something else
+        entries = [
+            *queues,
+            *(act for act in acts if not act.grave),
+            *pages,
+            *(act for act in acts if act.grave),
+        ]
+    return Found(entries=entries[:MOST])
+
+
+def _queues(words: Sequence[str], labels: Mapping[str, str]) -> list[str]:
+    scored = [(score, name) for name, folded in labels.items() if (score := _score(words, folded)) is not None]
+    return [name for _score_, name in sorted(scored)]
+
+
+def _score(words: Sequence[str], folded: str) -> tuple[int, int] | None:
+    """Return how well a label without its cases fits, smaller is better; None when a word is not in it."""
+    total = 0
+    for word in words:
+        at = folded.find(word)
+        if at < 0:
+            return None
+        total += 0 if at == 0 else 1 if not folded[at - 1].isalnum() else 2
+    return total, len(folded)
+
+
+def _queue(row: Row) -> Entry:
+    name = row.status.name
+    return Entry(kind=Kind.QUEUE, label=display_name(name), url=queue_url(name))
+
+
+def _pages(request: HttpRequest, words: Sequence[str]) -> list[Entry]:
+    scored = []
+    for number, (label, view, right) in enumerate(_all_pages()):
+        score = _score(words, label.casefold())
+        if score is not None and (right is None or can(request.user, right)):
+            scored.append((score if words else (0, 0), number, Entry(kind=Kind.PAGE, label=label, url=reverse(view))))
+    return [entry for _score_, _number, entry in sorted(scored, key=lambda each: each[:2])]
+
+
+def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
+    return (
+        (_("Queues"), "dashboard:overview", Right.READ),
+        (_("Bulk jobs"), "dashboard:jobs", Right.READ),
+        (_("Audit"), "dashboard:audit", Right.READ),
+        (_("Trash"), "dashboard:trash", Right.READ),
+        (_("Boards"), "wall:boards", Right.READ),
+        (_("New queue"), "dashboard:new-queue", Right.ACT),
+        (_("New board"), "wall:make", Right.ADMIN),
+        (_("Attach a queue"), "dashboard:attach", Right.ADMIN),
+        (_("People"), "people:people", Right.ADMIN),
+        (_("New person"), "people:new", Right.ADMIN),
+        (_("What you may do"), "people:me", None),
+        (_("Change password"), "accounts:password", None),
+        (_("Keys"), "dashboard:keys", None),
+    )
+
+
+def _acts(
+    words: Sequence[str], may: Scope, rows: Mapping[str, Row], labels: Mapping[str, str], here: str
+) -> Iterator[Entry]:
+    """Offer acts whose words were typed, on this queue and on those that the other words name."""
+    # Most acts leave the same words for queues; to look through all queues for each act would take many times as long.
+    found: dict[tuple[str, ...], list[str]] = {(): [here] if here in rows else []}
+    for label, path, right, fits in _all_acts():
+        folded = label.casefold()
+        mine = [word for word in words if word in folded]
+        rest = tuple(word for word in words if word not in folded)
+        if words and not mine:
+            continue
+        if rest not in found:
+            found[rest] = _queues(rest, labels)
+        for name in islice((name for name in found[rest] if may.can(right, name) and fits(rows[name])), _MOST_ACTED):
+            yield Entry(
+                kind=Kind.ACT,
+                label=label,
+                detail=display_name(name),
+                url=f"{queue_url(name)}{path}",
+                grave=path in _GRAVE,
+            )
+
+
+def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:
+    def always(row: Row) -> bool:
+        return True
+
+    def ours(row: Row) -> bool:
+        return not row.status.attached
+
+    def paused(row: Row) -> bool:
+        return ours(row) and row.status.pause is not None
+
+    def fifo(row: Row) -> bool:
+        return row.status.kind == "fifo"
+
+    def ends(row: Row) -> bool:
+        return not fifo(row)
+
+    return (
+        (_("Push"), "push/", Right.ACT, ends),
+        (_("Enqueue"), "push/", Right.ACT, fifo),
+        (_("Push several"), "push/many/", Right.ACT, always),
+        (_("Pop min"), "pop/?end=min", Right.ACT, ends),
+        (_("Pop max"), "pop/?end=max", Right.ACT, ends),
+        (_("Dequeue"), "pop/?end=min", Right.ACT, fifo),
+        (_("Pause"), "pause/", Right.ACT, lambda row: ours(row) and not paused(row)),
+        (_("Change the pause"), "pause/", Right.ACT, paused),
+        # Its button is the first on the queue's page while that is paused; no link may do what it does.
+        (_("Resume"), "", Right.ACT, paused),
+        (_("Settings"), "settings/", Right.ACT, always),
+        (_("History"), "history/", Right.READ, ours),
+        (_("Export"), "export/", Right.READ, always),
+        (_("Rename"), "rename/", Right.ACT, always),
+        (_("Purge"), "purge/", Right.ACT, always),
+        (_("Delete the queue"), "delete/", Right.ACT, ours),
+        (_("Detach"), "detach/", Right.ACT, lambda row: row.status.attached),
+    )

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
-from pqadmin.dashboard.palette.find import _all_pages
+from pqadmin.dashboard.palette.views import _all_pages
 from queues import Store
 from tests.accounts.matrix import PAGES
 from tests.dashboard.conftest import Desk
