@@ -2,36 +2,30 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
 from pqadmin.display.errors import said
+from queues import RecordPage
 from queues.errors import BadCursor
 
 #: Seconds after which an answer goes out, with a way on, though nothing was found yet; each reading is bounded itself.
 SECONDS = 0.25
 
 
-class _Page(Protocol):
-    @property
-    def cursor(self) -> str | None: ...
-    @property
-    def looked(self) -> int: ...
-
-
-P = TypeVar("P", bound=_Page)
+T = TypeVar("T")
 
 
 def until_something(
     request: HttpRequest,
-    read: Callable[[str | None], P],
+    read: Callable[[str | None], RecordPage[T]],
     *,
-    empty: Callable[[P], bool],
+    shown: Callable[[T], bool] = lambda _record: True,
     kept: Mapping[str, str] | None = None,
-) -> tuple[P, dict[str, Any]]:
-    """Read pages from the one that the address names, one transaction each, until one is not empty.
+) -> tuple[RecordPage[T], dict[str, Any]]:
+    """Read pages from the one that the address names, one transaction each, until one has a record that is `shown`.
 
     Return it with what its template shows: how many records were looked at, why it shows the first ones in place of
     those that were asked for, and the addresses of the first page and the next one, which keep the filters `kept`.
@@ -42,7 +36,9 @@ def until_something(
     except BadCursor as error:
         page, wrong = read(None), said(error)
     looked = page.looked
-    while page.cursor is not None and empty(page) and time.monotonic() < until:
+    while page.cursor is not None and time.monotonic() < until:
+        if page.unreadable or any(map(shown, page.entries)):
+            break
         page = read(page.cursor)
         looked += page.looked
     kept = kept or {}

@@ -74,7 +74,7 @@ def audit(request: HttpRequest) -> HttpResponse:
         return found
 
     kept, export = dict(asked.kept), reverse("dashboard:audit-export")
-    page, paging = until_something(request, read, empty=lambda page: not page.entries, kept=kept)
+    page, paging = until_something(request, read, kept=kept)
     context = {
         **paging,
         "section": "audit",

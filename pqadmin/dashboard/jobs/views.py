@@ -41,7 +41,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     page, paging = until_something(
         request,
         lambda after: acts.job_page(limit=PAGE, after=after, visible=visible),
-        empty=lambda page: all(job.running for job in page.entries) and not page.unreadable,
+        shown=lambda job: not job.running,
     )
     running = acts.running_jobs()
     shown = [] if paging["in_middle"] else [job for job in reversed(running) if visibility.sees_job(may, job)]

@@ -41,7 +41,6 @@ def trash(request: HttpRequest) -> HttpResponse:
             after=after,
             visible=None if may.everything else may.sees,
         ),
-        empty=lambda page: not page.entries,
         kept=kept,
     )
     known = visibility.known_to(may) if page.entries else {}
