@@ -21,7 +21,7 @@ def sample_forms(status: QueueStatus, now: datetime, hostile: str) -> dict[str, 
         "create": CreateForm(
             {"name": "a/b", "kind": "priority", "priority_type": "int", "edges": "3, 2, x"}, auto_id="create-%s"
         ),
-        "pause": PauseForm({"lasting": "at", "at": "2020-01-01T00:00"}, now=now, auto_id="pause-%s"),
+        "pause": PauseForm({"lasting": "at", "at": "2020-01-01T00:00"}, auto_id="pause-%s"),
         "rename": RenameForm({"name": hostile}, auto_id="rename-%s"),
         "delete": DeleteForm(confirming, name=status.name, auto_id="delete-%s"),
         "purge": DeleteForm(confirming, name=hostile, auto_id="purge-%s"),

@@ -14,7 +14,6 @@ from pqadmin.display.addresses import queue_url
 from pqadmin.display.errors import said
 from pqadmin.pages import toasts, visibility
 from pqadmin.pages.action_view import ActionView, QueueActionView, hidden_fields
-from pqadmin.store import store_now
 from queues import Queue, ReadTransaction
 from queues.errors import BadPriority, QueueError, StoreError, display_name
 
@@ -75,10 +74,6 @@ class PauseView(QueueActionView):
     fragment_name = "dashboard/_pause.html"
     form_class = PauseForm
     why_not_attached = gettext_lazy("it cannot be paused, as other programs would go on taking.")
-
-    def get_form_kwargs(self) -> dict[str, Any]:
-        """Judge moments by the store's clock."""
-        return {**super().get_form_kwargs(), "now": store_now()}
 
     def perform(self, form: PauseForm) -> str:
         """Pause the queue."""

@@ -23,6 +23,7 @@ from pqadmin.pages.fields import (
     reason_field,
     select_field,
 )
+from pqadmin.store import store_now
 from queues import Priority
 from queues.admin import PriorityType, parse_priority
 from queues.errors import BadPriority, display_name
@@ -150,19 +151,15 @@ class PauseForm(forms.Form):
     zone = ZoneField()
     until: datetime | None = None
 
-    def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._now = now
-
     def clean(self) -> dict[str, Any]:
         """Work out when the queue resumes."""
-        cleaned = super().clean() or self.cleaned_data
+        cleaned, now = super().clean() or self.cleaned_data, store_now()
         lasting = cleaned.get("lasting") or ""
         if lasting in PAUSES:
-            self.until = self._now + PAUSES[lasting]
+            self.until = now + PAUSES[lasting]
         elif lasting == "at":
             self.until = read_moment(self, "at", cleaned)
-            if self.until is not None and self.until <= self._now:
+            if self.until is not None and self.until <= now:
                 self.add_error("at", _("That moment has passed."))
         return cleaned
 
