@@ -17,6 +17,7 @@ from queues.bulk.step import Shown, all_shown
 from queues.catalog import store_record
 from queues.context import StoreContext
 from queues.errors import TooLarge
+from queues.health import DEFAULTS, Targets
 from queues.history import History
 from queues.history.recorder import Recorder
 from queues.items.counters import total_bytes
@@ -285,18 +286,22 @@ class Store(QueueCatalog):
         audit_days: int = 0,
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
+        targets: Targets = DEFAULTS,
     ) -> Upkeep:
         """Return the offer to sweep this store in the background: start it, and stop it before closing the store.
 
         Of all processes that offer it one is elected. `tell` is called with what was done, `on_elected` with whether
         this process is elected. That process deletes audit records that are older than its `audit_days`; 0 keeps them
-        forever.
+        forever. `targets` are those by which it judges queues.
         """
-        return Upkeep(self.context, audit_days=audit_days, tell=tell, on_elected=on_elected)
+        return Upkeep(self.context, audit_days=audit_days, tell=tell, on_elected=on_elected, targets=targets)
 
-    def recorder(self) -> Recorder:
-        """Return what writes histories: upkeep does it in whichever process is elected; one at a time."""
-        return Recorder(self.context)
+    def recorder(self, *, targets: Targets = DEFAULTS, count: Callable[[], float] = time.monotonic) -> Recorder:
+        """Return what writes histories and health: upkeep does it in whichever process is elected; one at a time.
+
+        `count` is the seconds between its writes.
+        """
+        return Recorder(self.context, targets=targets, count=count)
 
     # Time
 

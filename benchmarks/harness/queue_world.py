@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from random import Random
 
-import msgspec
-
 from queues import Lease, Queue, Store, open_store
 from queues.errors import NotForAttached, QueueUnreadable
 from queues.health import DEFAULTS, Health, Verdict, advance
+from queues.history.recorder import Recorder
 from queues.status.observing import observation_of
 
 #: Seconds between two observations, and between two things that happen.
@@ -37,7 +36,8 @@ class World:
         self.targets = DEFAULTS
         #: Live consumers, where they are known.
         self.consumers: int | None = None
-        self.health: Health | None = None
+        self._health: Health | None = None
+        self._recorder: Recorder | None = None
         self._owed = 0.0
         self._held: deque[tuple[int, Lease]] = deque()
 
@@ -122,8 +122,8 @@ class World:
     # Time
 
     def restart(self) -> None:
-        """Continue the upkeep in another process."""
-        self.health = msgspec.msgpack.decode(msgspec.msgpack.encode(self.health), type=Health)
+        """Continue the upkeep in another process, which knows nothing but what is in the store."""
+        self._recorder = None
 
     def tick(self) -> Verdict | None:
         """Let ten seconds pass, and return the verdict; None while the upkeep is away."""
@@ -133,10 +133,15 @@ class World:
         with suppress(NotForAttached, QueueUnreadable):
             self.queue.promote(1_000)
             self.queue.expire(1_000)
-        snapshot = self.store.snapshot([self.queue.id], tolerant=True)
-        seen = observation_of(snapshot.queues[self.queue.id], self.store.now().timestamp(), consumers=self.consumers)
-        self.health = advance(self.health, seen, self.targets)
-        return self.health.verdict
+        if self._recorder is None:
+            self._recorder = self.store.recorder(targets=self.targets, count=lambda: float(self.elapsed))
+        self._recorder.look()
+        self._recorder.flush()
+        status = self.store.snapshot([self.queue.id], tolerant=True).queues[self.queue.id]
+        known = status.health if self.consumers is None else self._health
+        seen = observation_of(status, self.store.now().timestamp(), consumers=self.consumers)
+        self._health = advance(known, seen, self.targets)
+        return self._health.verdict
 
     def items(self, n: int) -> Iterable[str]:
         """Return the ids of the first items."""

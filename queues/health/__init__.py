@@ -1,6 +1,6 @@
 """Health of queues: a verdict from recorded observations, with its reasons, trends and targets."""
 
-from queues.health.model import Health, advance, unknown
+from queues.health.model import Health, advance, decode, encode, unknown
 from queues.health.observation import Observation
 from queues.health.targets import DEFAULTS, Targets
 from queues.health.verdict import Code, Level, Reason, Trend, Verdict
@@ -16,5 +16,7 @@ __all__ = [
     "Trend",
     "Verdict",
     "advance",
+    "decode",
+    "encode",
     "unknown",
 ]

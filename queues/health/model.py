@@ -13,7 +13,7 @@ missed twice over by a queue that does not drain. Everything else is a warning.
 
 from collections.abc import Iterator
 
-from msgspec import Struct, field
+from msgspec import MsgspecError, Struct, field, msgpack
 from msgspec.structs import replace
 
 from queues.health.averages import Averages
@@ -107,10 +107,35 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     latches: dict[str, Latch] = field(default_factory=dict)
 
     @property
+    def is_unused(self) -> bool:
+        """Say whether nothing was ever in the queue."""
+        return self.seen == Observation(self.seen.at) and not self.verdict.reasons
+
+    @property
     def settled(self) -> bool:
         """Say whether the verdict stays the same by itself, for as long as nothing is observed to change."""
         waits = self.seen.ready and self.seen.paused is None and self.verdict.trend is not Trend.STALLED
         return not waits and all(latch.toward == latch.level for latch in self.latches.values())
+
+
+#: The version of stored health.
+_FORMAT = b"\x01"
+_decoder = msgpack.Decoder(Health)
+
+
+def encode(health: Health) -> bytes:
+    """Return the health as the store keeps it."""
+    return _FORMAT + msgpack.encode(health)
+
+
+def decode(record: bytes | None) -> Health | None:
+    """Read stored health; None when there is none, or none that can be read: it is only ever an advantage."""
+    if record is None or record[:1] != _FORMAT:
+        return None
+    try:
+        return _decoder.decode(record[1:])
+    except MsgspecError:
+        return None
 
 
 def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULTS) -> Health:
@@ -284,7 +309,9 @@ def _beyond(code: Code, value: float, limit: float, *, drains: bool, applies: bo
         up = max(up, 120.0)
     elif value >= limit and (drains or value < _TWICE * _WITHIN * limit):
         level = _WARNING
-    return Signal(code, level, up=up, down=60.0 if applies else 0.0, value=value, limit=float(limit))
+    # An age grows by itself: it is told by the time of the item.
+    shown = None if code is Code.OLD else value
+    return Signal(code, level, up=up, down=60.0 if applies else 0.0, value=shown, limit=float(limit))
 
 
 # The verdict

@@ -1,23 +1,28 @@
-"""Recorder: writes the history of every queue, in the elected process.
+"""Recorder: writes the history and the health of every queue, in the elected process.
 
 It reads a few hundred queues a second, changing ones first, and writes changes every ten seconds in a transaction that
 reads as well: one transaction a second, for any number of queues and screens. Statuses that a screen of this process
 has read are not read again. An idle queue writes nothing. When the process is killed, the last seconds are lost; the
-next recorder continues from what was written.
+next recorder continues from what was written. A new verdict is written at once, and changes the queue, so that screens
+of all processes show it.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from queues.catalog import directory
 from queues.context import StoreContext
+from queues.health import DEFAULTS, Health, Level, Targets, advance, encode
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.sampling import as_point, percentiles, shares
-from queues.items.counters import total
+from queues.items.counters import CounterDelta, total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.tuples import Range
+from queues.status.observing import observation_of
 from queues.status.snapshots import read_statuses
 from queues.status.status import QueueStatus, Snapshot, TotalsRead
 
@@ -41,6 +46,11 @@ class _Track:
     status: QueueStatus
     #: By resolution: the block that is being filled.
     blocks: dict[str, OpenBlock]
+    #: Now, and as it was written last.
+    health: Health | None = None
+    written: Health | None = None
+    #: Seconds that 95 of 100 items waited that were taken in the last minute; None when none was.
+    wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +75,10 @@ class Recorder:
         *,
         check: Callable[[ReadTransaction], None] = lambda tr: None,
         count: Callable[[], float] = time.monotonic,
+        targets: Targets = DEFAULTS,
     ) -> None:
         self._context = context
+        self._targets = targets
         #: Raises in a transaction when this process is no longer elected.
         self._check = check
         self._count = count
@@ -80,6 +92,8 @@ class Recorder:
         #: Pending writes: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
         self._blocks: dict[bytes, OpenBlock] = {}
+        #: Queues whose health is to be written.
+        self._judged: set[int] = set()
         self._waiting_since: float | None = None
 
     def look(self) -> int:
@@ -88,8 +102,10 @@ class Recorder:
         full = self._waiting_since is not None and self._count() - self._waiting_since >= FLUSH
         try:
             if full:
-                packed = self._packed()  # outside of the transaction
-                sample = self._context.kv.transact(lambda tr: self._write_and_sample(tr, packed, now), background=True)
+                packed, anew = self._packed(), self._anew()  # outside of the transaction
+                sample = self._context.kv.transact(
+                    lambda tr: self._write_and_sample(tr, packed, anew, now), background=True
+                )
                 self._forget_written()
             else:
                 sample = self._context.kv.read(lambda tr: self._sample(tr, now), background=True)
@@ -101,8 +117,8 @@ class Recorder:
     def flush(self) -> None:
         """Write pending blocks."""
         if self._waiting_since is not None:
-            packed = self._packed()
-            self._context.kv.transact(lambda tr: self._write(tr, packed), background=True)
+            packed, anew = self._packed(), self._anew()
+            self._context.kv.transact(lambda tr: self._write(tr, packed, anew), background=True)
             self._forget_written()
 
     def run(self, go_on: Callable[[], bool]) -> None:
@@ -126,6 +142,8 @@ class Recorder:
         ]
         if self._waiting_since is not None:
             ends.append(max(0.0, self._waiting_since + FLUSH - self._count()))
+        if any(track.health is not None and not track.health.settled for track in self._tracks.values()):
+            ends.append(FLUSH)
         return min([LONGEST, *ends])
 
     @property
@@ -146,16 +164,20 @@ class Recorder:
 
     # Bodies of transactions
 
-    def _write_and_sample(self, tr: Transaction, packed: Mapping[bytes, bytes], now: int) -> _Sample:
-        self._write(tr, packed)
+    def _write_and_sample(
+        self, tr: Transaction, packed: Mapping[bytes, bytes], anew: Sequence[int], now: int
+    ) -> _Sample:
+        self._write(tr, packed, anew)
         return self._sample(tr.snapshot, now)
 
-    def _write(self, tr: Transaction, packed: Mapping[bytes, bytes]) -> None:
+    def _write(self, tr: Transaction, packed: Mapping[bytes, bytes], anew: Sequence[int]) -> None:
         self._check(tr)
         for begin, end in self._clears:
             tr.clear_range(begin, end)
         for key, block in packed.items():
             tr.set(key, block)
+        for queue_id in anew:  # screens show the verdict
+            CounterDelta(self._context.keyspace.queue(queue_id), wake=False).apply(tr)
 
     def _sample(self, tr: ReadTransaction, now: int) -> _Sample:
         keyspace = self._context.keyspace
@@ -170,6 +192,7 @@ class Recorder:
             previous=self._previous(chosen),
             preview=0,
             counts=self._context.counts,
+            tolerant=True,
         )
         new = [queue_id for queue_id in snapshot.queues if queue_id not in self._tracks]
         pending = {
@@ -192,7 +215,7 @@ class Recorder:
         waits = {
             queue_id: TotalsRead(tr, keyspace.queue(queue_id).waits)
             for queue_id, status in snapshot.queues.items()
-            if any(_is_due(r, last(queue_id, r), status, now) for r in (MINUTES, HOURS))
+            if not status.unreadable and any(_is_due(r, last(queue_id, r), status, now) for r in (MINUTES, HOURS))
         }
         return _Sample(
             snapshot=snapshot,
@@ -267,8 +290,13 @@ class Recorder:
             if track is None:
                 points = sample.blocks[queue_id]
                 blocks = {r.name: OpenBlock(r, points[r.name]) for r in _RESOLUTIONS}
-                track = self._tracks[queue_id] = _Track(status=status, blocks=blocks)
+                track = self._tracks[queue_id] = _Track(
+                    status=status, blocks=blocks, health=status.health, written=status.health
+                )
             track.status = status
+            self._judge(queue_id, track, sample.snapshot.at.timestamp())
+            if status.unreadable:
+                continue  # its numbers mean nothing
             due = [r for r in _RESOLUTIONS if _is_due(r, track.blocks[r.name], status, now)]
             for resolution in due:
                 self._add(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
@@ -276,6 +304,25 @@ class Recorder:
                 written += 1
                 self._heat(queue_id)
         return written
+
+    def _judge(self, queue_id: int, track: _Track, at: float) -> None:
+        """Bring a queue's health up to now; a new verdict is written with the next round, the rest with the blocks."""
+        seen = observation_of(track.status, at, wait=track.wait)
+        track.health = health = advance(track.health, seen, self._targets)
+        written = track.written
+        if written is None and health.is_unused:
+            return
+        differs = _is_news(written, health)
+        if differs or not health.settled or written is None or msgspec.structs.replace(written.seen, at=at) != seen:
+            self._judged.add(queue_id)
+            self._wait()
+        level = Level.OK if written is None else written.verdict.level
+        if health.verdict.level is not level:
+            self._waiting_since = self._count() - FLUSH
+
+    def _wait(self) -> None:
+        if self._waiting_since is None:
+            self._waiting_since = self._count()
 
     def _heat(self, queue_id: int) -> None:
         """Record that a queue changed: the latest ones are read every second."""
@@ -293,6 +340,8 @@ class Recorder:
         if resolution is not SECONDS:
             before = block.waits
             waits = None if before is None else percentiles(histogram, before)
+            if resolution is MINUTES:
+                track.wait = None if waits is None else waits[1] / 1000
             point = replace(point, mix=shares(track.status), waits_ms=waits)
         first, end = keyspace.history.below(queue_id, name)
         if block.at is not None and block.at > now:  # the clock stepped back
@@ -312,11 +361,19 @@ class Recorder:
         if resolution is not SECONDS:
             block.note_waits(histogram)
         track.blocks[name] = block
-        if self._waiting_since is None:
-            self._waiting_since = self._count()
+        self._wait()
 
     def _packed(self) -> dict[bytes, bytes]:
-        return {key: block.block() for key, block in self._blocks.items()}
+        packed = {key: block.block() for key, block in self._blocks.items()}
+        for queue_id in self._judged & self._tracks.keys():
+            if (health := self._tracks[queue_id].health) is not None:
+                packed[self._context.keyspace.queue(queue_id).health] = encode(health)
+        return packed
+
+    def _anew(self) -> list[int]:
+        """Return the queues whose verdict is another one than was written last."""
+        tracks = [(queue_id, self._tracks[queue_id]) for queue_id in self._judged & self._tracks.keys()]
+        return [queue_id for queue_id, track in tracks if _is_news(track.written, track.health)]
 
     def _clear(self, begin: bytes, end: bytes) -> None:
         """Clear a range of blocks with the next write, pending ones included."""
@@ -324,6 +381,9 @@ class Recorder:
         self._clears.append((begin, end))
 
     def _forget_written(self) -> None:
+        for queue_id in self._judged & self._tracks.keys():
+            self._tracks[queue_id].written = self._tracks[queue_id].health
+        self._judged = set()
         self._clears, self._blocks, self._waiting_since = [], {}, None
 
     def _forget(self) -> None:
@@ -332,6 +392,15 @@ class Recorder:
         self._tracks.clear()
         self._changes.clear()
         self._directory = None
+
+
+def _is_news(written: Health | None, health: Health | None) -> bool:
+    """Say whether there is another verdict to show; that a queue is well is no news at first."""
+    if health is None:
+        return False
+    if written is None:
+        return health.verdict.level is not Level.OK
+    return written.verdict != health.verdict
 
 
 def _is_due(resolution: Resolution, block: OpenBlock, status: QueueStatus, now: int) -> bool:

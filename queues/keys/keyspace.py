@@ -26,6 +26,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "T", verb)                  = total        traffic: push, pop, restore …; hand_pop …: by people
     ("q", id, "h", bucket)                = total        waits of taken items, √2-wide buckets of milliseconds
     ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
+    ("q", id, "s")                        = bytes        health as last recorded: see queues/health/; written by one
+                                                         elected process
     ("q", id, "r", "f")                   = record       staging: the fulfiller; see queues/serving/
     ("q", id, "r", "q", ms, request)      = record       a request to the fulfiller
     ("q", id, "r", "a", ms, request, n)   = bytes        its result, in parts, until the process takes it

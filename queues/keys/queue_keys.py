@@ -22,7 +22,7 @@ OUTSIDE = 0
 CHANGE = pack("v")
 #: What follows a queue's prefix in the other keys that every process needs of every queue.
 _INDEX = {state: pack("o", state) for state in STATES}
-_LEASES, _EXPIRIES, _DEAD, _TRAFFIC, _WAITS, _WAKE, _DRIFT = (pack(kind) for kind in "lezThwf")
+_LEASES, _EXPIRIES, _DEAD, _TRAFFIC, _WAITS, _WAKE, _DRIFT, _HEALTH = (pack(kind) for kind in "lezThwfs")
 _STAGING, _REQUESTS, _RESULTS = (pack("r", kind) for kind in "fqa")
 _READY, _DELAYED, _COUNTERS, _BANDS = (pack(kind) for kind in "idnb")
 
@@ -92,6 +92,7 @@ class QueueKeys:
         "dead",
         "drift",
         "expiries",
+        "health",
         "leases",
         "requests",
         "results",
@@ -123,6 +124,7 @@ class QueueKeys:
         self.wake = prefix + _WAKE
         self.change = prefix + CHANGE
         self.drift = prefix + _DRIFT
+        self.health = prefix + _HEALTH
 
     def generation(self, generation: int) -> "GenerationKeys":
         """Return the keys of one generation."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from queues.health import Health, decode
 from queues.items.counters import depth_of, total
 from queues.items.ready import Heads, OldestRead, stored
 from queues.items.stored_item import as_item
@@ -77,6 +78,8 @@ class QueueStatus:
     next_expiry: datetime | None = None
     #: Counters and items were seen to disagree.
     drift: bool = False
+    #: As recorded last; None before the first time, and of an attached queue. A new verdict changes the queue.
+    health: Health | None = None
     #: Processes keep conflicting, so one of them executes the pops of all: see queues/serving/staging.py.
     staging: bool = False
     #: Other programs write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does;
@@ -151,7 +154,7 @@ def begin_status(
     high = Heads(tr, keys, config.generations, end="max", limit=1)
     due = [tr.get_key(*keys.generation(generation).delayed.all) for generation in config.generations]
     expiry = tr.get_key(*keys.expiries.all)
-    drift, staging = tr.get(keys.drift), tr.get(keys.staging)
+    drift, staging, health = tr.get(keys.drift), tr.get(keys.staging), tr.get(keys.health)
 
     def finish() -> QueueStatus:
         counted = counters.wait()
@@ -182,6 +185,7 @@ def begin_status(
             next_expiry=None if expiry_key is None else at(keys.expiries.elements(expiry_key)[0]),
             drift=drift.wait() is not None,
             staging=staging.wait() is not None,
+            health=decode(health.wait()),
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,

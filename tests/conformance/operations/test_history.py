@@ -53,9 +53,9 @@ def test_a_queue_that_does_nothing_writes_nothing(store: Store, clock: Clock) ->
     jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=1)
     writer = Writer(store)
-    writer.look()
-    clock.advance(3_600)
-    writer.look()
+    for _ in range(8):  # until the verdict is that the item waits too long
+        clock.advance(3_600)
+        writer.look()
     before = everything(store)
     for _ in range(3):
         clock.advance(3_600)

@@ -1,0 +1,73 @@
+"""The health that the elected recorder keeps in the store: the same in every process, also just after a restart."""
+
+from queues import Store
+from queues.health import Code, Level, Targets
+from tests.conftest import Clock
+
+
+def judged(store: Store, clock: Clock, looks: int, *, targets: Targets | None = None) -> None:
+    """Let a recorder of a new process look every ten seconds."""
+    recorder = store.recorder(targets=targets or Targets(), count=clock)
+    for _ in range(looks):
+        clock.advance(10)
+        recorder.look()
+    recorder.flush()
+
+
+def stalled(store: Store) -> int:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", n) for n in range(9)])
+    jobs.pop_min()
+    return jobs.id
+
+
+def level(store: Store, queue_id: int) -> Level | None:
+    health = store.snapshot([queue_id]).queues[queue_id].health
+    return None if health is None else health.verdict.level
+
+
+def test_a_verdict_survives_a_restart(store: Store, clock: Clock) -> None:
+    queue_id = stalled(store)
+    judged(store, clock, 12)
+    assert level(store, queue_id) is Level.CRITICAL
+    clock.advance(1_800)
+    judged(store, clock, 1)
+    assert level(store, queue_id) is Level.CRITICAL
+
+
+def test_a_new_verdict_changes_the_queue_so_that_screens_read_it(store: Store, clock: Clock) -> None:
+    queue_id = stalled(store)
+    recorder = store.recorder(count=clock)
+    recorder.look()
+    screen = store.snapshot([queue_id])
+    for _ in range(12):
+        clock.advance(10)
+        recorder.look()
+    again = store.snapshot([queue_id], previous=screen)
+    health = again.queues[queue_id].health
+    assert health is not None
+    assert (health.verdict.level, health.verdict.codes) == (Level.CRITICAL, (Code.NO_CONSUMER,))
+
+
+def test_acts_of_people_leave_a_stalled_queue_stalled(store: Store, clock: Clock) -> None:
+    queue_id, ana = stalled(store), store.actions("ana")
+    judged(store, clock, 12)
+    ana.pop("jobs")
+    judged(store, clock, 6)
+    assert level(store, queue_id) is Level.CRITICAL
+
+
+def test_limits_are_those_that_the_recorder_was_given(store: Store, clock: Clock) -> None:
+    queue_id = stalled(store)
+    judged(store, clock, 12, targets=Targets(no_consumer=600, growing=0))
+    assert level(store, queue_id) is Level.OK
+
+
+def test_health_that_cannot_be_read_hides_nothing(store: Store, clock: Clock) -> None:
+    queue_id = stalled(store)
+    judged(store, clock, 12)
+    key = store.context.keyspace.queue(queue_id).health
+    for record in (b"", b"\x09", b"\x01\xff\x00"):
+        store.transact(lambda tr, record=record: tr.set(key, record))  # type: ignore[misc]
+        fresh = store.queue("jobs").status()
+        assert (fresh.unreadable, fresh.totals.ready, fresh.health) == ("", 8, None)
