@@ -42,6 +42,8 @@ SWEEP_STEP, RETRY = 0.05, 0.5
 PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
 #: Seconds that the very first page waits for readings, and that a reading behind a page's back rests after each chunk.
 FIRST_PAGE, BEHIND_REST = 0.8, 0.01
+#: More queues than this are read and added up for a page behind its back; it shows what was last known.
+PAGE_QUEUES = 2_000
 
 
 def problem_rules() -> Rules:
@@ -70,6 +72,7 @@ class Monitor:
         self._state = threading.Lock()
         self._reading = threading.Lock()
         self._page = threading.Lock()
+        self._working = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
         #: Every queue was read once.
@@ -91,24 +94,38 @@ class Monitor:
     # For pages
 
     def overview(self, scope: Scope = EVERYTHING) -> Overview:
-        """Return every queue that a scope sees as last known, at once."""
-        return self.board.overview(self._clock(), store_now(), scope)
+        """Return every queue that a scope sees as last known, at once.
+
+        Of very many queues it is worked out behind the page's back, which gets what was there before.
+        """
+        last, due = self.board.last(self._clock(), scope)
+        if last is None or len(last.rows) <= PAGE_QUEUES:
+            return self.board.overview(self._clock(), store_now(), scope)
+        if due and self._working.acquire(blocking=False):
+            threading.Thread(target=self._work_out, args=(scope,), name="pqadmin-overview", daemon=True).start()
+        return last
+
+    def _work_out(self, scope: Scope) -> None:
+        try:
+            self.board.overview(self._clock(), store_now(), scope)
+        finally:
+            self._working.release()
 
     def refresh(self) -> None:
         """Read what changed, unless that was done a moment ago; raises the store's errors.
 
         The first call of all waits for a while: what was not read by then is missing, and said to be. Later ones take
-        a share of the time at most.
+        a share of the time at most, and with very many queues the reading is done behind the page's back.
         """
-        acted = self._acts != self._acts_read
-        if not self._page.acquire(timeout=FIRST_PAGE if acted else 0.0):
+        acted, few = self._acts != self._acts_read, len(self.board.ids) <= PAGE_QUEUES
+        if not self._page.acquire(timeout=FIRST_PAGE if acted and few else 0.0):
             # Another thread reads already; only the first reading is waited for, as nothing else can be shown.
             if self._complete.wait(FIRST_PAGE) or not self.board.empty:
                 return
             self._page.acquire()
         try:
             recent = self._acts == self._acts_read and self._clock() - self._refreshed < self._refresh_pause
-            done = recent or self._refresh(within=FIRST_PAGE if not self._complete.is_set() else float("inf"))
+            done = recent or (few and self._refresh(within=FIRST_PAGE if self.board.empty else float("inf")))
         except BaseException:
             self._page.release()
             raise

@@ -118,6 +118,23 @@ def test_overviews_of_many_scopes_are_not_all_kept() -> None:
     assert first() is None, "dropped in favor of newer scopes"
 
 
+def test_of_very_many_queues_a_page_shows_nothing_that_was_worked_out_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pqadmin.live.monitor.PAGE_QUEUES", 1)
+    now = [0.0]
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        monitor = Monitor(lambda: store, clock=lambda: now[0])
+        queues = [store.create_queue(name) for name in ("a", "b")]
+        list_all(monitor.board, store)
+        read(monitor.board, store, [queue.id for queue in queues])
+        assert [row.ready for row in monitor.overview().rows] == [0, 0]
+        queues[0].push(b"x", priority=1)
+        read(monitor.board, store, [queue.id for queue in queues])
+        now[0] = 3_600.0
+        assert [row.ready for row in monitor.overview().rows] == [1, 0]
+
+
 def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
     board = Board()
     known: dict[str, Any] = {"eu:a": 1, "us:a": 2}

@@ -223,6 +223,16 @@ class Board:
             summary=total_of(rows, queues=len(names), as_of=as_of),
         )
 
+    def last(self, now: float, scope: Scope) -> tuple[Overview | None, bool]:
+        """Return the last overview of a scope, and whether it is due to be recomputed; never waits.
+
+        An overview that is due to be dropped is not returned.
+        """
+        known = self._overviews.get(sight_of(scope))
+        if known is None or now - known.made > FORGET_AFTER:
+            return None, True
+        return known.overview, self._due(known, now)
+
     def hurry(self) -> None:
         """Have every overview recomputed on the next demand, whatever it costs."""
         self._hurried = self._generation
