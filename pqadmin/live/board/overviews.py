@@ -1,5 +1,6 @@
 """The board at one moment as one scope sees it, with derived values computed once."""
 
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,6 +38,8 @@ class Overview:
     rows: Sequence[Row]
     summary: Summary
     _kept: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: Pages that come together compute a value once, and not each for itself.
+    _making: threading.RLock = field(default_factory=threading.RLock, compare=False, repr=False)
 
     @cached_property
     def groups(self) -> Mapping[str, Summary]:
@@ -50,9 +53,10 @@ class Overview:
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the derived value of this key, computed once: orders and filters that many pages need."""
-        if key not in self._kept:
-            made = make()
-            if len(self._kept) >= _MAX_KEPT:
-                return made
-            self._kept[key] = made
-        return cast(T, self._kept[key])
+        with self._making:
+            if key not in self._kept:
+                made = make()
+                if len(self._kept) >= _MAX_KEPT:
+                    return made
+                self._kept[key] = made
+            return cast(T, self._kept[key])
