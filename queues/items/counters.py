@@ -71,17 +71,17 @@ class CounterDelta:
 
     def state(self, generation: int, state: str, side: Side, n: int = 1) -> None:
         """Count `n` items in or out of a state."""
-        self._add(self._keys.generation(generation).counters.key(state, side), n)
+        self._add(self._keys.generation(generation).counters.key_again(state, side), n)
 
     def bands(self, generation: int, bands: Mapping[int, int], side: Side) -> None:
         """Count so many items in or out of each priority band."""
         keys = self._keys.generation(generation)
         for band, n in bands.items():
-            self._add(keys.bands.key(band, side), n)
+            self._add(keys.bands.key_again(band, side), n)
 
     def traffic(self, verb: str, n: int = 1) -> None:
         """Count a verb's work."""
-        self._add(self._keys.traffic.key(verb), n)
+        self._add(self._keys.traffic.key_again(verb), n)
 
     def by_hand(self, verb: str, n: int = 1) -> None:
         """Note that what a verb's work counts was done by a person."""
@@ -91,7 +91,7 @@ class CounterDelta:
     def waits(self, now_ms: int, pushed: Mapping[int, int]) -> None:
         """Count the waits of taken items: so many of each were pushed at these milliseconds."""
         for pushed_ms, n in pushed.items():
-            self._add(self._keys.waits.key(wait_bucket(now_ms - pushed_ms)), n)
+            self._add(self._keys.waits.key_again(wait_bucket(now_ms - pushed_ms)), n)
 
     @property
     def empty(self) -> bool:

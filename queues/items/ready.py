@@ -158,7 +158,7 @@ def take_pairs(
     rows: dict[bytes, Row] = {}
     for generation in config.generations:
         begin, index = keys.generation(generation).ready.prefix, keys.index("ready", generation).prefix
-        own = [key for key in found if key.startswith(begin)]
+        own = found if len(config.generations) == 1 else [key for key in found if key.startswith(begin)]
         if not own:
             continue
         size = len(begin)
@@ -166,8 +166,9 @@ def take_pairs(
         rows.update(zip(own, unpacked, strict=True))
         tr.clear_many([index + packed_id for _, _, _, packed_id in unpacked])
         delta.state(generation, "ready", "out", len(own))
-        priorities = [row[0] for row in unpacked if row[0] is not None]
-        delta.bands(generation, count_bands(priorities, config.edges), "out")
+        if not config.fifo:
+            priorities = [row[0] for row in unpacked if row[0] is not None]
+            delta.bands(generation, count_bands(priorities, config.edges), "out")
     if verb in _TAKING:
         times = Counter(
             [rand[:TIME] for _, _, rand, _ in rows.values() if isinstance(rand, bytes) and len(rand) == SIZE]

@@ -9,7 +9,18 @@ from typing import Any, Literal
 import msgspec
 
 from queues.model.priority import Priority
-from queues.model.tuples import FIRST, LAST, WHOLE_END, WHOLE_FIRST, Range, children, pack, unpack_again, unpack_behind
+from queues.model.tuples import (
+    FIRST,
+    LAST,
+    WHOLE_END,
+    WHOLE_FIRST,
+    Range,
+    children,
+    pack,
+    pack_again,
+    unpack_again,
+    unpack_behind,
+)
 
 #: The states that generations hold, and that a purge takes.
 IN_GENERATIONS = ("ready", "delayed")
@@ -35,6 +46,10 @@ class Subspace(msgspec.Struct, frozen=True):
     def key(self, *elements: Any) -> bytes:
         """Return the key of these elements."""
         return self.prefix + pack(*elements)
+
+    def key_again(self, *elements: Any) -> bytes:
+        """Return the same, its end cached: for keys that many queues have, such as totals."""
+        return self.prefix + pack_again(*elements)
 
     def at(self, suffix: bytes) -> bytes:
         """Return the key with this packed end, or of a cursor's position."""

@@ -5,6 +5,7 @@ tuple layer. Both give the same bytes: tests compare them.
 """
 
 import struct
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -68,6 +69,15 @@ def pack_priority(priority: int | float | str) -> bytes:
 @lru_cache(maxsize=4_096, typed=True)
 def _pack_again(priority: int | float | str) -> bytes:
     return pack(priority)
+
+
+def pack_priorities(priorities: Sequence[int | float | str]) -> Iterator[bytes]:
+    """Yield priorities of one type, each packed as a tuple."""
+    return map(pack if type(priorities[0]) is float else _pack_again, priorities)
+
+
+#: The same as `pack`, cached: for ends of keys that many queues share, such as totals.
+pack_again = lru_cache(maxsize=1_024, typed=True)(pack)
 
 
 def pack_bytes(element: bytes) -> bytes:

@@ -22,7 +22,7 @@ from queues.model.item import Item, ready_items
 from queues.model.moment import Moment, When, check_when, due_ms
 from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
-from queues.model.tuples import pack_bytes, pack_number, pack_priority
+from queues.model.tuples import pack_bytes, pack_number, pack_priorities
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 #: Bytes of values of one batch; one push alone may have more.
@@ -247,7 +247,7 @@ def _insert(
     packed_ids = list(map(pack_bytes, ids))
     suffixes = list(map(add, map(pack_number, counts), packed_ids))
     if not prepared.fifo:
-        suffixes = list(map(add, map(pack_priority, priorities), suffixes))  # type: ignore[arg-type]
+        suffixes = list(map(add, pack_priorities(priorities), suffixes))  # type: ignore[arg-type]
         for band, number in count_bands(priorities, prepared.edges).items():  # type: ignore[arg-type]
             tr.add(prepared.bands[band], number)
     tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
