@@ -22,7 +22,7 @@ from queues import QueueStatus, Snapshot
 #: Seconds after which rows and sums are recomputed without a change: rates fall, ages grow.
 DERIVE_EVERY = 1.0
 #: Seconds of a processor: a cheaper overview is recomputed on demand; another one waits this many times its cost.
-CHEAP, REBUILD_SHARE = 0.002, 40.0
+CHEAP, REBUILD_SHARE = 0.005, 100.0
 #: Seconds that it waits at most.
 LONGEST = 5.0
 #: Scopes whose overviews, and whose visible queues, are kept.
