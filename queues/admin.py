@@ -21,6 +21,11 @@ from queues.bulk.survey import SCAN as SURVEY_SCAN
 from queues.bulk.survey import Survey
 from queues.bulk.survey import survey as survey_matches
 from queues.catalog.store_record import FORMAT as STORE_FORMAT
+from queues.health import Code as HealthCode
+from queues.health import Health, Targets
+from queues.health import Trend as HealthTrend
+from queues.health import Verdict as HealthVerdict
+from queues.health import advance as advance_health
 from queues.history import HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution
@@ -65,6 +70,7 @@ from queues.operations.search import MAX_TEXT as MAX_SEARCH_TEXT
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration
+from queues.status.observing import observation_of
 from queues.status.status import unreadable_status
 from queues.store import MAX_SNAPSHOT
 from queues.tools.backup import Backup, back_up, restore_backup
@@ -107,6 +113,10 @@ __all__ = [
     "Copied",
     "End",
     "Examination",
+    "Health",
+    "HealthCode",
+    "HealthTrend",
+    "HealthVerdict",
     "HistoryPoint",
     "HistoryResolution",
     "HistoryStretch",
@@ -125,8 +135,10 @@ __all__ = [
     "Settings",
     "Survey",
     "Swept",
+    "Targets",
     "TupleElement",
     "Upkeep",
+    "advance_health",
     "as_history_point",
     "attached_item",
     "back_up",
@@ -147,6 +159,7 @@ __all__ = [
     "name_pattern",
     "neighbors",
     "normalize_priority",
+    "observation_of",
     "parse_item_id",
     "parse_priority",
     "plain_settings",

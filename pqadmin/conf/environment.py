@@ -186,7 +186,7 @@ class Environment:
     #: Seconds without a take after which a queue with ready items needs attention; 0: never.
     stalled_seconds: int = field(metadata=_setting("PQADMIN_STALLED_SECONDS", "60", _whole))
     #: Seconds of steady growth after which a queue needs attention; 0: never.
-    growing_seconds: int = field(metadata=_setting("PQADMIN_GROWING_SECONDS", "300", _whole))
+    growing_seconds: int = field(metadata=_setting("PQADMIN_GROWING_SECONDS", "120", _whole))
     #: Seconds that the oldest claimable item may wait before the queue needs attention; 0: for ever.
     oldest_seconds: int = field(metadata=_setting("PQADMIN_OLDEST_SECONDS", "900", _whole))
     #: Dead items from which on a queue needs attention; 0: never.

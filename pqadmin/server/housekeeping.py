@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
 from pqadmin.accounts import throttle
+from pqadmin.live.monitor import problem_rules
 from pqadmin.store import opened_store
 from queues.admin import Upkeep
 
@@ -75,7 +76,7 @@ class Housekeeping:
         while not self._ended.is_set():
             store = opened_store()
             if store is not None and (upkeep is None or not upkeep.alive):
-                upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS)
+                upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS, targets=problem_rules().targets)
                 upkeep.start()
             self._ended.wait(LOOK_EVERY)
         if upkeep is not None:

@@ -18,9 +18,12 @@ from pqadmin.live.board.rates import Meter
 from pqadmin.live.board.rows import Row, depth_of, row_of
 from pqadmin.live.board.sums import total_of
 from queues import QueueStatus, Snapshot
+from queues.admin import Health, advance_health, observation_of
 
 #: Seconds after which rows and sums are recomputed without a change: rates fall, ages grow.
 DERIVE_EVERY = 1.0
+#: Seconds after which a queue that waits is judged again.
+WATCH_EVERY = 5.0
 #: Seconds of a processor: a cheaper overview is recomputed on demand; another one waits this many times its cost.
 CHEAP, REBUILD_SHARE = 0.005, 100.0
 #: Seconds that it waits at most.
@@ -45,6 +48,8 @@ class _Queue:
     checked: float
     as_of: datetime
     meter: Meter = field(default_factory=Meter)
+    #: As the recorder left it, and watched on from there; None before anything was recorded.
+    health: Health | None = None
     row: Row | None = None
     #: The time at which the row is recomputed.
     until: float = 0.0
@@ -65,6 +70,7 @@ class Board:
 
     def __init__(self, rules: Rules = DEFAULT_RULES) -> None:
         self._rules = rules
+        self._targets = rules.targets
         self._lock = threading.RLock()
         self._directory: Mapping[str, int] = {}
         self._ids: frozenset[int] = frozenset()
@@ -273,6 +279,8 @@ class Board:
             return _FOREVER
         if row.rate_in is None or row.rate_in or row.rate_out or (pause is not None and pause.until is not None):
             return now + DERIVE_EVERY
+        if known.health is not None:
+            return _FOREVER if known.health.settled else now + WATCH_EVERY
         moments = [_FOREVER]
         if row.outlook not in (Outlook.EMPTY, Outlook.STALLED, Outlook.PAUSED) and rules.stalled_after:
             moments.append(now + rules.stalled_after - known.meter.quiet_for(now))
@@ -285,15 +293,26 @@ class Board:
         rates = known.meter.rates(now)
         # A short observation makes every burst look like growth.
         growing = rates is not None and is_growing(status.totals.ready, *rates)
+        at = known.as_of + timedelta(seconds=now - known.checked)
         return row_of(
             status,
             known.as_of,
             self._rules,
-            at=known.as_of + timedelta(seconds=now - known.checked),
+            at=at,
             rates=rates,
             quiet_for=known.meter.quiet_for(now),
             growing_for=known.meter.growing_for(now, growing),
+            health=self._watched(known, status, at),
         )
+
+    def _watched(self, known: _Queue, status: QueueStatus, at: datetime) -> Health | None:
+        """Return the health as the recorder left it, brought up to a time by what this process has read."""
+        recorded, last = status.health, known.health
+        if last is None or (recorded is not None and recorded.seen.at > last.seen.at):
+            last = recorded
+        if last is not None:
+            known.health = last = advance_health(last, observation_of(status, at.timestamp()), self._targets)
+        return last
 
 
 def _observe(known: _Queue, now: float, calendar: datetime, *, held_until: float | None) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from queues.admin import HealthCode, HealthTrend, HealthVerdict, Targets
+
 #: Items per second below which two rates count as equal, and the share of the larger one likewise.
 EVEN, EVEN_SHARE = 0.05, 0.05
 
@@ -72,6 +74,13 @@ class Rules:
     #: Dead items from which on they are a problem.
     dead_from: int = 1
 
+    @property
+    def targets(self) -> Targets:
+        """The same as the recorder's targets."""
+        return Targets(
+            no_consumer=self.stalled_after, growing=self.growing_after, oldest=self.old_after, dead=self.dead_from
+        )
+
 
 DEFAULT_RULES = Rules()
 
@@ -132,6 +141,43 @@ def judge(
         clears_in=three_digits(ready / -excess) if outlook is Outlook.DRAINING else None,
         grows_by=three_digits(excess) if outlook is Outlook.GROWING else None,
     )
+
+
+_RECORDED = {
+    HealthTrend.STALLED: (State.STALLED, Outlook.STALLED),
+    HealthTrend.GROWING: (State.GROWING, Outlook.GROWING),
+    HealthTrend.DRAINING: (State.OK, Outlook.DRAINING),
+}
+_OF_CODES = {
+    HealthCode.NO_CONSUMER: Problem.STALLED,
+    HealthCode.NONE_TAKEN: Problem.STALLED,
+    HealthCode.GROWING: Problem.GROWING,
+    HealthCode.DRIFT: Problem.DRIFT,
+    HealthCode.OLD: Problem.OLD,
+    HealthCode.DEAD: Problem.DEAD,
+    HealthCode.PAUSED: Problem.PAUSED,
+}
+
+
+def as_recorded(verdict: HealthVerdict, *, ready: int, paused: bool, moving: bool) -> Verdict:
+    """Return a verdict of the recorded health in the terms of rows; `moving` says that items came or went just now."""
+    if paused:
+        state, outlook = State.PAUSED, Outlook.PAUSED
+    elif not ready:
+        state, outlook = (State.OK, Outlook.STEADY) if moving else (State.EMPTY, Outlook.EMPTY)
+    else:
+        state, outlook = _RECORDED.get(verdict.trend, (State.OK, Outlook.STEADY))
+        if HealthCode.QUIET in verdict.codes:
+            outlook = Outlook.UNKNOWN
+    found = {_OF_CODES[code] for code in verdict.codes if code in _OF_CODES}
+    first, *more = [problem for problem in PROBLEMS if problem in found] or [Problem.NONE]
+    return Verdict(state, outlook, first, tuple(more), verdict.clears_in, verdict.grows_by)
+
+
+def stalled_since(verdict: HealthVerdict) -> float | None:
+    """Return since when nothing was taken, in seconds since the epoch; None for a queue that is not stalled."""
+    reasons = (reason.since for reason in verdict.reasons if _OF_CODES.get(reason.code) is Problem.STALLED)
+    return next(reasons, None)
 
 
 def _trend(

@@ -3,9 +3,20 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pqadmin.live.board.health import DEFAULT_RULES, Outlook, Problem, Rules, State, Verdict, judge, three_digits
+from pqadmin.live.board.health import (
+    DEFAULT_RULES,
+    Outlook,
+    Problem,
+    Rules,
+    State,
+    Verdict,
+    as_recorded,
+    judge,
+    stalled_since,
+    three_digits,
+)
 from queues import QueueStatus
-from queues.admin import to_ms
+from queues.admin import Health, to_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +66,11 @@ def row_of(
     rates: tuple[float, float] | None = None,
     quiet_for: float = 0.0,
     growing_for: float = 0.0,
+    health: Health | None = None,
 ) -> Row:
     """Return the row of a status that was read at `as_of`, judged at `at` by what was watched since.
 
+    The `health` that a recorder keeps decides; without one, the rates that this process has seen.
     The traffic of an attached queue is unknown, and nothing is known of an unreadable one, which needs attention.
     """
     if status.unreadable:
@@ -66,18 +79,26 @@ def row_of(
         return Row(status, as_of, *Verdict(State.ATTACHED, Outlook.ATTACHED))
     at = at or as_of
     rate_in, rate_out = rates or (None, None)
-    verdict = judge(
-        ready=status.totals.ready,
-        paused=status.pause is not None and status.pause.holds(to_ms(at)),
-        drift=status.drift,
-        rate_in=rate_in,
-        rate_out=rate_out,
-        quiet_for=quiet_for,
-        growing_for=growing_for,
-        dead=status.totals.dead,
-        oldest_for=None if status.oldest is None else (at - status.oldest).total_seconds(),
-        rules=rules,
-    )
+    paused = status.pause is not None and status.pause.holds(to_ms(at))
+    if health is None:
+        verdict = judge(
+            ready=status.totals.ready,
+            paused=paused,
+            drift=status.drift,
+            rate_in=rate_in,
+            rate_out=rate_out,
+            quiet_for=quiet_for,
+            growing_for=growing_for,
+            dead=status.totals.dead,
+            oldest_for=None if status.oldest is None else (at - status.oldest).total_seconds(),
+            rules=rules,
+        )
+    else:
+        verdict = as_recorded(
+            health.verdict, ready=status.totals.ready, paused=paused, moving=bool(rate_in or rate_out)
+        )
+        quiet_since = stalled_since(health.verdict)
+        quiet_for = 0.0 if quiet_since is None else at.timestamp() - quiet_since
     stalled = verdict.outlook is Outlook.STALLED
     return Row(
         status,
