@@ -217,10 +217,14 @@ def as_item(there: StoredItem, *, fifo: bool, codec: Codec | None, preview: int 
     timed = state in ("delayed", "dead")
     leased = state == "leased"
     when = at(there.due_ms) if timed else None
+    if timed:
+        priority, count = header["priority"], header.get("count")
+    else:
+        priority, count, _ = ready_elements(there.suffix, fifo=fifo)
     return Item(
         id=there.rand.hex(),
-        priority=there.priority(fifo=fifo),
-        count=header.get("count") if timed else ready_elements(there.suffix, fifo=fifo)[1],
+        priority=priority,
+        count=count,
         raw=there.value if preview is None else there.value[:preview],
         pushed_at=minted_at(there.rand),
         size=len(there.value),

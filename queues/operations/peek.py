@@ -83,34 +83,53 @@ def state_page_request(
 
 
 @reads(PeekManyRequest)
-@reads(PeekManyRequest, attached=True)
 def peek_many(tr: ReadTransaction, queue: OpenQueue, request: PeekManyRequest) -> list[Item]:
     """Return the first items from an end; raise `TooLarge` where a pop does."""
-    items = queue.look(PageRequest(queue.id, request.end, request.n, None, None, None), tr).items
+    items, _ = first_items(tr, queue, PageRequest(queue.id, request.end, request.n, None, None, None), request.n)
+    return within_bytes(items)
+
+
+@reads(PeekManyRequest, attached=True)
+def peek_many_attached(tr: ReadTransaction, queue: OpenQueue, request: PeekManyRequest) -> list[Item]:
+    """Return the first items of an attached queue; raise `TooLarge` where a pop does."""
+    page = queue.look(PageRequest(queue.id, request.end, request.n, None, None, None), tr)
+    return within_bytes([*page.items])
+
+
+def within_bytes(items: list[Item]) -> list[Item]:
+    """Return the items; raise `TooLarge` where they are too many bytes for one answer."""
     if sum(item.size for item in items) > ready.MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
-    return list(items)
+    return items
 
 
 @reads(PageRequest)
 def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
     """Return a page of ready items, of all generations in one order."""
+    items, last = first_items(tr, queue, request, request.limit + 1)
+    cursor = None if last is None else cursors.encode(queue.id, request.end, last)
+    return Page(items=tuple(items), cursor=cursor)
+
+
+def first_items(
+    tr: ReadTransaction, queue: OpenQueue, request: PageRequest, reads: int
+) -> tuple[list[Item], bytes | None]:
+    """Return the items of a page, and the place of the last one where `reads` items show that more follow."""
     keys, reverse, limit = queue.keys, request.end == "max", request.limit
 
     def issue(config: Config) -> tuple[list[Result[list[KeyValue]]], ready.Ahead]:
         windows = [window_of(keys.generation(generation).ready, request) for generation in config.generations]
-        reads = [tr.get_range(*window, limit=limit + 1, reverse=reverse) for window in windows]
-        return reads, ready.Ahead(tr, keys, config.generations)
+        results = [tr.get_range(*window, limit=reads, reverse=reverse) for window in windows]
+        return results, ready.Ahead(tr, keys, config.generations)
 
-    config, (reads, ahead) = queue.with_config(tr, issue)
-    found = ready.stored(keys, config, [pair for read in reads for pair in read.wait()])
+    config, (results, ahead) = queue.with_config(tr, issue)
+    found = ready.stored(keys, config, [pair for result in results for pair in result.wait()])
     found.sort(key=lambda there: there.suffix, reverse=reverse)
     shown = found[:limit]
     if ahead.tried():
         shown = ready.with_attempts(tr, keys, shown)
     items = [as_item(there, fifo=config.fifo, codec=config.values, preview=request.preview) for there in shown]
-    cursor = cursors.encode(queue.id, request.end, shown[-1].suffix) if len(found) > limit else None
-    return Page(items=tuple(items), cursor=cursor)
+    return items, shown[-1].suffix if len(found) > limit else None
 
 
 def window_of(keys: Subspace, request: PageRequest) -> Range:
