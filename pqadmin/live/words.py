@@ -57,12 +57,14 @@ _WORDS = {
     "problem-unreadable": gettext_lazy("%(n)s unreadable"),
     "problem-stalled": gettext_lazy("%(n)s stalled"),
     "problem-growing": gettext_lazy("%(n)s growing"),
+    "problem-failing": gettext_lazy("%(n)s failing"),
     "problem-drift": gettext_lazy("%(n)s drifted"),
     "problem-old": gettext_lazy("%(n)s waiting long"),
     "problem-dead": gettext_lazy("%(n)s with dead items"),
     "problem-paused": gettext_lazy("%(n)s paused"),
     "problem-none": gettext_lazy("no queue needs attention"),
     "unreadable": gettext_lazy("unreadable: %(reason)s"),
+    "fails": gettext_lazy("most taken items come back"),
     "waits": gettext_lazy("oldest waits %(age)s"),
     "dead-items": gettext_lazy("%(n)s dead"),
     "sums-age": gettext_lazy("as of %(age)s ago"),
@@ -115,6 +117,8 @@ def state_words(row: Row, now: datetime, *, whole: bool = False) -> str:
     words = [_state_and_reason(row, now, whole=whole)]
     if row.problem is Problem.DRIFT or row.status.drift:
         words.append(_say("drifted"))
+    if Problem.FAILING in row.problems:
+        words.append(_say("fails"))
     if Problem.OLD in row.problems and row.status.oldest is not None:
         words.append(_say("waits", age=write.age_since(row.status.oldest, now)))
     if Problem.DEAD in row.problems:

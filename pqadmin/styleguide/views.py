@@ -161,6 +161,7 @@ def _rows(now: datetime) -> list[Row]:
             pause=pause,
             ends=("2026-11-01", "2026-11-30"),
         ),
+        _row(now, "failing", 5, State.OK, Problem.FAILING, 1.0, 1.0),
         _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
         _row(now, "waiting", 5, State.OK, Problem.OLD, 1.0, 1.0),
         _row(now, "with:dead", 0, State.EMPTY, Problem.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),

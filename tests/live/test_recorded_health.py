@@ -1,6 +1,7 @@
 """Rows show the health that the recorder keeps in the store."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.health import Outlook, Problem, Rules, State
 from pqadmin.live.board.rows import Row
+from pqadmin.live.words import state_words
 from queues import Queue, Store, open_store
 from tests.conftest import Clock, store_url
 
@@ -81,3 +83,15 @@ def test_a_queue_that_grows_unevenly_grows(store: Store, clock: Clock) -> None:
     assert (row.state, row.outlook, row.problem) == (State.GROWING, Outlook.GROWING, Problem.GROWING)
     assert row.grows_by is not None
     assert 1 < row.grows_by < 4
+
+
+def test_a_queue_whose_items_come_back_fails(store: Store, clock: Clock) -> None:
+    jobs = used(store)
+    site = Site(store, clock)
+    for _ in range(20):
+        for lease in jobs.lease_many(3):
+            jobs.release(lease, reason="ValueError: no", count_attempt=False)
+        row = site.pass_time(10, jobs)
+    assert Problem.FAILING in row.problems
+    assert row.problem is not Problem.STALLED
+    assert "most taken items come back" in state_words(row, datetime.fromtimestamp(clock(), UTC))

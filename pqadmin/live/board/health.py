@@ -48,6 +48,8 @@ class Problem(StrEnum):
     UNREADABLE = "unreadable"
     #: Ready items, and nothing taken for a while.
     STALLED = "stalled"
+    #: What is taken comes back: handlers fail.
+    FAILING = "failing"
     #: Clearly more in than out for a while.
     GROWING = "growing"
     #: Counters and items were seen to disagree.
@@ -151,6 +153,8 @@ _RECORDED = {
 _OF_CODES = {
     HealthCode.NO_CONSUMER: Problem.STALLED,
     HealthCode.NONE_TAKEN: Problem.STALLED,
+    HealthCode.NOTHING_DONE: Problem.FAILING,
+    HealthCode.RETRIES: Problem.FAILING,
     HealthCode.GROWING: Problem.GROWING,
     HealthCode.DRIFT: Problem.DRIFT,
     HealthCode.OLD: Problem.OLD,

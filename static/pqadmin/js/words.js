@@ -7,7 +7,7 @@ import { age, clock, number, rate, shorten } from "./format.js";
 
 const REASON_WIDTH = 120;
 /** Why a queue needs a look, the worst first. */
-const PROBLEMS = ["unreadable", "stalled", "growing", "drift", "old", "dead", "paused"];
+const PROBLEMS = ["unreadable", "stalled", "failing", "growing", "drift", "old", "dead", "paused"];
 /** Milliseconds between tries to get the words: the first, and the most. */
 const FIRST_TRY = 400;
 const LAST_TRY = 15_000;
@@ -75,6 +75,7 @@ export function stateWords(row, now, whole = false) {
   const parts = [stateAndReason(row, now, whole)];
   const reasons = reasonsOf(row);
   if (row.drift) parts.push(word("drifted"));
+  if (reasons.includes("failing")) parts.push(word("fails"));
   if (reasons.includes("old") && row.oldest !== null) {
     parts.push(word("waits", { age: age((now - row.oldest) / 1000) }));
   }

@@ -54,7 +54,7 @@ class Job:
     ],
     ids=["computes", "an object that computes", "waits for very long", "only waits for a busy machine", "is short"],
 )
-def test_a_function_that_holds_callers_up_is_logged_by_name(
+def test_a_function_that_blocks_callers_is_logged_by_name(
     kv: EmbeddedStore,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
