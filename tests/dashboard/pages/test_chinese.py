@@ -20,8 +20,8 @@ UNTRANSLATED = {"code", "pre", "kbd", "script", "style", "bdi", "option", "texta
 ALLOWED = frozenset(
     """base pqadmin utc json ndjson csv fifo id ids msgpack base64 hex utf ctrl esc enter english lmdb foundationdb
     python http https cookie min max int float str kb mb days tab uuid none true false ascii fdbcli md drift docs
-    state paused depth age ok empty growing stalled failing attached problem kind delayed leased dead in out unreadable old
-    priority count random index key value redacted eu new orders demo group favorite wait is glossary manage py
+    state paused depth age ok empty growing stalled failing attached problem kind delayed leased dead in out unreadable
+    old priority count random index key value redacted eu new orders demo group favorite wait is glossary manage py
     gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs""".split()  # noqa: SIM905
 )
 WORD = re.compile(r"[A-Za-z]{2,}")
