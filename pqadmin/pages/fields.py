@@ -94,7 +94,9 @@ class VisibleField(TypedField):
 
     def prepare_value(self, value: Any) -> Any:
         """Show hidden characters but line breaks."""
-        return "\n".join(map(write.visible, value.split("\n"))) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return "\n".join(map(write.visible, value.replace("\r\n", "\n").split("\n")))
 
 
 class NameField(VisibleField):

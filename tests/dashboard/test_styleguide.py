@@ -24,7 +24,6 @@ ELSEWHERE = {
     "dashboard/_act_move.html": ONE_FORM,
     "dashboard/_bulk_act.html": ONE_FORM,
     "dashboard/_edit.html": ONE_FORM,
-    "dashboard/_errors.html": ONE_FORM,
     "dashboard/_sample_runs.html": "a notice as is shown, which is there only while the sample load runs on this site",
 }
 #: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.

@@ -107,6 +107,11 @@ def test_what_cannot_be_is_refused_at_its_field(
     assert store.audit.entries().entries == ()
 
 
+def test_lines_of_a_refused_form_stay_lines(admin: Client, store: Store) -> None:
+    page = send(admin, "/boards/new/", name="", globs="orders:*\r\nmail:*").content.decode()
+    assert "orders:*\nmail:*</textarea>" in page
+
+
 def test_names_are_text_wherever_they_are_shown(admin: Client, store: Store) -> None:
     answer = send(admin, "/boards/new/", name=HOSTILE)
     assert answer.status_code == 303

@@ -310,7 +310,7 @@ class Board:
         recorded, last = status.health, known.health
         if last is None or (recorded is not None and recorded.seen.at > last.seen.at):
             last = recorded
-        if last is not None:
+        if last is not None and status is known.status:  # a page's own reading may be older
             known.health = last = advance_health(last, observation_of(status, at.timestamp()), self._targets)
         return last
 

@@ -70,7 +70,7 @@ class Rules:
     #: Seconds for which a queue held ready items without anything leaving, after which it is stalled.
     stalled_after: float = 60.0
     #: Seconds a queue must have grown without a break before that is a problem and not a burst.
-    growing_after: float = 300.0
+    growing_after: float = 120.0
     #: Seconds that the oldest claimable item may wait.
     old_after: float = 900.0
     #: Dead items from which on they are a problem.
