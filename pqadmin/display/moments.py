@@ -47,10 +47,19 @@ _OFFSET = re.compile(rf"(?:UTC|Z)?{_SPAN}", re.IGNORECASE)
 _WRITTEN = re.compile(rf"\s+UTC(?:{_SPAN})?$", re.IGNORECASE)
 #: What Python reads nevertheless: an offset right behind a date as its time, and one with 60 minutes or more.
 _GUESSED = re.compile(r"^[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}[^Tt ]|[+-][0-9]{2}:?[6-9][0-9]$")
-_LENGTH = re.compile(r"([0-9]{1,9})\s*(s|sec|m|min|h|d|w)", re.IGNORECASE)
+_LENGTH = re.compile(r"([0-9]{1,9})\s*([^\W\d_]+?)s?(?:\s+ago|前)?", re.IGNORECASE)
 #: Units of lengths of time: those that forms offer, and those that are read too.
 UNITS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-_UNITS = {**UNITS, "sec": UNITS["s"], "m": UNITS["min"], "w": timedelta(weeks=1)}
+_NAMED = {
+    UNITS["s"]: ("s", "sec", "second", "秒"),
+    UNITS["min"]: ("m", "min", "minute", "分", "分钟"),
+    UNITS["h"]: ("h", "hour", "小时"),
+    UNITS["d"]: ("d", "day", "天"),
+    timedelta(weeks=1): ("w", "week", "周"),
+}
+_UNITS = {name: unit for unit, names in _NAMED.items() for name in names}
+#: Days before today, by their names.
+_DAYS = {"today": 0, "今天": 0, "yesterday": 1, "昨天": 1}
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 #: A day before the calendar's ends, so that every moment is there in every zone.
 _FIRST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -126,17 +135,21 @@ def _of_zone(typed: datetime, name: str, *, is_date: bool) -> datetime:
 
 
 def parse_past(text: str, now: datetime, zone: str) -> tuple[datetime, str]:
-    """Read a length of time before now (15 min), or a moment of a zone; raise `BadMoment`, `BadZone`.
+    """Read a length of time before now (15 min), a day (yesterday), or a moment of a zone; raise `BadMoment`, `BadZone`.
 
     Returns with it what a field shows of it: a length as it was typed, a moment with its offset in the reader's zone.
     """
     text = text.strip()
     try:
-        if length := _LENGTH.fullmatch(text):
-            return max(now - int(length[1]) * _UNITS[length[2].lower()], _EARLIEST), text
+        if (length := _LENGTH.fullmatch(text)) and (unit := _UNITS.get(length[2].lower())):
+            return max(now - int(length[1]) * unit, _EARLIEST), text
+        if (ago := _DAYS.get(text.casefold())) is not None:
+            text = f"{now.astimezone(parse_zone(zone)).date() - timedelta(days=ago)}"
         typed = _read(text)
     except (ValueError, OverflowError):
-        raise BadMoment(_("Give a length of time (15 min, 2 h, 3 d) or a moment (2026-11-21 14:00).")) from None
+        raise BadMoment(
+            _("Give a length of time (15 min, 2 h, 3 d), a day (today, yesterday) or a moment (2026-11-21 14:00).")
+        ) from None
     at = _of_zone(typed, zone, is_date=_is_date(text))
     return at, _as_typed(at)
 

@@ -18,6 +18,8 @@ from pqadmin.pages import toasts
 
 THEME, THEMES = "pqadmin_theme", ("light", "dark")
 TIME_ZONE, UTC_NAME = "pqadmin_time_zone", "UTC"
+#: The browser's own time zone, as a script of ours has written it down.
+BROWSER_ZONE = "pqadmin_browser_zone"
 _YEAR = 365 * 24 * 3600
 
 #: Remember the language and go back to the page it was chosen on; without a choice the browser's counts.
@@ -31,9 +33,9 @@ def theme(request: HttpRequest | None) -> str:
 
 
 def time_zone(request: HttpRequest | None) -> str:
-    """Return the name of the reader's time zone; UTC when none is chosen, or none of that name is known."""
-    name = "" if request is None else request.COOKIES.get(TIME_ZONE, "")
-    return name if name in zone_names() else UTC_NAME
+    """Return the name of the reader's time zone: the chosen one, else the browser's, else UTC."""
+    told = () if request is None else (request.COOKIES.get(cookie, "") for cookie in (TIME_ZONE, BROWSER_ZONE))
+    return next((name for name in told if name in zone_names()), UTC_NAME)
 
 
 def follow_reader(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
@@ -62,7 +64,7 @@ def choose_time_zone(request: HttpRequest) -> HttpResponse:
     if name and name not in zone_names():
         toasts.failed(request, _("No time zone has this name. Give one such as Europe/Berlin, or UTC."))
         return leave_for_next(request)
-    return _remember(request, TIME_ZONE, "" if name == UTC_NAME else name)
+    return _remember(request, TIME_ZONE, name)
 
 
 def _remember(request: HttpRequest, cookie: str, chosen: str) -> HttpResponse:

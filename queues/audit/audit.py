@@ -17,6 +17,8 @@ from queues.model import ids, paging, records
 from queues.model.paging import RecordPage
 from queues.model.records import UNREADABLE, why
 
+#: Actors among which one is looked for by its name in another case.
+_MAX_ACTORS = 1_000
 #: The verb of a record that cannot be read.
 UNREADABLE_VERB = "unreadable"
 
@@ -148,6 +150,29 @@ class Audit:
                 return entry if fits else None
 
             return paging.page(read, fitting, before=min(ends, default=None), limit=limit, rare=bool(wanted))
+
+        return self._context.read(look, tr)
+
+    def actor_named(self, name: str, *, tr: ReadTransaction | None = None) -> str:
+        """Return the actor of this name as the audit writes it, in whatever case it is given; `name` if there is none.
+
+        At most 1,000 actors are looked through.
+        """
+        keyspace, folded = self._context.keyspace, name.casefold()
+
+        def look(tr: ReadTransaction) -> str:
+            if tr.get_key(*keyspace.audits(actor=name)).wait() is not None:
+                return name
+            begin, end = keyspace.audit_actors.all
+            for _ in range(_MAX_ACTORS):
+                key = tr.get_key(begin, end).wait()
+                if key is None:
+                    break
+                actor: str = keyspace.audit_actors.elements(key)[0]
+                if actor.casefold() == folded:
+                    return actor
+                begin = keyspace.behind_audit_list(key)
+            return name
 
         return self._context.read(look, tr)
 

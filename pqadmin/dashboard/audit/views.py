@@ -1,6 +1,7 @@
 """The audit: actions with user, time, queue, item and reason; on pages and as a file."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,6 +41,8 @@ from queues.admin import canonical_name
 from queues.errors import BadName, KeyTooLarge, QueueNotFound
 
 PAGE = 50
+#: A time as a record of the audit keeps it.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
 #: Characters of one value of a before or after that are shown.
 _MAX_DETAIL = 200
 #: Characters of what is read; the id of an attached queue's item is its whole key, and `actor` is `by` too.
@@ -136,7 +139,7 @@ def _asked(request: HttpRequest) -> Asked:
 def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[RecordPage[AuditEntry], str]:
     """Read a page of what `may` sees; acts on a queue that has this name no more are found by the name that it had."""
     filters: dict[str, Any] = {
-        "actor": asked.kept.get("by"),
+        "actor": None if (by := asked.kept.get("by")) is None else get_store().audit.actor_named(by),
         "item": asked.kept.get("item"),
         "verb": asked.kept.get("verb"),
         "since": asked.since,
@@ -181,8 +184,8 @@ def _changes(entry: AuditEntry) -> list[dict[str, str]]:
     return [
         {
             "name": setting_words(name) if entry.verb == "configure" else detail_words(name),
-            "before": _plain(name, before[name]) if before.get(name) not in (None, "", []) else "",
-            "after": _plain(name, after[name]) if after.get(name) not in (None, "", []) else "",
+            "before": _plain(name, before.get(name)),
+            "after": _plain(name, after.get(name)),
             "changed": "yes" if name in before and name in after else "",
         }
         for name in names
@@ -190,6 +193,10 @@ def _changes(entry: AuditEntry) -> list[dict[str, str]]:
 
 
 def _plain(name: str, value: Any) -> str:
+    if value in (None, "", [], {}):
+        return ""
+    if isinstance(value, str) and _TIME.fullmatch(value):
+        return write.moment(datetime.fromisoformat(value))
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, int | float):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -68,6 +69,23 @@ def test_what_was_before_and_after_is_shown(operator: Desk, store: Store, busy: 
     assert "note nothing → Ask finance" in what(page)
     assert "redaction rules nothing → pin" in what(page)
     assert "<script>alert" in operator.open("/audit/?verb=pop_min").text  # shown, not run
+
+
+def test_details_are_written_as_pages_write_them(operator: Desk, store: Store, busy: None) -> None:
+    store.actions("ann").pause("mail", reason="", until=datetime(2031, 1, 2, 3, 4, 5, 678_901, UTC))
+    page = what(operator.open("/audit/?verb=pause&queue=mail"))
+    assert "2031-01-02 03:04:05 UTC" in page
+    assert "678901" not in page
+    assert "{}" not in what(operator.open("/audit/"))
+
+
+def test_a_person_is_found_in_any_letter_case(operator: Desk, store: Store, busy: None) -> None:
+    store.actions("Ödön").push("jobs", b"c", priority=1)
+    for typed, name in (("BOB", "bob"), ("ödön", "Ödön"), ("Ann", "ann")):
+        page = operator.open(f"/audit/?by={quote(typed)}")
+        assert name in what(page), typed
+        assert "No act fits" not in what(page), typed
+    assert "No act fits" in operator.open("/audit/?by=bo")
 
 
 def test_a_time_that_is_none_is_said_and_nothing_is_shown(operator: Desk, busy: None) -> None:

@@ -74,6 +74,24 @@ def test_an_offset_that_is_none_is_refused_and_never_guessed(typed: str) -> None
         parse_past(typed, NOW, "")
 
 
+def test_days_and_lengths_of_time_are_understood_as_people_type_them() -> None:
+    evening = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)  # the 21st in Tokyo
+    for text, zone, at in (
+        ("today", "", datetime(2026, 11, 20, tzinfo=UTC)),
+        ("Yesterday", "", datetime(2026, 11, 19, tzinfo=UTC)),
+        ("yesterday", TOKYO, datetime(2026, 11, 19, 15, tzinfo=UTC)),
+        ("昨天", "", datetime(2026, 11, 19, tzinfo=UTC)),
+        ("2 hours ago", TOKYO, evening - timedelta(hours=2)),
+        ("1 week", "", evening - timedelta(weeks=1)),
+        ("15 Minutes", "", evening - timedelta(minutes=15)),
+        ("3天前", "", evening - timedelta(days=3)),
+    ):
+        assert parse_past(text, evening, zone)[0] == at, text
+    for wrong in ("tomorrow", "2 fortnights", "s", "-1 h", "1 h 2"):
+        with pytest.raises(BadMoment, match="yesterday"):
+            parse_past(wrong, evening, "")
+
+
 def test_a_zone_is_read_only_where_a_moment_has_no_offset_of_its_own() -> None:
     for typed in ("2026-11-20 14:02:11 UTC", "2026-11-20T14:02:11Z", "2026-11-20 15:02:11 UTC+1"):
         assert parse_moment(typed, "Mars/Base") == NOW

@@ -27,6 +27,15 @@ def test_times_are_in_the_chosen_zone_with_utc_on_hover(operator: Desk, store: S
     assert 'data-time-zone="UTC"' in operator.send(back, "/time-zone/", zone="UTC").html
 
 
+def test_the_browsers_zone_is_taken_until_another_is_chosen(operator: Desk, store: Store) -> None:
+    operator.client.cookies["pqadmin_browser_zone"] = "Asia/Tokyo"
+    page = operator.open("/")
+    assert 'data-time-zone="Asia/Tokyo"' in page.html
+    assert 'data-time-zone="UTC"' in operator.send(page, "/time-zone/", zone="UTC").html
+    operator.client.cookies["pqadmin_browser_zone"] = "Europe/Berlin"
+    assert 'data-time-zone="UTC"' in operator.open("/").html, "what is chosen stays"
+
+
 def test_an_unknown_zone_is_refused_in_words(operator: Desk, store: Store) -> None:
     page = operator.open("/")
     assert "No time zone has this name" in operator.send(page, "/time-zone/", zone="Mars/Olympus").html
