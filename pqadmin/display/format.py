@@ -33,6 +33,8 @@ PREVIEW_WIDTH = 120
 #: Python refuses to write longer ints in decimal; an int priority (255 bytes) stays far below it.
 _DIGITS_LIMIT = 4000
 
+#: A line break with the blanks around it.
+_BREAK = re.compile(r"[ \t]*\r?\n\s*")
 #: Controls that text does not hold: all but tab and line breaks.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -278,8 +280,9 @@ def preview(value: bytes, *, width: int = PREVIEW_WIDTH, more: bool = False) -> 
         shown = value[:room].hex(" ")
         return shown + (f" {ELLIPSIS}" if more or len(value) > room else "")
     # Only the first characters are shown, so only they are looked at: values may be 90 kB.
-    head = visible(text[: width + 1])
-    if len(text) <= width and len(head) <= width:
+    sample = text[: 4 * width + 1]
+    head = visible(_BREAK.sub(" ↵ ", sample).replace("\t", " "))
+    if len(text) == len(sample) and len(head) <= width:
         return head + (ELLIPSIS if more else "")
     return head[: width - 1] + ELLIPSIS
 

@@ -135,7 +135,7 @@ def _of_zone(typed: datetime, name: str, *, is_date: bool) -> datetime:
 
 
 def parse_past(text: str, now: datetime, zone: str) -> tuple[datetime, str]:
-    """Read a length of time before now (15 min), a day (yesterday), or a moment of a zone; raise `BadMoment`, `BadZone`.
+    """Read a length of time before now, a day (yesterday) or a moment of a zone; raise `BadMoment`, `BadZone`.
 
     Returns with it what a field shows of it: a length as it was typed, a moment with its offset in the reader's zone.
     """

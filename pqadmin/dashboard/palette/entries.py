@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 #: Entries of one answer.
-MOST = 12
+MOST = 20
 
 
 class Kind(StrEnum):
@@ -28,6 +28,8 @@ class Place:
     #: The state that the list shows, and how many of its rows are ticked.
     state: str = ""
     selected: int = 0
+    #: A script can press the buttons of the page.
+    scripted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ class Entry:
     detail: str = ""
     #: An act that takes much away.
     grave: bool = False
-    #: An act on what is ticked: the button of the list that it presses.
+    #: The button of the page that it presses: an act on what is ticked, or a choice of the menu, as name=value.
     press: str = ""
 
 

@@ -18,18 +18,20 @@ from pqadmin.accounts.roles import can, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.dashboard.palette.items import acts_here, find_item
+from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import visibility
 from queues.errors import display_name
 
-#: Queues among the entries of one answer, so that pages and acts are not crowded out.
-MOST_QUEUES = 8
-#: Queues for each of which acts are offered.
-_MOST_ACTED = 3
+#: Queues among the entries of one answer, so that pages and acts are not crowded out; and those with acts.
+MOST_QUEUES, MOST_ACTED = 8, 8
 #: Paths of the acts that take much away.
 _GRAVE = {"purge/", "delete/", "detach/"}
+#: And of those that few queues need: to resume, and to retry dead items.
+_RETRY = "bulk/?state=dead&act=retry"
+_RARE = {"", _RETRY}
 #: Characters of what is typed and of a queue's name, and of an item's id: that of an attached queue's item is its key.
 MAX_LENGTH, MAX_ID = 300, 20_100
 
@@ -49,6 +51,7 @@ def palette(request: HttpRequest) -> HttpResponse:
         state=_asked(request, "state", MAX_LENGTH),
         # A page of its own has no list with ticked rows.
         selected=int(selected) if fragment and selected.isascii() and selected.isdigit() else 0,
+        scripted=fragment,
     )
     context = {"section": "palette", "text": text, "place": place, "found": find(request, text, place)}
     return render(request, "dashboard/_palette_found.html" if fragment else "dashboard/palette.html", context)
@@ -78,9 +81,11 @@ def find(request: HttpRequest, text: str, place: Place) -> Found:
         rest = [word for word in words if word not in ids]
         return find_item(request, ids[0], rest, {name: rows[name].status for name in names}, may)
     labels = {name: display_name(name).casefold() for name in rows}
-    queues = [_queue(rows[name]) for name in _queues(words, labels)[:MOST_QUEUES]]
+    fitting = _queues(words, labels)
+    queues = [_queue(rows[name]) for name in fitting[:MOST_QUEUES]]
     mine = acts_here(request, words, place, rows[here].status, may) if here in rows else ()
-    acts, pages = [*mine, *_acts(words, may, rows, labels, here)], _pages(request, words)
+    acts = [*mine, *_acts(words, may, rows, labels, here)]
+    pages = [*_pages(request, words), *(_themes(words) if place.scripted else ())]
     if not words:  # first what is most likely wanted: acts on what is open, then pages, then queues
         entries = [*acts, *pages, *queues]
     else:  # Enter takes the first: never what takes much away while the words fit something else
@@ -90,7 +95,11 @@ def find(request: HttpRequest, text: str, place: Place) -> Found:
             *pages,
             *(act for act in acts if act.grave),
         ]
-    return Found(entries=entries[:MOST])
+    note = ""
+    if words and len(fitting) > MOST_QUEUES:
+        note = _("%(n)s queues fit, the best %(shown)s are here: type more of the name.")
+        note %= {"n": write.number(len(fitting)), "shown": MOST_QUEUES}
+    return Found(entries=entries[:MOST], note=note)
 
 
 def _queues(words: Sequence[str], labels: Mapping[str, str]) -> list[str]:
@@ -121,6 +130,16 @@ def _pages(request: HttpRequest, words: Sequence[str]) -> list[Entry]:
         if score is not None and (right is None or can(request.user, right)):
             scored.append((score if words else (0, 0), number, Entry(kind=Kind.PAGE, label=label, url=reverse(view))))
     return [entry for _score_, _number, entry in sorted(scored, key=lambda each: each[:2])]
+
+
+def _themes(words: Sequence[str]) -> list[Entry]:
+    """Return the themes that the words name; each presses its button of the menu."""
+    named = (("", _("System theme")), ("light", _("Light theme")), ("dark", _("Dark theme")))
+    return [
+        Entry(kind=Kind.ACT, label=label, url="#me", press=f"theme={theme}")
+        for theme, label in named
+        if words and _score(words, label.casefold()) is not None
+    ]
 
 
 def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
@@ -155,7 +174,9 @@ def _acts(
             continue
         if rest not in found:
             found[rest] = _queues(rest, labels)
-        for name in islice((name for name in found[rest] if may.can(right, name) and fits(rows[name])), _MOST_ACTED):
+        # On no queue's page, an act that few queues need is offered for those.
+        named = found[rest] if rest or here in rows or path not in _RARE else rows
+        for name in islice((name for name in named if may.can(right, name) and fits(rows[name])), MOST_ACTED):
             yield Entry(
                 kind=Kind.ACT,
                 label=label,
@@ -175,6 +196,9 @@ def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:
     def paused(row: Row) -> bool:
         return ours(row) and row.status.pause is not None
 
+    def dead(row: Row) -> bool:
+        return ours(row) and row.status.totals.dead > 0
+
     def fifo(row: Row) -> bool:
         return row.status.kind == "fifo"
 
@@ -192,6 +216,7 @@ def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:
         (_("Change the pause"), "pause/", Right.ACT, paused),
         # Its button is the first on the queue's page while that is paused; no link may do what it does.
         (_("Resume"), "", Right.ACT, paused),
+        (_("Retry dead items"), _RETRY, Right.ACT, dead),
         (_("Settings"), "settings/", Right.ACT, always),
         (_("History"), "history/", Right.READ, ours),
         (_("Export"), "export/", Right.READ, always),

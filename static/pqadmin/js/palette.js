@@ -56,13 +56,13 @@ function selection() {
   return document.querySelector("form[data-selection]");
 }
 
-/** An act on what is ticked: press its button of the list. */
+/** An act on what is ticked, or a choice of the menu: press its button. */
 function act(event) {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return; // its page, elsewhere
   const { press } = event.target.closest("a[data-press]").dataset;
   /** @type {NodeListOf<HTMLButtonElement>} */
-  const buttons = document.querySelectorAll("form[data-selection] button[name=act]");
-  const button = [...buttons].find(({ value }) => value === press);
+  const buttons = document.querySelectorAll("form[data-selection] button[name=act], #me button[name=theme]");
+  const button = [...buttons].find(({ name, value }) => press === (name === "act" ? value : `${name}=${value}`));
   if (button === undefined || button.disabled) return;
   event.preventDefault();
   dialog.close();
@@ -102,7 +102,7 @@ function enter(event, field, found) {
 /** An answer came: go, if it is the one that Enter waits for. */
 function arrive() {
   mark();
-  for (const link of dialog?.querySelectorAll("a[data-press]") ?? []) {
+  for (const link of dialog?.querySelectorAll("a[data-press]:not([data-press*='='])") ?? []) {
     const list = selection();
     if (list !== null) link.search = new URLSearchParams([...new FormData(list), ["act", link.dataset.press]]);
   }

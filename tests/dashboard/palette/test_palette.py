@@ -52,6 +52,37 @@ def test_acts_on_the_queue_that_is_open_and_on_those_that_are_named(operator: De
     assert not any(url.startswith("/queues/mail/pop") for _, url in found(operator, "pop max mail"))
 
 
+def test_dead_items_are_retried_where_there_are_some(operator: Desk, store: Store) -> None:
+    orders = store.create_queue("orders", kind="fifo")
+    store.create_queue("mail").push(b"x", 1)
+    orders.enqueue(b"x")
+    store.actions("ann").configure("orders", max_attempts=1)
+    orders = store.fifo_queue("orders")
+    if (lease := orders.lease()) is not None:
+        orders.release(lease)
+    acts = [url for kind, url in found(operator, "retry dead") if kind == "act"]
+    assert acts == ["/queues/orders/bulk/?state=dead&act=retry"]
+    assert [url for kind, url in found(operator, "retry ord") if kind == "act"] == acts
+    assert [url for _, url in found(operator, "dead", here="orders")][:1] == acts
+    assert not [url for kind, url in found(operator, "retry mail") if kind == "act"]
+    assert not [url for kind, url in found(operator, "retry dead", here="mail") if kind == "act"]
+    assert operator.open(acts[0]).status == 200
+
+
+def test_many_queues_that_fit_are_counted(operator: Desk, store: Store) -> None:
+    for number in range(12):
+        store.create_queue(f"orders:{number}")
+    assert len(found(operator, "orders")) == 8
+    assert "12 queues fit, the best 8 are here" in operator.open("/palette/?q=orders").text
+    assert len([url for kind, url in found(operator, "pause orders") if kind == "act"]) == 8
+
+
+def test_a_theme_is_chosen_where_a_script_can_press_its_button(operator: Desk, store: Store) -> None:
+    assert "Dark theme" not in operator.open("/palette/?q=dark").text
+    answer = operator.client.get("/palette/?q=dark", headers={"HX-Target": "div#palette-found"})
+    assert 'data-press="theme=dark"' in answer.content.decode()
+
+
 def test_a_paused_queue_is_resumed_on_its_page(operator: Desk, store: Store) -> None:
     store.create_queue("orders").pause(reason="why", by="ops")
     store.create_queue("orders:eu")
