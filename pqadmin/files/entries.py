@@ -17,7 +17,7 @@ from queues import Priority
 from queues.admin import MAX_VALUE_SIZE, PriorityType, normalize_priority, parse_priority
 from queues.errors import BadPriority, Worded, Words
 
-Format = Literal["ndjson", "csv"]
+Format = Literal["ndjson", "csv", "lines"]
 VALUE_NAMES = ("value", "value_base64", "value_json")
 PRIORITY_NAMES = ("priority", "priority_base64")
 NAMES = (*VALUE_NAMES, *PRIORITY_NAMES)
@@ -79,7 +79,7 @@ def entry_of_members(members: dict[str, object], *, line: int, priority_type: Pr
         raise Unfit("{name} is text in double quotes; for other JSON use value_json", name=given[0])
     value = _from_base64(given[0], written) if given[0] == "value_base64" else written.encode()
     priority = _priority(members.get("priority"), members.get("priority_base64"), priority_type, normalize_priority)
-    return Entry(line=line, value=_sized(value), priority=priority)
+    return Entry(line=line, value=sized(value), priority=priority)
 
 
 def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityType | None) -> Entry:
@@ -95,7 +95,7 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
     if filled == ["value_base64"]:
         value = _from_base64("value_base64", cells["value_base64"])
     elif filled == ["value_json"]:
-        value = _sized(cells["value_json"].encode())  # before it is parsed: that takes long
+        value = sized(cells["value_json"].encode())  # before it is parsed: that takes long
         try:
             parse(cells["value_json"])
         except BadJSON as error:
@@ -112,7 +112,7 @@ def entry_of_cells(cells: dict[str, str], *, line: int, priority_type: PriorityT
     if priority_type != "str":
         text = text or None
     priority = _priority(text, encoded or None, priority_type, parse_priority)
-    return Entry(line=line, value=_sized(value), priority=priority)
+    return Entry(line=line, value=sized(value), priority=priority)
 
 
 def _one_value(given: list[str]) -> Words:
@@ -131,7 +131,8 @@ def _from_base64(name: str, text: str) -> bytes:
         raise Unfit("{name} is not base64", name=name) from None
 
 
-def _sized(value: bytes) -> bytes:
+def sized(value: bytes) -> bytes:
+    """Return the value if it is not too large; raise `Unfit`."""
     if len(value) > MAX_VALUE_SIZE:
         raise Unfit("the value has {size:,} bytes; at most {most:,} are allowed", size=len(value), most=MAX_VALUE_SIZE)
     return value

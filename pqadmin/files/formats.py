@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from pqadmin.files import csv_rows, ndjson
+from pqadmin.files import csv_rows, lines, ndjson
 from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format, Outcome
-from queues import Raw
+from queues import Priority, Raw
 from queues.admin import Codec, PriorityType
 from queues.errors import BadValue
 
@@ -38,13 +38,18 @@ def read(
     priority_type: PriorityType | None,
     codec: Codec | None = None,
     skip: int = 0,
+    priority: Priority | None = None,
 ) -> Iterator[Outcome]:
     """Yield what the file holds after line `skip`, line by line; raise `BadFormat`.
 
-    A value that the queue's codec cannot decode is a bad line.
+    A value that the queue's codec cannot decode is a bad line. Plain lines have the priority; none is skipped.
     """
-    reader = ndjson.read if file_format == "ndjson" else csv_rows.read
-    for outcome in reader(stream, priority_type=priority_type, skip=skip):
+    if file_format == "lines":
+        outcomes = lines.values(stream, priority=priority)
+    else:
+        reader = ndjson.read if file_format == "ndjson" else csv_rows.read
+        outcomes = reader(stream, priority_type=priority_type, skip=skip)
+    for outcome in outcomes:
         yield _decodable(outcome, codec) if isinstance(outcome, Entry) and codec is not None else outcome
 
 

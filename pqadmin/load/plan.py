@@ -51,6 +51,17 @@ class QueuePlan:
     pop_weight: float
     #: Which end workers take from; a FIFO queue's is min.
     end: Literal["min", "max"]
+    #: Share of the pushes that are delayed, by two minutes on average.
+    delayed: float = 0.0
+    #: Share of the items that their handler fails on; such items are leased, and dead after three attempts.
+    failing: float = 0.0
+    #: Seconds for which items are taken; None: as long as the load runs.
+    served_for: float | None = None
+
+    @property
+    def max_attempts(self) -> int | None:
+        """After how many failed attempts an item is dead; None: no handler fails."""
+        return 3 if self.failing else None
 
     @property
     def kind(self) -> Literal["priority", "fifo"]:
@@ -138,8 +149,30 @@ def value(plan: QueuePlan, random: Random) -> bytes:
 def push(queue: AnyQueue, plan: QueuePlan, random: Random, count: int) -> None:
     """Push so many items as the plan draws them, in one transaction."""
     values = [value(plan, random) for _ in range(count)]
+    delay = random.expovariate(1 / 120) if random.random() < plan.delayed else None
     if isinstance(queue, FifoQueue):
-        queue.enqueue_many(values)
+        queue.enqueue_many(values, delay=delay)
         return
     drawn = [priority(plan.mix, random) for _ in values]
-    queue.push_many([(each, of) for each, of in zip(values, drawn, strict=True) if of is not None])
+    queue.push_many([(each, of) for each, of in zip(values, drawn, strict=True) if of is not None], delay=delay)
+
+
+#: What a failing handler says.
+_ERRORS = (
+    "ConnectionError: api.example.com:443 closed the connection",
+    "TimeoutError: no answer within 30 s",
+    "KeyError: 'customer'",
+)
+
+
+def take(queue: AnyQueue, plan: QueuePlan, random: Random, count: int) -> int:
+    """Take at most so many items as the plan says, in one transaction or more, and return how many."""
+    if plan.failing:
+        leases = queue.lease_many(count, end=plan.end, seconds=30.0, worker="sample")
+        for lease in leases:
+            if random.random() < plan.failing:
+                queue.release(lease, reason=random.choice(_ERRORS))
+            else:
+                queue.ack(lease)
+        return len(leases)
+    return len(queue.dequeue_many(count) if isinstance(queue, FifoQueue) else queue.pop_many(count, end=plan.end))

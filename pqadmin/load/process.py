@@ -22,7 +22,7 @@ from typing import Literal
 from pqadmin.load import plan as planning
 from pqadmin.load.pace import Pace
 from pqadmin.load.plan import QueuePlan
-from queues import AnyQueue, FifoQueue, open_store
+from queues import AnyQueue, open_store
 from queues.errors import QueueClosed, QueueError, QueueNotFound, QueuePaused, StoreError
 
 Role = Literal["producer", "worker"]
@@ -82,6 +82,7 @@ class _Work:
         producer = job.role == "producer"
         self._weights = [plan.push_weight if producer else plan.pop_weight for plan in job.plans]
         self._ended = False
+        self._start = 0.0
         self._act = self._push if producer else self._take
 
     def end(self) -> None:
@@ -97,7 +98,7 @@ class _Work:
         with suppress(BrokenBarrierError):  # the load was stopped, or the command is gone
             if together.wait(_BEGIN_WITHIN) == 0:
                 began.value = time.monotonic()
-        start = time.monotonic()
+        start = self._start = time.monotonic()
         done = 0
         while wanted():
             elapsed = time.monotonic() - start
@@ -127,10 +128,11 @@ class _Work:
         self._count(Count.PUSHED, number)
 
     def _take(self, plan: QueuePlan, number: int) -> None:
-        queue = self._queues[plan.name]
-        taken = queue.dequeue_many(number) if isinstance(queue, FifoQueue) else queue.pop_many(number, end=plan.end)
-        self._count(Count.TAKEN, len(taken))
-        self._count(Count.EMPTY, number - len(taken))
+        if plan.served_for is not None and time.monotonic() - self._start > plan.served_for:
+            return
+        taken = planning.take(self._queues[plan.name], plan, self._random, number)
+        self._count(Count.TAKEN, taken)
+        self._count(Count.EMPTY, number - taken)
 
     def _count(self, what: Count, number: int) -> None:
         self._counts[what] += number

@@ -108,4 +108,8 @@ def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:
     there = store.directory()
     for plan in plans:
         bands = None if plan.name in there else plan.bands
-        store.create_queue(plan.name, kind=plan.kind, priority_type=plan.priority_type, bands=bands, exist_ok=True)
+        queue = store.create_queue(
+            plan.name, kind=plan.kind, priority_type=plan.priority_type, bands=bands, exist_ok=True
+        )
+        if plan.max_attempts:
+            queue.configure(max_attempts=plan.max_attempts)

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pqadmin.load.pace import Pace
@@ -84,8 +85,12 @@ class SampleLoad:
 
 
 def sample_plans() -> Sequence[QueuePlan]:
-    """Return the queues of the sample load."""
-    return plans(QUEUES, prefix=PREFIX, seed=0)
+    """Return the queues of the sample load: one of them loses its consumer, one is failed on, one has delayed items."""
+    planned = plans(QUEUES, prefix=PREFIX, seed=0)
+    planned[2] = replace(planned[2], served_for=30.0)
+    planned[3] = replace(planned[3], failing=0.4)
+    planned[8] = replace(planned[8], delayed=0.4)
+    return planned
 
 
 #: The one of this process; its processes end with it.

@@ -38,6 +38,8 @@ class StartView(ActionView):
         for plan in planned:
             if plan.name not in there:
                 self.actions.create_queue(plan.name, kind=plan.kind, priority_type=plan.priority_type, bands=plan.bands)
+                if plan.max_attempts:
+                    self.actions.configure(plan.name, max_attempts=plan.max_attempts)
         sample_load.start(settings.PQADMIN_STORE, planned)
         minutes = {"n": round(SECONDS / 60)}
         words = _("The sample load runs for %(n)s minutes. Watch the queues fill and empty.")

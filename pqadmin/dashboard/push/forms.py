@@ -130,7 +130,7 @@ class ManyForm(WhenForm):
     """Several items, pasted or as a file."""
 
     items = TypedField(
-        _("Paste NDJSON or CSV"),
+        _("Paste NDJSON, CSV or plain lines"),
         max_length=MAX_PASTED,
         strip=False,
         widget=forms.Textarea,
@@ -139,7 +139,16 @@ class ManyForm(WhenForm):
         spellcheck="false",
         wrap="off",
     )
-    format = select_field(_("Format"), [("", _("tell by its beginning")), ("ndjson", "NDJSON"), ("csv", "CSV")])
+    format = select_field(
+        _("Format"),
+        [
+            ("", _("tell by its beginning")),
+            ("ndjson", "NDJSON"),
+            ("csv", "CSV"),
+            ("lines", _("plain lines: each is a value")),
+        ],
+    )
+    priority = TypedField(_("Priority of plain lines"), max_length=MAX_PRIORITY, required=False, css="mono-input short")
     file = forms.FileField(
         required=False,
         allow_empty_file=True,
@@ -162,6 +171,28 @@ class ManyForm(WhenForm):
             )
             text.append(words % {"most": write.number(MAX_PUSH_JOB_ITEMS)})
         self.fields["items"].help_text = " ".join(map(str, text))
+        self._type = status.priority_type
+        self.fields["priority"].widget.attrs["inputmode"] = INPUT_MODES.get(self._type, "text")
+        if status.kind == "fifo":
+            del self.fields["priority"]
+
+    def priority_of_lines(self) -> Priority | None:
+        """Return the priority of plain lines as it was sent; None where there is none, or none that can be read."""
+        text = str(self.data.get("priority") or "")
+        try:
+            return parse_priority(text, self._type) if "priority" in self.fields and text else None
+        except BadPriority:
+            return None
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for the priority of plain lines."""
+        cleaned = super().clean()
+        if cleaned.get("format") == "lines" and "priority" in self.fields:
+            try:
+                parse_priority(str(cleaned.get("priority") or ""), self._type)
+            except BadPriority as error:
+                self.add_error("priority", said(error))
+        return cleaned
 
 
 def check(payload: bytes) -> dict[str, Any]:

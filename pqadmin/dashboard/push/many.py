@@ -1,5 +1,6 @@
 """Push several at once, pasted or from a file, with every wrong line named; as a job what no one transaction takes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -13,6 +14,7 @@ from pqadmin.dashboard.push.pasted import Batch
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import formats
+from pqadmin.files.entries import Format
 from pqadmin.limits.bodies import takes_uploads
 from pqadmin.pages import toasts, uploads
 from pqadmin.pages.action_view import QueueActionView
@@ -20,6 +22,7 @@ from pqadmin.pages.refusals import Refusal
 from queues import Item, Job, QueueStatus
 from queues.admin import Pushed, codec_of
 
+_FORMATS: Mapping[str, Format] = {"csv": "csv", "ndjson": "ndjson", "lines": "lines"}
 #: Good entries that are shown before they are pushed.
 _SAMPLES = 5
 
@@ -114,10 +117,11 @@ def _batch(data: bytes, form: ManyForm, status: QueueStatus) -> Batch:
     named = formats.format_of_name(file.name) if file is not None and file.name else None
     return pasted.read(
         data,
-        file_format="csv" if chosen == "csv" else "ndjson" if chosen == "ndjson" else named,
+        file_format=_FORMATS.get(chosen, named),
         priority_type=None if status.kind == "fifo" else status.priority_type,
         codec=codec_of(status.codec, status.name),
         at_once=status.attached,
+        priority=form.priority_of_lines(),
     )
 
 

@@ -12,6 +12,7 @@ from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import formats
 from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
+from queues import Priority
 from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS, Codec, PriorityType
 
 #: Wrong lines that are shown.
@@ -77,8 +78,12 @@ def read(
     priority_type: PriorityType | None,
     codec: Codec | None = None,
     at_once: bool = False,
+    priority: Priority | None = None,
 ) -> Batch:
-    """Look through a text; `priority_type` None is a FIFO queue. With `at_once`, one transaction has to take it."""
+    """Look through a text; `priority_type` None is a FIFO queue. With `at_once`, one transaction has to take it.
+
+    Plain lines have the priority.
+    """
     most = MAX_TRANSACTION_ITEMS if at_once else MAX_PUSH_JOB_ITEMS
     entries: list[Entry] = []
     bad: list[BadEntry] = []
@@ -86,7 +91,9 @@ def read(
     wrong = ""
     try:
         file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
-        outcomes = formats.read(_Bounded(data), file_format, priority_type=priority_type, codec=codec)
+        outcomes = formats.read(
+            _Bounded(data), file_format, priority_type=priority_type, codec=codec, priority=priority
+        )
         for looked_at, outcome in enumerate(outcomes, 1):
             if looked_at > most + MORE_LINES:
                 raise _TooManyLines(most + MORE_LINES)

@@ -104,6 +104,15 @@ def sample_ends(context: Context) -> datetime | None:
 
 
 @register.simple_tag(takes_context=True)
+def sample_ended(context: Context) -> bool:
+    """Say whether the reader sees the queues of an ended sample load and no other, and may start it again."""
+    rows, planned = context["seen"].rows, {plan.name for plan in sample_plans()}
+    if not rows or sample_load.ends_at or not may_run_sample(context):
+        return False
+    return len(rows) <= len(planned) and all(row.status.name in planned for row in rows)
+
+
+@register.simple_tag(takes_context=True)
 def may_run_sample(context: Context) -> bool:
     """Say whether the reader may act on all queues of the sample load, and so start and stop it."""
     may = visibility.scope(context["request"])

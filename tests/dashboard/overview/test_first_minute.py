@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
 from pqadmin.live import monitor as monitors
-from pqadmin.load.sample import sample_load
+from pqadmin.load.plan import push, take
+from pqadmin.load.run import create_queues
+from pqadmin.load.sample import sample_load, sample_plans
 from pqadmin.store import close_store, get_store
 from queues import Store
 from tests.conftest import store_url
@@ -96,7 +99,8 @@ def test_a_file_comes_after_its_queue(operator: Desk, store: Store) -> None:
 def test_the_sample_load_moves_items_until_it_is_stopped(operator: Desk, store: Store) -> None:
     page = operator.send(operator.open("/"), "/sample-load/start/")
     assert "The sample load runs for 5 minutes" in page
-    created = [entry for entry in store.audit.entries(limit=100).entries if (entry.queue or "").startswith("demo:")]
+    acts = store.audit.entries(verb="create", limit=100).entries
+    created = [entry for entry in acts if (entry.queue or "").startswith("demo:")]
     assert {entry.actor for entry in created} == {"ada"}
     assert len(created) == 24
     assert store.queue("demo:orders:eu:payments").lease(wait=120), "nothing was pushed"
@@ -104,6 +108,41 @@ def test_the_sample_load_moves_items_until_it_is_stopped(operator: Desk, store: 
     assert "The sample load is running" in again
     assert "has stopped" in operator.send(again, "/sample-load/stop/")
     assert sample_load.ends_at is None
+
+
+def test_an_ended_sample_load_can_be_run_again_while_its_queues_are_alone(
+    operator: Desk, desk: Callable[..., Desk], store: Store
+) -> None:
+    operator.send(operator.open("/"), "/sample-load/start/")
+    assert not operator.open("/").has_form("/sample-load/start/")
+    sample_load.stop()
+    page = operator.open("/")
+    assert "The sample load has ended" in page
+    assert not desk(Role.VIEWER).open("/").has_form("/sample-load/start/")
+    store.create_queue("orders")
+    assert not operator.open("/").has_form("/sample-load/start/")
+    store.actions("ada").delete_queue("orders", confirm="orders", reason="")
+    assert "runs for 5 minutes" in operator.send(page, "/sample-load/start/")
+
+
+def test_the_sample_load_has_a_queue_of_each_trouble(store: Store) -> None:
+    planned = {plan.name: plan for plan in sample_plans()}
+    create_queues(store, list(planned.values()))
+    random = Random(1)
+    for plan in planned.values():
+        queue = store.queue(plan.name)
+        for _ in range(40):
+            push(queue, plan, random, 1)
+        taken = take(queue, plan, random, 40)
+        assert taken <= 40
+        totals = queue.totals()
+        assert (totals.delayed > 0) == (plan.delayed > 0), plan.name
+        assert totals.leased == 0
+        if plan.failing:
+            for _ in range(5):
+                take(queue, plan, random, 40)
+            assert queue.totals().dead > 0
+    assert [plan.name for plan in planned.values() if plan.served_for] == ["demo:orders:apac:payments"]
 
 
 def test_only_one_sample_load_runs(operator: Desk, store: Store) -> None:

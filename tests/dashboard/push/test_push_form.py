@@ -98,7 +98,7 @@ def test_checking_pushes_nothing_and_shows_what_would_be(operator: Desk, store: 
     checked = operator.send(operator.open(MANY), "many/", items=lines, check="lines")
     assert "7 items, not pushed yet" in checked
     assert "<i>0</i>" in checked.text
-    assert "<i>5</i>" not in checked.text.split("Paste NDJSON or CSV")[0]
+    assert "<i>5</i>" not in checked.text.split("Paste NDJSON, CSV or plain lines")[0]
     assert store.queue("jobs").depth() == 0
     assert "Pushed 7 items." in operator.send(checked, "many/")
 

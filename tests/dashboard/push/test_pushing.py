@@ -99,6 +99,22 @@ def test_another_file_under_the_same_form_is_refused(operator: Desk, store: Stor
     assert store.queue("jobs").depth() == 1
 
 
+def test_plain_lines_are_values_of_one_priority(operator: Desk, store: Store) -> None:
+    store.create_queue("mail", kind="fifo")
+    text = "first\r\n\r\n{not json\r\n  two words  "
+    page = operator.open("/queues/jobs/push/many/")
+    refused = operator.send(page, "push/many/", items=text, format="lines", priority="")
+    assert refused.status == 422
+    assert store.queue("jobs").depth() == 0
+    assert "Pushed 3 items." in operator.send(refused, "push/many/", priority="7")
+    assert [(item.value, item.priority) for item in store.queue("jobs").peek_many(9)] == [
+        (b"first", 7), (b"{not json", 7), (b"  two words  ", 7),
+    ]  # fmt: skip
+    fifo = operator.open("/queues/mail/push/many/")
+    assert "Enqueued 3 items." in operator.send(fifo, "push/many/", items=text, format="lines")
+    assert store.queue("mail").depth() == 3
+
+
 def test_a_form_of_another_person_or_of_another_queue_is_refused(
     desk: Callable[..., Desk], operator: Desk, store: Store
 ) -> None:
