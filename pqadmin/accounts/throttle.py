@@ -19,6 +19,8 @@ PER_ADDRESS = 30
 PER_ACCOUNT = 60
 #: Wrong old passwords of one signed-in person, from everywhere: a session that was stolen comes from any address.
 PER_PERSON = 5
+#: Short codes of walls, from all addresses.
+ALL_CODES = 200
 #: Of `django.contrib.auth`'s users.
 LONGEST_NAME = 150
 
@@ -54,6 +56,12 @@ def begin(*, account: str, address: str, now: datetime) -> Attempt:
 def begin_change(*, person: str, now: datetime) -> Attempt:
     """Count one old password that a signed-in person types, or say how long to wait."""
     return _begin(((_digest("person", person), PER_PERSON),), now)
+
+
+def begin_code(*, address: str, now: datetime) -> Attempt:
+    """Count one short code of a wall that is typed, or say how long to wait."""
+    network = ip.client(address)
+    return _begin(((_digest("code", network), PER_ADDRESS), (_digest("code"), ALL_CODES)), now)
 
 
 def succeed(attempt: Attempt) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import segno
 from django import forms
 from django.db import IntegrityError
 from django.db.models import Count, Q
@@ -210,10 +211,19 @@ class MintView(ChangeView):
     def perform(self, form: LinkForm) -> HttpResponse:
         """Make the link."""
         assert self.board is not None
-        link, token = links.mint(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
+        link, token, code = links.mint(self.board, form.cleaned_data["label"], by=self.author, now=datetime.now(UTC))
         wall = self.request.build_absolute_uri(reverse("wall:wall", args=[self.subject]))
-        context = {"section": "boards", "board": self.board, "link": link}
-        answer = render(self.request, "wall/minted.html", {**context, "address": f"{wall}?token={token}"})
+        address = f"{wall}?token={token}"
+        context = {
+            "section": "boards",
+            "board": self.board,
+            "link": link,
+            "address": address,
+            "code": code,
+            "enter": self.request.build_absolute_uri(reverse("wall:enter")),
+            "picture": segno.make_qr(address, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff"),
+        }
+        answer = render(self.request, "wall/minted.html", context)
         answer.headers["Referrer-Policy"] = "no-referrer"
         return answer
 

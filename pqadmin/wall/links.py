@@ -1,6 +1,7 @@
 """Links: minted by admins, used once by a screen, revoked at any time. Of token and cookie only hashes are kept.
 
-Both are 256 random bits, so a plain hash is enough: there is nothing to guess, and nothing to look up in the tables.
+Both are 256 random bits, so a plain hash is enough: there is nothing to guess, and nothing to look up in the tables. A
+short code can be typed in the token's place; tries of codes are throttled.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.audit import Author, note
@@ -29,29 +31,46 @@ UNUSED_FOR = timedelta(days=1)
 #: When a screen was last seen is noted this often.
 NOTED_EVERY = timedelta(minutes=1)
 _BYTES = 32
+#: A short code: 40 bits in letters and digits that look like no other, and what is typed for these.
+_LETTERS, _CODE = "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 8
+_MISREAD = str.maketrans("OoIiLl", "001111")
 
 
-def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str]:
-    """Make a link to the board; return it and its token, which is shown once and is in no table or audit."""
-    token = secrets.token_urlsafe(_BYTES)
+def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str, str]:
+    """Make a link to the board; return it, its token and its short code: shown once, and in no table or audit."""
+    token, code = secrets.token_urlsafe(_BYTES), "".join(secrets.choice(_LETTERS) for _ in range(_CODE))
     with transaction.atomic():
-        link = Link.objects.create(board=board, label=label, token_hash=_hash(token), made_by=by.name, made_at=now)
+        link = Link.objects.create(
+            board=board, label=label, token_hash=_hash(token), code_hash=_code_hash(code), made_by=by.name, made_at=now
+        )
         note(by, "mint_link", after=_told(link))
-    return link, token
+    return link, token, f"{code[:4]}-{code[4:]}"
 
 
 def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
     """Return the secret of a new cookie for a token that was never used; None for any other."""
+    return _redeem(_unused(now).filter(board__slug=slug, token_hash=_hash(token)), address, now)
+
+
+def redeem_code(typed: str, *, address: str, now: datetime) -> tuple[str, str] | None:
+    """Return the board's slug and the secret of a new cookie for a short code that was never used."""
+    code = typed.translate(_MISREAD).upper()
+    found = _unused(now).filter(code_hash=_code_hash("".join(filter(str.isalnum, code))))
+    link = found.select_related("board").first()
+    secret = None if link is None else _redeem(found, address, now)
+    return None if link is None or secret is None else (link.board.slug, secret)
+
+
+def _redeem(unused: QuerySet[Link], address: str, now: datetime) -> str | None:
     secret = secrets.token_urlsafe(_BYTES)
-    # One statement decides between two screens that use a token at once.
+    # One statement decides between two screens that use a link at once.
     fresh = {"used_at": now, "cookie_hash": _hash(secret), "seen_at": now, "seen_from": address[:64]}
-    taken = _unused(slug, token, now).update(**fresh)
-    return secret if taken else None
+    return secret if unused.update(**fresh) else None
 
 
 def is_unused(slug: str, token: str, *, now: datetime) -> bool:
     """Return whether a token could be redeemed, changing nothing."""
-    return _unused(slug, token, now).exists()
+    return _unused(now).filter(board__slug=slug, token_hash=_hash(token)).exists()
 
 
 def find(slug: str, secret: str) -> Link | None:
@@ -107,10 +126,13 @@ def set_cookie(request: HttpRequest, response: HttpResponse, slug: str, secret: 
     )
 
 
-def _unused(slug: str, token: str, now: datetime) -> QuerySet[Link]:
-    return Link.objects.filter(
-        board__slug=slug, token_hash=_hash(token), used_at=None, revoked_at=None, made_at__gt=now - UNUSED_FOR
-    )
+def _unused(now: datetime) -> QuerySet[Link]:
+    return Link.objects.filter(used_at=None, revoked_at=None, made_at__gt=now - UNUSED_FOR)
+
+
+def _code_hash(code: str) -> str:
+    """Return the hash of a short code, which needs the site's key: 40 bits could be tried out."""
+    return salted_hmac("pqadmin.wall.code", code, algorithm="sha256").hexdigest()
 
 
 def _hash(secret: str) -> str:

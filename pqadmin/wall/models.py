@@ -61,6 +61,8 @@ class Link(models.Model):
     #: Where the screen is, so that people know which one they revoke.
     label = models.CharField(max_length=80)
     token_hash = models.CharField(max_length=64, unique=True)
+    #: Of the short code, which can be typed on the screen in the token's place; null: made before there were codes.
+    code_hash = models.CharField(max_length=64, unique=True, null=True)  # noqa: DJ001 # as below
     cookie_hash = models.CharField(max_length=64, unique=True, null=True)  # noqa: DJ001 # many without, no two equal
     made_by = models.CharField(max_length=150)
     made_at = models.DateTimeField()

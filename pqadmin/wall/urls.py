@@ -6,6 +6,7 @@ from pqadmin.wall import board_views, views
 
 app_name = "wall"
 urlpatterns = [
+    re_path(r"^wall/?$", views.enter, name="enter"),
     re_path(r"^wall/(?P<slug>[-\w]+)/?$", views.wall, name="wall"),
     path("boards/", board_views.boards, name="boards"),
     path("boards/new/", board_views.MakeView.as_view(), name="make"),

@@ -15,6 +15,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from pqadmin.accounts import throttle
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import role_of
 from pqadmin.accounts.scope import Scope, scope_of
@@ -111,6 +112,33 @@ def _offer(request: HttpRequest, slug: str, token: str) -> HttpResponse | None:
     answer = render(request, "wall/open.html", context)
     # With `no-referrer` browsers say of the form that it came from nowhere, and it would be refused.
     answer.headers["Referrer-Policy"] = "strict-origin"
+    return answer
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def enter(request: HttpRequest) -> HttpResponse:
+    """Take the short code of a link, typed on the screen, and lead to its board."""
+    wrong, status = "", 200
+    if request.method == "POST":
+        address, now = _client(request), timezone.now()
+        attempt = throttle.begin_code(address=address, now=now)
+        fits = (
+            links.redeem_code(request.POST.get("code", "")[:40], address=address, now=now) if attempt.allowed else None
+        )
+        if fits is not None:
+            throttle.succeed(attempt)
+            slug, secret = fits
+            clean = leave(reverse("wall:wall", args=[slug]))
+            links.set_cookie(request, clean, slug, secret)
+            return clean
+        wrong, status = _("This code opens nothing. It works once, within a day."), 422
+        if attempt.retry_after is not None:
+            wrong = _("Too many codes were tried. Try again in %(age)s.")
+            wrong, status = wrong % {"age": write.age(attempt.retry_after.total_seconds())}, 429
+    answer = render(request, "wall/enter.html", {"wrong": wrong}, status=status)
+    answer.headers["Referrer-Policy"] = "strict-origin"  # see `_offer`
+    answer.headers["X-Robots-Tag"] = "noindex"
     return answer
 
 

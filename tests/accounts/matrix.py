@@ -97,6 +97,7 @@ PAGES = {
     "dashboard:restore": Row(open=Open.OPERATORS, method="POST", arguments={"trash_id": "0" * 40}, status=303),
     "styleguide": Row(open=Open.ADMINS),
     "wall:wall": Row(open=Open.VIEWERS, arguments={"slug": "hall"}, status=404),
+    "wall:enter": Row(open=Open.ALL),
     "wall:boards": Row(open=Open.VIEWERS),
     "wall:make": Row(open=Open.ADMINS),
     "wall:preview": Row(open=Open.ADMINS),

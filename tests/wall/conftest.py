@@ -86,12 +86,25 @@ def minted_address(page: str) -> str:
 
 def new_id(admin: Client, slug: str, label: str = "the hall") -> str:
     """Mint a link through the page and return its address."""
+    return minted_address(_minted(admin, slug, label))
+
+
+def new_code(admin: Client, slug: str) -> str:
+    """Mint a link through the page and return its short code."""
+    found = re.search(r'<p class="minted code"><code>([^<]+)</code>', _minted(admin, slug, "the hall"))
+    assert found
+    return found.group(1)
+
+
+def _minted(admin: Client, slug: str, label: str) -> str:
     page = admin.get(f"/boards/{slug}/").content.decode()
     found = re.search(rf'action="/boards/{slug}/links/".*?name="form_number" value="([^"]+)"', page, re.DOTALL)
     assert found
     answer = admin.post(f"/boards/{slug}/links/", {"label": label, "form_number": found.group(1)})
     assert answer.status_code == 200, answer.content
-    return minted_address(answer.content.decode())
+    page = answer.content.decode()
+    assert "<svg" in page, "the address as a QR code"
+    return page
 
 
 def revoke(admin: Client, slug: str, key: int) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -27,7 +28,7 @@ from queues import Store
 from tests.accounts.matrix import PAGES, Open
 from tests.live.conftest import PATIENCE, Looks
 from tests.schemas import validate
-from tests.wall.conftest import MakeBoard, new_id, redeem, revoke
+from tests.wall.conftest import MakeBoard, new_code, new_id, redeem, revoke
 
 
 def cookie_of(client: Client) -> Any:
@@ -57,6 +58,43 @@ def test_a_token_works_once_and_becomes_a_cookie(admin: Client, make_board: Make
     assert again.status_code == 403
     assert "This link opens nothing" in again.content.decode()
     assert links.COOKIE not in other.cookies
+
+
+def test_a_short_code_can_be_typed_on_the_screen(admin: Client, make_board: MakeBoard) -> None:
+    make_board("Hall")
+    code = new_code(admin, "hall")
+    assert re.fullmatch("[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}", code)
+    screen = Client()
+    assert "Type the code" in screen.get("/wall/").content.decode()
+    typed = code.lower().replace("0", "o").replace("1", "l").replace("-", " ")
+    answer = screen.post("/wall/", {"code": typed})
+    assert (answer.status_code, answer["Location"]) == (303, "/wall/hall")
+    assert screen.get("/wall/hall").status_code == 200
+    again = Client().post("/wall/", {"code": code})
+    assert again.status_code == 422
+    assert "This code opens nothing" in again.content.decode()
+    assert code not in json.dumps(list(Link.objects.values()), default=str)
+
+
+def test_a_code_and_its_address_are_one_link(admin: Client, make_board: MakeBoard, store: Store) -> None:
+    make_board("Hall")
+    code = new_code(admin, "hall")
+    assert code not in str(store.audit.entries().entries)
+    revoke(admin, "hall", Link.objects.get().pk)
+    assert Client().post("/wall/", {"code": code}).status_code == 422
+    old = new_code(admin, "hall")
+    Link.objects.update(made_at=timezone.now() - timedelta(hours=25))
+    assert Client().post("/wall/", {"code": old}).status_code == 422
+
+
+def test_codes_cannot_be_guessed_by_trying(admin: Client, make_board: MakeBoard) -> None:
+    make_board("Hall")
+    code, screen = new_code(admin, "hall"), Client()
+    answers = [screen.post("/wall/", {"code": f"wrong{number}\u202e\0"}).status_code for number in range(32)]
+    assert answers == [422] * 30 + [429] * 2
+    assert screen.post("/wall/", {"code": code}).status_code == 429
+    other = Client(REMOTE_ADDR="198.51.100.7")
+    assert other.post("/wall/", {"code": code}).status_code == 303
 
 
 def test_the_cookie_is_secure_where_the_site_is(admin: Client, make_board: MakeBoard) -> None:
