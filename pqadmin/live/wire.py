@@ -20,7 +20,7 @@ from pqadmin.live.board.health import PROBLEMS
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary
 from queues import Item
-from queues.admin import described_name, lookalikes
+from queues.admin import described_name, lookalikes, to_ms
 from queues.errors import display_name
 
 #: The version of this format; a client that expects another one loads its page anew.
@@ -125,6 +125,7 @@ def row(row: Row) -> str:
             "state": row.state,
             "outlook": row.outlook,
             "problem": row.problem,
+            "rank": row.rank,
             "more": row.more,
             "unreadable": write.visible(status.unreadable),
             **said,
@@ -136,7 +137,7 @@ def row(row: Row) -> str:
             "out": row.rate_out,
             "clears_in": row.clears_in,
             "grows_by": row.grows_by,
-            "quiet_since": None if row.quiet_since is None else _moment(row.quiet_since) // 1000 * 1000,
+            "quiet_since": None if row.quiet_since is None else to_ms(row.quiet_since) // 1000 * 1000,
             "oldest": _maybe(status.oldest),
             "min": item(status.min, rules, width=_ROW_WIDTH),
             "max": item(status.max, rules, width=_ROW_WIDTH),
@@ -149,7 +150,7 @@ def row(row: Row) -> str:
             else {
                 "reason": write.visible(pause.reason),
                 "by": write.visible(pause.by),
-                "since": _moment(pause.since),
+                "since": to_ms(pause.since),
                 "until": _maybe(pause.until),
             },
             "closed": status.closed,
@@ -228,12 +229,8 @@ def whole_text(n: int) -> str:
     return json.dumps(whole(n))
 
 
-def _moment(at: datetime) -> int:
-    return int(at.timestamp() * 1000)
-
-
 def _maybe(at: datetime | None) -> int | None:
-    return None if at is None else _moment(at)
+    return None if at is None else to_ms(at)
 
 
 def _ms(seconds: float) -> int:

@@ -14,10 +14,10 @@ from operator import itemgetter
 from typing import Any
 
 from pqadmin.dashboard.overview.filters import Filter
-from pqadmin.live.board.health import PROBLEMS, Problem
 from pqadmin.live.board.overviews import Overview
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary, groups_of, label_of
+from queues.admin import to_ms
 
 WINDOW = 100
 #: Fields by which the table can be sorted, and whether the first click shows the largest first.
@@ -105,7 +105,7 @@ def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
     sign = -1.0 if order.descending else 1.0
     # Among the queues in trouble the deepest comes first.
     deepest = order.grouping == "problems" and not order.sort
-    field = (lambda row: -row.status.totals.ready if row.problem else 0) if deepest else _FIELDS[order.sort]
+    field = (lambda row: -(row.ready or 0) if row.problem else 0) if deepest else _FIELDS[order.sort]
     backwards = order.sort == "name" and order.descending
 
     def key(row: Row) -> Key:
@@ -116,20 +116,19 @@ def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
     return key
 
 
-#: The worst first; a queue without any comes last.
-_RANKS = {problem: rank for rank, problem in enumerate((*PROBLEMS, Problem.NONE))}
 _GROUPINGS: dict[str, Callable[[Row], Key]] = {
-    "problems": lambda row: (_RANKS[row.problem],),
+    "problems": lambda row: (row.rank,),
     "name": lambda row: (),
     "group": lambda row: (label_of(row.status.name),),
 }
+#: `static/pqadmin/js/order.js` compares by the same numbers, as frames carry them.
 _FIELDS: dict[str, Callable[[Row], float]] = {
     "": lambda row: 0,
     "name": lambda row: 0,
-    "ready": lambda row: row.status.totals.ready,
+    "ready": lambda row: row.ready or 0,
     "in": lambda row: -1.0 if row.rate_in is None else row.rate_in,
     "out": lambda row: -1.0 if row.rate_out is None else row.rate_out,
-    "oldest": lambda row: -1.0 if row.status.oldest is None else 4e9 - row.status.oldest.timestamp(),
+    "oldest": lambda row: -1.0 if row.status.oldest is None else 4e12 - to_ms(row.status.oldest),
 }
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from pqadmin.live.board.health import (
     DEFAULT_RULES,
+    PROBLEMS,
     Outlook,
     Problem,
     Rules,
@@ -17,6 +18,9 @@ from pqadmin.live.board.health import (
 )
 from queues import QueueStatus
 from queues.admin import Health, to_ms
+
+#: The worst reason first; a queue without any comes last.
+_RANKS = {problem: rank for rank, problem in enumerate((*PROBLEMS, Problem.NONE))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,11 @@ class Row:
     def problems(self) -> tuple[Problem, ...]:
         """Return why the queue needs attention, the worst first."""
         return (self.problem, *self.more) if self.problem else ()
+
+    @property
+    def rank(self) -> int:
+        """Return the place of the row's verdict among all verdicts: the worst is 0."""
+        return _RANKS[self.problem]
 
     @property
     def ready(self) -> int | None:

@@ -26,7 +26,7 @@ export class Announcer {
     if (changed.length === 0) return;
     for (const [topic, text] of changed) this.#said.set(topic, text);
     this.#last = performance.now();
-    region().textContent = changed.map(([, text]) => text).join(" · ");
+    region().textContent = changed.map(([, text]) => text).filter(Boolean).join(" · ");
   }
 }
 

@@ -5,6 +5,7 @@
 import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { counted, number } from "./format.js";
+import { takeRows } from "./order.js";
 import { applyRow, idOf, markGone, rename, setAge, setItem, setNumber, setRate } from "./row.js";
 import { attachedWords, problemWords, word } from "./words.js";
 
@@ -65,8 +66,7 @@ export class Screen {
       (row) => now - Number(row.dataset.gone) > GONE_FOR,
     );
     if (old.length === 0 || isAttended(document.getElementById("queues"))) return;
-    const bodies = new Set(old.map((row) => row.parentElement));
-    for (const row of old) row.remove();
+    const bodies = takeRows(old);
     // A heading that counts its queues, or a table without any: the page says what there is instead.
     for (const body of bodies) {
       if (body.querySelector("[data-group-ready]") || !body.querySelector("tr[data-queue]")) this.#grow();

@@ -101,6 +101,8 @@ function act(key) {
       return focus(first("main input[type=search]") ?? first("main form[role=search] input:not([type=hidden])"));
     case "p":
       return press("main a[href='#push'], main a[href$='/push/'].primary");
+    case "u":
+      return press("#reorder:not([hidden])");
     case "j":
       return step(1);
     case "k":

@@ -9,8 +9,9 @@ import { startCountdowns } from "./countdown.js";
 import { age } from "./format.js";
 import { Freshness } from "./fresh.js";
 import { startKeys } from "./keys.js";
-import { startPalette } from "./palette.js";
 import { startMore } from "./more.js";
+import { keepOrder } from "./order.js";
+import { startPalette } from "./palette.js";
 import { startPresses } from "./press.js";
 import { refetchTable } from "./refetch.js";
 import { nameRows, tickAges } from "./row.js";
@@ -36,6 +37,7 @@ function start(topic) {
   const fresh = new Freshness();
   const announcer = new Announcer();
   announcer.tell("fresh", word("fresh-live"));
+  announcer.tell("order", "");
   const screen = new Screen(topic, {
     applied: (seq) => connection.ack(seq),
     grow: () => refetchTable().then(watch),
@@ -126,6 +128,7 @@ function start(topic) {
     if (!overview) return;
     screen.tick();
     screen.tidy();
+    announcer.tell("order", keepOrder());
     watch();
   }
 

@@ -77,8 +77,13 @@ export function setAge(element, ms, now) {
   setText(time, age((now - ms) / 1000));
 }
 
-/** The newest row of each element whose words age; an element that leaves the page takes its row along. */
-const aging = new WeakMap();
+/** The newest row of each element; an element that leaves the page takes its row along. */
+const newest = new WeakMap();
+
+/** The newest row that was written into an element; undefined before the first one. */
+export function rowOf(element) {
+  return newest.get(element);
+}
 
 /** Bring all ages up to date, those in words too; `now` in ms of the server's clock. */
 export function tickAges(now, root = document) {
@@ -90,8 +95,9 @@ export function tickAges(now, root = document) {
     if (element.dataset.counted) setText(element, countedWords(Date.parse(element.dataset.counted), now));
   }
   for (const element of root.querySelectorAll("[data-queue] [data-field=state]")) {
-    const row = aging.get(element.closest("[data-queue]"));
-    if (row) WRITERS.state(element, row, now);
+    const root = element.closest("[data-queue]");
+    const row = newest.get(root);
+    if (row !== undefined && tellsTime(row) && !("gone" in root.dataset)) WRITERS.state(element, row, now);
   }
 }
 
@@ -213,8 +219,7 @@ export function applyRow(root, row, now) {
   setData(root, "state", row.state);
   setData(root, "problem", row.problem);
   delete root.dataset.gone;
-  if (tellsTime(row)) aging.set(root, row);
-  else aging.delete(root);
+  newest.set(root, row);
   if (root.dataset.queue !== row.name) rename(root, row);
   if (root.matches("tr")) makeCounts(root, row);
   for (const element of root.querySelectorAll("[data-field]")) {
@@ -270,7 +275,6 @@ export function rename(root, row) {
 /** Say that a queue is no longer there since now (ms); its last numbers stay a while, marked as what they are. */
 export function markGone(root, now) {
   root.dataset.gone ??= String(now);
-  aging.delete(root);
   setData(root, "state", "gone");
   setData(root, "problem", "");
   for (const element of root.querySelectorAll("[data-field=state], [data-field=outlook]")) {

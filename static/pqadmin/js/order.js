@@ -1,0 +1,135 @@
+// @ts-check
+// Keeps the rows of the overview in order, by the same keys as pqadmin/dashboard/overview/ordering.py. Nothing moves
+// while a person points at the table or works in it: a pill tells how many queues changed places, and puts them there.
+
+import { isAttended, setText } from "./attention.js";
+import { number } from "./format.js";
+import { rowOf } from "./row.js";
+import { word } from "./words.js";
+
+const FIELDS = {
+  "": () => 0,
+  name: () => 0,
+  ready: (row) => Number(row.ready ?? 0),
+  in: (row) => row.in ?? -1,
+  out: (row) => row.out ?? -1,
+  oldest: (row) => (row.oldest === null ? -1 : 4e12 - row.oldest),
+};
+
+/** Bring the rows in order, or offer to. Return how many queues are in another place, in words. Call it once a second. */
+export function keepOrder() {
+  const pill = pillOf();
+  const table = document.querySelector("#queues table.q");
+  if (pill === null || table === null) return "";
+  let plan = planOf(table);
+  if (plan.moved > 0 && !isAttended(document.getElementById("queues")) && !isBusy(pill)) {
+    carryOut(table, plan);
+    plan = planOf(table);
+  }
+  const said = plan.moved === 0 ? "" : word(plan.moved === 1 ? "moved-one" : "moved", { n: number(plan.moved) });
+  setText(pill, said === "" ? word("in-order") : `${said} · ${word("reorder")}`);
+  // Never from under the pointer, which would press what is below, and never with the focus.
+  const hidden = said === "" && !isBusy(pill);
+  if (pill.hidden !== hidden) pill.hidden = hidden;
+  return said;
+}
+
+/** Take rows away; the ones that stay are laid out anew, so that they count as no shift of the page. */
+export function takeRows(rows) {
+  const bodies = new Set(rows.map((row) => row.parentElement));
+  for (const row of rows) row.remove();
+  for (const body of bodies) body.append(...body.children);
+  return bodies;
+}
+
+function pillOf() {
+  const pill = /** @type {HTMLElement | null} */ (document.getElementById("reorder"));
+  if (pill !== null) pill.onclick ??= update;
+  return pill;
+}
+
+function update() {
+  const table = document.querySelector("#queues table.q");
+  if (table !== null) carryOut(table, planOf(table));
+  keepOrder();
+}
+
+function isBusy(pill) {
+  return pill.matches(":hover, :focus");
+}
+
+/** The bodies of the table and their rows in the order in which they belong, and how many rows that moves. */
+function planOf(table) {
+  const { order, sort } = table.dataset;
+  const compare = comparison(order, sort, "stars" in table.dataset);
+  const bodies = [...table.tBodies];
+  if (order === "group") bodies.sort((a, b) => rankOf(a) - rankOf(b) || byCodePoints(labelOf(a), labelOf(b)));
+  const rows = new Map(bodies.map((body) => [body, inOrder([...body.querySelectorAll("tr[data-queue]")], compare)]));
+  const places = new Map([...table.querySelectorAll("tbody > tr")].map((row, place) => [row, place]));
+  const planned = bodies.flatMap((body) => [...body.querySelectorAll("tr[data-group]"), ...rows.get(body)]);
+  return { bodies, rows, moved: planned.length - longestRise(planned.map((row) => places.get(row))) };
+}
+
+/** All rows of what changes are put in anew: only then the ones between count as no shift of the page. */
+function carryOut(table, { bodies, rows }) {
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  for (const body of bodies) {
+    const now = [...body.querySelectorAll("tr[data-queue]")];
+    if (now.some((row, place) => row !== rows.get(body)[place])) body.append(...rows.get(body));
+  }
+  if (bodies.some((body, place) => body !== table.tBodies[place])) table.append(...bodies);
+  if (document.activeElement !== focused) focused?.focus({ preventScroll: true });
+}
+
+/** Rows in order. What no frame has told of, and what is gone, stays in its place. */
+function inOrder(rows, compare) {
+  const known = rows.filter((row) => rowOf(row) !== undefined && !("gone" in row.dataset));
+  const sorted = known.map((row) => [row, rowOf(row)]).sort(compare);
+  const kept = new Set(known);
+  let next = 0;
+  return rows.map((row) => (kept.has(row) ? sorted[next++][0] : row));
+}
+
+function comparison(order, sort, stars) {
+  const name = sort.replace("-", "");
+  const sign = sort.startsWith("-") ? -1 : 1;
+  const ranked = order === "problems" || (order === "group" && name === "");
+  const value = ranked && name === "" ? (row) => (row.problem ? -FIELDS.ready(row) : 0) : FIELDS[name];
+  const starred = (row) => (stars && row.querySelector(".star").ariaPressed !== "true" ? 1 : 0);
+  return ([rowA, a], [rowB, b]) =>
+    starred(rowA) - starred(rowB) ||
+    (ranked ? a.rank - b.rank : 0) ||
+    sign * (value(a) - value(b)) ||
+    (name === "name" ? sign : 1) * byCodePoints(a.name, b.name);
+}
+
+function rankOf(body) {
+  return Number(body.querySelector("tr[data-group]").dataset.rank);
+}
+
+function labelOf(body) {
+  return body.querySelector("tr[data-group]").dataset.group;
+}
+
+/** Compare as the server does: JavaScript's own order is that of 16-bit units. */
+function byCodePoints(a, b) {
+  const [left, right] = [[...a], [...b]];
+  const at = left.findIndex((char, place) => char !== right[place]);
+  if (at < 0) return left.length - right.length;
+  return at < right.length ? left[at].codePointAt(0) - right[at].codePointAt(0) : 1;
+}
+
+/** The length of the longest rising sequence within numbers: what need not move. */
+function longestRise(numbers) {
+  const ends = []; // the smallest end of a rise of each length
+  for (const n of numbers) {
+    let low = 0;
+    for (let high = ends.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (ends[middle] < n) low = middle + 1;
+      else high = middle;
+    }
+    ends[low] = n;
+  }
+  return ends.length;
+}

@@ -1,0 +1,168 @@
+"""The overview keeps its order: at once where nothing is pointed at, else behind a pill."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from queues import Store
+from tests.browser.conftest import ready_of, wait_live, wait_value
+
+#: The sum of what moved on the page without a person's doing.
+_SHIFTS = """
+    window.shifted = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+    }).observe({type: "layout-shift", buffered: true});
+"""
+#: Milliseconds after the pointer left.
+SOON = 2_000
+
+
+_NAMES = "[...document.querySelectorAll('tr[data-queue]')].map((row) => row.dataset.queue)"
+
+
+def order(page: Page) -> list[str]:
+    """Return the names of the rows as shown."""
+    return list(page.evaluate(_NAMES))
+
+
+def expect_order(page: Page, *names: str, within: int | None = None) -> None:
+    """See the rows in this order."""
+    page.wait_for_function(f"(names) => names.join() === {_NAMES}.join()", arg=list(names), timeout=within)
+
+
+def test_trouble_moves_to_the_top_by_itself_and_shifts_nothing(page: Page, store: Store) -> None:
+    names = [f"q{n:02}" for n in range(40)]
+    queues = [store.create_queue(name) for name in names]
+    page.add_init_script(_SHIFTS)
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("q39"), 0)
+    page.evaluate("scrollTo(0, 900)")
+    before = page.evaluate("scrollY")
+    page.evaluate("window.shifted = 0")
+    queues[31].pause(reason="", by="ops-2")
+    expect_order(page, "q31", *names[:31], *names[32:], within=5_000)
+    assert page.evaluate("scrollY") == before > 0
+    assert page.evaluate("window.shifted") <= 0.02
+
+
+def test_a_pill_tells_of_what_moved_while_the_pointer_is_in_the_table(page: Page, store: Store) -> None:
+    names = ["a", "b", "c", "d"]
+    queues = {name: store.create_queue(name) for name in names}
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("d"), 0)
+    pill = page.locator("#reorder")
+    expect(pill).to_be_hidden()
+    page.locator(ready_of("b")).hover()
+    queues["d"].pause(reason="", by="ops-2")
+    expect(pill).to_have_text("1 queue changed places · update")
+    queues["c"].pause(reason="", by="ops-2")
+    expect(pill).to_have_text("2 queues changed places · update")
+    assert order(page) == names
+    page.mouse.move(1, 1)
+    expect_order(page, "c", "d", "a", "b", within=SOON)
+    expect(pill).to_be_hidden()
+
+
+def test_the_pill_is_pressed_by_keyboard_and_the_focus_stays(page: Page, store: Store) -> None:
+    names = ["a", "b", "c"]
+    queues = {name: store.create_queue(name) for name in names}
+    page.goto("/")
+    wait_live(page)
+    link = page.locator('tr[data-queue="a"] a[data-part=link]')
+    link.focus()
+    queues["c"].pause(reason="", by="ops-2")
+    pill = page.locator("#reorder")
+    expect(pill).to_have_text("1 queue changed places · update")
+    expect(link).to_be_focused()
+    page.keyboard.press("u")
+    expect_order(page, "c", "a", "b", within=SOON)
+    expect(link).to_be_focused()
+
+    queues["b"].pause(reason="", by="ops-2")
+    expect(pill).to_have_text("1 queue changed places · update")
+    assert order(page) == ["c", "a", "b"]
+    for _ in range(30):
+        if pill.evaluate("pill => pill === document.activeElement"):
+            break
+        page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect_order(page, "b", "c", "a", within=SOON)
+    expect(pill).to_have_text("in order")
+    expect(pill).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(pill).to_be_hidden()
+
+
+def test_what_moved_is_announced(page: Page, store: Store) -> None:
+    store.create_queue("a")
+    last = store.create_queue("b")
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("b"), 0)
+    page.locator(ready_of("a")).hover()
+    last.pause(reason="", by="ops-2")
+    expect(page.locator("#live-region")).to_contain_text("1 queue changed places")
+
+
+def test_a_sorted_column_stays_sorted(page: Page, store: Store) -> None:
+    queues = {name: store.create_queue(name) for name in ("a", "b", "c", "d")}
+    for depth, queue in enumerate(queues.values()):
+        queue.push_many([(b"x", 1)] * depth)
+    page.goto("/?group=name&sort=-ready")
+    wait_live(page)
+    wait_value(page, ready_of("d"), 3)
+    expect_order(page, "d", "c", "b", "a")
+    queues["a"].push_many([(b"x", 1)] * 500)
+    expect_order(page, "a", "d", "c", "b", within=5_000)
+    store.create_queue("new").push_many([(b"x", 1)] * 30)
+    expect_order(page, "a", "new", "d", "c", "b", within=8_000)
+    page.reload()
+    expect_order(page, "a", "new", "d", "c", "b")
+
+
+def test_names_are_in_the_servers_order(page: Page, store: Store) -> None:
+    """Among them a letter beyond 16 bits, which JavaScript sorts before one that is smaller."""
+    names = ["B", "a", "a:b", "ab", "é", "ｚ", "𐐨"]
+    for name in names:
+        store.create_queue(name)
+    for address, wanted in (("/?group=name", names), ("/?group=name&sort=-name", names[::-1])):
+        page.goto(address)
+        wait_live(page)
+        wait_value(page, ready_of("B"), 0)
+        first = order(page)
+        assert first == wanted
+        page.locator("#queues tr[data-queue]").first.evaluate("row => row.parentElement.append(row)")
+        assert order(page) != wanted
+        expect_order(page, *wanted, within=SOON)
+
+
+def test_rows_beside_the_deleted_one_do_not_shift(page: Page, store: Store) -> None:
+    for n in range(12):
+        store.create_queue(f"q{n:02}")
+    page.add_init_script(_SHIFTS)
+    page.clock.install()
+    page.goto("/")
+    wait_live(page)
+    store.delete_queue("q03")
+    row = page.locator('tr[data-queue="q03"]')
+    expect(row).to_have_attribute("data-state", "gone")
+    page.evaluate("window.shifted = 0")
+    row.evaluate("row => { row.dataset.gone -= 31000 }")
+    page.clock.run_for(5_000)
+    expect(row).to_have_count(0)
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+    assert page.evaluate("window.shifted") <= 0.02
+
+
+def test_a_screen_reader_finds_the_pill_a_button(page: Page, store: Store) -> None:
+    store.create_queue("a")
+    last = store.create_queue("b")
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("b"), 0)
+    page.locator(ready_of("a")).hover()
+    last.pause(reason="", by="ops-2")
+    expect(page.get_by_role("button", name=re.compile("changed places"))).to_be_visible()
