@@ -137,7 +137,6 @@ def enter(request: HttpRequest) -> HttpResponse:
             wrong = _("Too many codes were tried. Try again in %(age)s.")
             wrong, status = wrong % {"age": write.age(attempt.retry_after.total_seconds())}, 429
     answer = render(request, "wall/enter.html", {"wrong": wrong}, status=status)
-    answer.headers["Referrer-Policy"] = "strict-origin"  # see `_offer`
     answer.headers["X-Robots-Tag"] = "noindex"
     return answer
 
