@@ -26,12 +26,12 @@ from queues.health import Health, Targets
 from queues.health import Trend as HealthTrend
 from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
-from queues.history import HOURS, MINUTES, SECONDS
+from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution
 from queues.history import Stretch as HistoryStretch
 from queues.history.sampling import as_point as as_history_point
-from queues.history.sampling import shares as history_shares
+from queues.history.sampling import mix_of as history_mix
 from queues.items.attached import as_item as attached_item
 from queues.items.edit import Place as ItemPlace
 from queues.items.locate import Picked, Selection
@@ -78,6 +78,7 @@ from queues.tools.copy import Copied, Progress, copy_store
 from queues.tools.doctor import Examination
 
 __all__ = [
+    "ALL_QUEUES",
     "BULK_ACTIONS",
     "BULK_FASTEST",
     "BULK_HELD_MS",
@@ -151,7 +152,7 @@ __all__ = [
     "describe_element",
     "describe_skew",
     "described_name",
-    "history_shares",
+    "history_mix",
     "item_digest",
     "lookalikes",
     "minted_at",

@@ -14,11 +14,10 @@ from queues.context import StoreContext
 from queues.errors import ForkedStore, QueueError, StoreClosed, StoreError
 from queues.health import DEFAULTS, Targets
 from queues.history.recorder import Recorder
+from queues.serving.leadership import UPKEEP
 
 log = logging.getLogger("queues.background.service")
 
-#: The role that is elected.
-ROLE = "sweep"
 #: Seconds to rest after the store failed, and between two calls to a thread that sleeps on.
 _AFTER_TROUBLE, _NUDGE = 1.0, 0.02
 
@@ -38,7 +37,7 @@ class Upkeep:
         targets: Targets = DEFAULTS,
     ) -> None:
         self._kv = context.kv
-        self._candidate = Candidate(context, ROLE, seconds=seconds, name=name)
+        self._candidate = Candidate(context, UPKEEP, seconds=seconds, name=name)
         self._sweeper = Sweeper(context, audit_days=audit_days)
         self._recorder = Recorder(context, check=self._candidate.check, targets=targets)
         self._tell, self._on_elected = tell, on_elected

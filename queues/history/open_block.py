@@ -24,8 +24,11 @@ from queues.history.points import (
 
 #: Packed points may be this many times as large as a block, which is compressed.
 _TIMES = 4
-#: Of the newest point: its time, its counts, the last known age, and whether that age is its own.
-_TAIL = Struct("=8q?")
+#: Of the newest point: its time and counts, the last known age, and whether that age and the last mix are its own.
+_TAIL = Struct("=8q??")
+
+
+_NO_MIX = msgpack.encode(())
 
 
 class OpenBlock:
@@ -36,7 +39,8 @@ class OpenBlock:
     def __init__(self, resolution: Resolution, points: Sequence[Point] = ()) -> None:
         self._resolution = resolution
         self._stream = bytearray()
-        self._tail = self._mix = b""
+        self._tail = b""
+        self._mix = _NO_MIX
         self._waits: bytes | None = None
         for point in points:
             self._append(point)
@@ -64,9 +68,10 @@ class OpenBlock:
 
     def add_as_before(self, at: int) -> None:
         """Repeat the newest point at a later time, until which nothing changed."""
-        _, *counts, oldest, known = _TAIL.unpack(self._tail)
+        _, *counts, oldest, aged, mixed = _TAIL.unpack(self._tail)
         states = dict(zip(STATES, counts, strict=True))
-        self.add(Point(at=at, **states, oldest_at=oldest if known else None, mix=tuple(self._mix)))
+        mix = self._last_mix if mixed else ()
+        self.add(Point(at=at, **states, oldest_at=oldest if aged else None, mix=mix))
 
     def next_block(self) -> "OpenBlock":
         """Return the next block: empty, with the newest point to continue from."""
@@ -83,7 +88,10 @@ class OpenBlock:
     def block(self) -> bytes:
         """Return the compressed block, within its size limit."""
         block = compress(self._stream)
-        return block if len(block) <= self._resolution.room else encode(self.points, self._resolution.room)
+        if len(block) > self._resolution.room:
+            block = encode(self.points, self._resolution.room)
+            self._rewrite(decode(block))
+        return block
 
     @property
     def waits(self) -> dict[int, int] | None:
@@ -94,19 +102,21 @@ class OpenBlock:
         """Remember the wait histogram at the newest point."""
         self._waits = msgpack.encode(histogram)
 
+    @property
+    def _last_mix(self) -> tuple[int, ...]:
+        return msgpack.decode(self._mix, type=tuple[int, ...])
+
     def _append(self, point: Point) -> None:
         before = BEFORE
         if self._stream:
-            at, *counts, oldest, _ = _TAIL.unpack(self._tail)
-            before = State(at, tuple(counts), oldest)
+            at, *counts, oldest, _, _ = _TAIL.unpack(self._tail)
+            before = State(at, tuple(counts), oldest, self._last_mix)
         after = write_point(self._stream, before, point)
-        self._tail = _TAIL.pack(after.at, *after.counts, after.oldest_at, point.oldest_at is not None)
-        self._mix = bytes(point.mix)
+        self._tail = _TAIL.pack(after.at, *after.counts, after.oldest_at, point.oldest_at is not None, bool(point.mix))
+        self._mix = msgpack.encode(after.mix) if after.mix else _NO_MIX
 
     def _rewrite(self, points: Sequence[Point]) -> None:
-        """Replace the points, keeping the state of the newest one."""
-        mix = self._mix
+        """Replace the points by ones that tell less."""
         self._stream = bytearray()
         for point in points:
             self._append(point)
-        self._mix = mix

@@ -1,22 +1,23 @@
 """Points of a queue's history, and their encoding in blocks.
 
 A block holds the points of one period as differences to the one before, so that a quiet queue takes a few bytes a
-point. A block that grows too large loses its priority mix first, then its waits, then every second point. So the
-history of a queue stays within 64 KiB.
+point. A block that grows too large loses every second priority mix, again and again, then its waits, then every second
+point. So the history of a queue stays within 64 KiB.
 """
 
 import math
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from queues.errors import NewerFormat
 from queues.items.counters import wait_bucket
 
-_FORMAT = 1
-#: Shares of a band are kept in this many parts of the whole.
-SHARES = 15
+#: The first format has no gaps, and a mix in fifteenths, which is too coarse to be shown.
+_FIRST, _FORMAT = 1, 2
+#: In the byte that begins a mix: nothing is known of the time before the point; otherwise how many bands there are.
+_GAP = 0x80
 #: The counts of a point, in the order in which they are packed.
 STATES = ("ready", "delayed", "leased", "dead", "arrived", "left")
 
@@ -39,8 +40,10 @@ class Point:
     #: Waits of items taken since the point before: percentiles 50, 95 and 99 in milliseconds, rounded up to a √2-wide
     #: bucket; None when nothing was taken, or for points of single seconds.
     waits_ms: tuple[int, int, int] | None = None
-    #: Shares of the bands among ready items, in fifteenths, the lowest band first; empty when unknown.
+    #: Ready items in each band, the lowest band first; empty when unknown.
     mix: tuple[int, ...] = ()
+    #: Nothing was recorded between the point before and this one, for longer than points are apart.
+    gap: bool = False
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -53,12 +56,13 @@ class State(NamedTuple):
 
     at: int
     counts: tuple[int, ...]
-    #: The last known one.
+    #: The last known ones.
     oldest_at: int
+    mix: tuple[int, ...]
 
 
 #: Before the first point of a stream.
-BEFORE = State(0, (0,) * len(STATES), 0)
+BEFORE = State(0, (0,) * len(STATES), 0, ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,25 +98,24 @@ RESOLUTIONS = {resolution.name: resolution for resolution in (SECONDS, MINUTES, 
 
 def encode(points: Sequence[Point], room: int) -> bytes:
     """Pack points, the oldest first, into at most `room` bytes."""
-    for lighten in _LIGHTER:
-        lighter = lighten(points)
-        block = _encode(lighter)
-        if len(block) <= room:
-            return block
-    while len(block) > room and len(lighter) > 1:
-        # The newest stays: the next one is a difference to it.
-        lighter = [point for n, point in enumerate(reversed(lighter)) if n % 2 == 0][::-1]
-        block = _encode(lighter)
+    block = _encode(points)
+    while len(block) > room and (lighter := _lighter(points)):
+        points = lighter
+        block = _encode(points)
     return block
 
 
 def decode(block: bytes | None) -> list[Point]:
-    """Unpack points, the oldest first."""
+    """Unpack points, the oldest first; raise one of `queues.model.records.UNREADABLE` for a damaged block."""
     if not block:
         return []
-    if block[0] != _FORMAT:
+    if block[0] not in (_FIRST, _FORMAT):
         raise NewerFormat("This history was written by a newer release (format {format}).", format=block[0])
-    return list(read_points(zlib.decompress(block[1:])))
+    try:
+        stream = zlib.decompress(block[1:])
+    except zlib.error as error:
+        raise ValueError("the block cannot be unpacked") from error
+    return list(read_points(stream, fifteenths=block[0] == _FIRST))
 
 
 def bucket_ms(bucket: int) -> int:
@@ -120,15 +123,18 @@ def bucket_ms(bucket: int) -> int:
     return math.ceil(2 ** (bucket / 2)) if bucket else 0
 
 
-def _without_mix(points: Sequence[Point]) -> list[Point]:
-    return [replace(point, mix=()) for point in points]
-
-
-def _without_waits(points: Sequence[Point]) -> list[Point]:
-    return [replace(point, mix=(), waits_ms=None) for point in points]
-
-
-_LIGHTER: tuple[Callable[[Sequence[Point]], list[Point]], ...] = (list, _without_mix, _without_waits)
+def _lighter(points: Sequence[Point]) -> list[Point]:
+    """Return points that tell less, and as much of the newest as can be; empty when no less can be told."""
+    mixed = [n for n, point in enumerate(points) if point.mix]
+    if len(mixed) > 1:
+        dropped = set(mixed[-2::-2])
+        return [replace(point, mix=()) if n in dropped else point for n, point in enumerate(points)]
+    if any(point.mix or point.waits_ms is not None for point in points):
+        return [replace(point, mix=(), waits_ms=None) for point in points]
+    # The newest stays: the next one is a difference to it. A gap stays too, before the next point that does.
+    kept = list(range(len(points) - 1, -1, -2))[::-1]
+    gaps = [points[n].gap or (n > 0 and points[n - 1].gap) for n in kept]
+    return [replace(points[n], gap=gap) for n, gap in zip(kept, gaps, strict=True)] if len(points) > 1 else []
 
 
 def _encode(points: Sequence[Point]) -> bytes:
@@ -149,7 +155,7 @@ def write_point(stream: bytearray, before: State, point: Point) -> State:
     counts = point.counts
     differences = [now - then for now, then in zip(counts, before.counts, strict=True)]
     flags = sum(1 << n for n, difference in enumerate(differences) if difference)
-    flags |= (1 << 6 if point.waits_ms is not None else 0) | (1 << 7 if point.mix else 0)
+    flags |= (1 << 6 if point.waits_ms is not None else 0) | (1 << 7 if point.mix or point.gap else 0)
     stream.append(flags)
     for difference in filter(None, differences):
         write_number(stream, _fold(difference))
@@ -161,17 +167,18 @@ def write_point(stream: bytearray, before: State, point: Point) -> State:
         oldest = point.oldest_at
     if point.waits_ms is not None:
         stream.extend(map(wait_bucket, point.waits_ms))
-    if point.mix:
-        stream.append(len(point.mix))
-        shares = [*point.mix, 0]
-        stream.extend(low << 4 | high for low, high in zip(shares[::2], shares[1::2], strict=False))
-    return State(point.at, counts, oldest)
+    if point.mix or point.gap:
+        stream.append(len(point.mix) | (_GAP if point.gap else 0))
+        for depth, then in zip(point.mix, _padded(before.mix, len(point.mix)), strict=True):
+            write_number(stream, _fold(depth - then))
+    return State(point.at, counts, oldest, point.mix or before.mix)
 
 
-def read_points(packed: bytes | bytearray) -> Iterator[Point]:
-    """Read a stream of points."""
+def read_points(packed: bytes | bytearray, *, fifteenths: bool = False) -> Iterator[Point]:
+    """Read a stream of points; a mix in fifteenths is left out."""
     at = moment = oldest = 0
     counts = [0] * len(STATES)
+    last: tuple[int, ...] = ()
     while at < len(packed):
         passed, at = read_number(packed, at)
         moment += passed
@@ -188,18 +195,28 @@ def read_points(packed: bytes | bytearray) -> Iterator[Point]:
         if flags & 1 << 6:
             waits = tuple(map(bucket_ms, packed[at : at + 3]))
             at += 3
-        mix: tuple[int, ...] = ()
+        mix: list[int] = []
+        gap = False
         if flags & 1 << 7:
-            bands, size = packed[at], (packed[at] + 1) // 2
-            shares = [share for pair in packed[at + 1 : at + 1 + size] for share in (pair >> 4, pair & 15)]
-            mix, at = tuple(shares[:bands]), at + 1 + size
+            bands, gap, at = packed[at] & ~_GAP, bool(packed[at] & _GAP), at + 1
+            if fifteenths:
+                at, bands = at + (bands + 1) // 2, 0
+            for then in _padded(last, bands):
+                difference, at = read_number(packed, at)
+                mix.append(then + _unfold(difference))
+            last = tuple(mix) or last
         yield Point(
             at=moment,
             **dict(zip(STATES, counts, strict=True)),
             oldest_at=oldest if folded else None,
             waits_ms=waits,  # type: ignore[arg-type] # three of them
-            mix=mix,
+            mix=tuple(mix),
+            gap=gap,
         )
+
+
+def _padded(mix: tuple[int, ...], bands: int) -> tuple[int, ...]:
+    return (*mix, *[0] * bands)[:bands]
 
 
 def _fold(number: int) -> int:

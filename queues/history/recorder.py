@@ -2,9 +2,13 @@
 
 It reads a few hundred queues a second, changing ones first, and writes changes every ten seconds in a transaction that
 reads as well: one transaction a second, for any number of queues and screens. Statuses that a screen of this process
-has read are not read again. An idle queue writes nothing. When the process is killed, the last seconds are lost; the
-next recorder continues from what was written. A new verdict is written at once, and changes the queue, so that screens
-of all processes show it.
+has read are not read again. An idle queue writes nothing. A new verdict is written at once, and changes the queue, so
+that screens of all processes show it.
+
+When the process is killed, the last seconds are lost. The next recorder continues from what was written: a queue that
+has changed since gets a gap, as nothing is known of how it changed.
+
+The sums over all queues have a history too, from the moment on at which this recorder has read every queue.
 """
 
 import time
@@ -15,12 +19,16 @@ import msgspec
 
 from queues.catalog import directory
 from queues.context import StoreContext
+from queues.errors import NewerFormat
 from queues.health import DEFAULTS, Health, Level, Targets, advance, encode
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
-from queues.history.sampling import as_point, percentiles, shares
+from queues.history.reading import ALL_QUEUES
+from queues.history.sampling import as_point, mix_of, percentiles
+from queues.history.sums import Sums
 from queues.items.counters import CounterDelta, total
 from queues.kv.port import ReadTransaction, Transaction
+from queues.model.records import UNREADABLE, warn
 from queues.model.tuples import Range
 from queues.status.observing import observation_of
 from queues.status.snapshots import read_statuses
@@ -44,8 +52,7 @@ class _Track:
     """The last status of one queue, and the blocks that are being filled."""
 
     status: QueueStatus
-    #: By resolution: the block that is being filled.
-    blocks: dict[str, OpenBlock]
+    line: "_Line"
     #: Now, and as it was written last.
     health: Health | None = None
     written: Health | None = None
@@ -53,13 +60,31 @@ class _Track:
     wait: float | None = None
 
 
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """The blocks of one queue, or of the sums, that are being filled."""
+
+    #: By resolution.
+    blocks: dict[str, OpenBlock]
+    #: When this recorder saw it first.
+    first: int
+    #: By resolution, until the next point: the moment up to which it was recorded by another process, where it has
+    #: changed since.
+    unknown_after: dict[str, int]
+
+    def has_gap(self, resolution: Resolution) -> bool:
+        """Say whether the next point comes after a time that is unknown, and longer than a step."""
+        known = self.unknown_after.get(resolution.name)
+        return known is not None and self.first - known > resolution.step
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sample:
     """Result of the reads of one round."""
 
     snapshot: Snapshot
-    #: The newest blocks of queues that are new to the recorder, by resolution.
-    blocks: Mapping[int, Mapping[str, Sequence[Point]]]
+    #: The points of the newest blocks of what is new to the recorder, by resolution; None for a damaged block.
+    blocks: Mapping[int, Mapping[str, Sequence[Point] | None]]
     #: Wait histograms of queues that are due for more than a point of a second.
     waits: Mapping[int, Mapping[int, int]]
     #: Queues with histories, when that has changed.
@@ -88,6 +113,9 @@ class Recorder:
         #: Ids of queues that were written to, the latest last.
         self._hot: dict[int, None] = {}
         self._tracks: dict[int, _Track] = {}
+        #: The sums over all queues; not before they were read once.
+        self._sums: Sums | None = None
+        self._sums_line: _Line | None = None
         self._changes: dict[int, int] = {}
         #: Pending writes: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
@@ -138,7 +166,7 @@ class Recorder:
         ends = [
             (now // resolution.step + 1) * resolution.step - now
             for resolution in (MINUTES, HOURS)
-            if any(_differs(track.blocks[resolution.name], track.status) for track in self._tracks.values())
+            if any(_differs(track.line.blocks[resolution.name], track.status) for track in self._tracks.values())
         ]
         if self._waiting_since is not None:
             ends.append(max(0.0, self._waiting_since + FLUSH - self._count()))
@@ -195,6 +223,8 @@ class Recorder:
             tolerant=True,
         )
         new = [queue_id for queue_id in snapshot.queues if queue_id not in self._tracks]
+        if self._sums_line is None:
+            new.append(ALL_QUEUES)
         pending = {
             queue_id: {
                 resolution.name: tr.get_range(*keyspace.history.below(queue_id, resolution.name), limit=1, reverse=True)
@@ -203,14 +233,14 @@ class Recorder:
             for queue_id in new
         }
         blocks = {
-            queue_id: {name: decode(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
+            queue_id: {name: _decoded(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
             for queue_id, reads in pending.items()
         }
 
         def last(queue_id: int, resolution: Resolution) -> OpenBlock:
             if queue_id in blocks:
-                return OpenBlock(resolution, blocks[queue_id][resolution.name][-1:])
-            return self._tracks[queue_id].blocks[resolution.name]
+                return OpenBlock(resolution, (blocks[queue_id][resolution.name] or ())[-1:])
+            return self._tracks[queue_id].line.blocks[resolution.name]
 
         waits = {
             queue_id: TotalsRead(tr, keyspace.queue(queue_id).waits)
@@ -282,28 +312,64 @@ class Recorder:
                 self._tracks.pop(queue_id, None)
                 self._changes.pop(queue_id, None)
                 self._hot.pop(queue_id, None)
+                if self._sums is not None:
+                    self._sums.drop(queue_id)
         self._directory = sample.snapshot.directory_change
         self._changes.update(sample.snapshot.changes)
+        if ALL_QUEUES in sample.blocks:
+            self._sums_line = _line(sample.blocks[ALL_QUEUES], now)
         written = 0
         for queue_id, status in sample.snapshot.queues.items():
             track = self._tracks.get(queue_id)
             if track is None:
-                points = sample.blocks[queue_id]
-                blocks = {r.name: OpenBlock(r, points[r.name]) for r in _RESOLUTIONS}
-                track = self._tracks[queue_id] = _Track(
-                    status=status, blocks=blocks, health=status.health, written=status.health
+                line = _line(sample.blocks[queue_id], now)
+                self._tracks[queue_id] = track = _Track(
+                    status=status, line=line, health=status.health, written=status.health
                 )
+                self._compare(line, as_point(status, now).counts)
             track.status = status
             self._judge(queue_id, track, sample.snapshot.at.timestamp())
             if status.unreadable:
                 continue  # its numbers mean nothing
-            due = [r for r in _RESOLUTIONS if _is_due(r, track.blocks[r.name], status, now)]
+            due = [r for r in _RESOLUTIONS if _is_due(r, track.line.blocks[r.name], status, now)]
             for resolution in due:
-                self._add(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
+                self._add_status(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
             if due:
                 written += 1
                 self._heat(queue_id)
+        self._add_up(sample.snapshot.queues, now)
         return written
+
+    def _compare(self, line: _Line, counts: tuple[int, ...]) -> None:
+        """Note since when a queue is unknown that is new to this recorder: until its last point, if it has changed."""
+        last = line.blocks[SECONDS.name]
+        if last.counts is not None and last.counts != counts and last.at is not None:
+            # What was written together with the sums says that nothing had changed until then.
+            sums = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
+            known = max(last.at, min(sums or 0, line.first)) if self._sums is None else last.at
+            line.unknown_after = {resolution.name: known for resolution in _RESOLUTIONS} | line.unknown_after
+
+    def _add_up(self, read: Mapping[int, QueueStatus], now: int) -> None:
+        """Bring the sums up to now, and make their points that are due."""
+        line = self._sums_line
+        if line is None or (self._sums is None and not self._tracks.keys() >= set(self._ids)):
+            return
+        if self._sums is None:
+            last = line.blocks[SECONDS.name]
+            self._sums = Sums(last.counts)
+            read = {queue_id: track.status for queue_id, track in self._tracks.items()}
+            if last.at is not None and any(track.line.unknown_after for track in self._tracks.values()):
+                line.first = now
+                line.unknown_after |= {resolution.name: last.at for resolution in _RESOLUTIONS}
+        for queue_id, status in read.items():
+            if not status.unreadable:
+                self._sums.take(queue_id, as_point(status, now))
+        point = self._sums.point(now)
+        for resolution in _RESOLUTIONS:
+            block = line.blocks[resolution.name]
+            changed = any(point.counts) if block.counts is None else block.counts != point.counts
+            if (changed or line.has_gap(resolution)) and _is_time(resolution, block, now):
+                self._add(ALL_QUEUES, line, resolution, point)
 
     def _judge(self, queue_id: int, track: _Track, at: float) -> None:
         """Bring a queue's health up to now; a new verdict is written with the next round, the rest with the blocks."""
@@ -331,37 +397,48 @@ class Recorder:
         if len(self._hot) > HOT:
             self._hot.pop(next(iter(self._hot)))
 
-    def _add(
+    def _add_status(
         self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
     ) -> None:
-        """Add a queue's point of now, preceded by one that ends a time without changes."""
-        name, keyspace = resolution.name, self._context.keyspace
-        point, block = as_point(track.status, now), track.blocks[name]
+        """Add a queue's point of now."""
+        point = as_point(track.status, now)
         if resolution is not SECONDS:
-            before = block.waits
+            before = track.line.blocks[resolution.name].waits
             waits = None if before is None else percentiles(histogram, before)
             if resolution is MINUTES:
                 track.wait = None if waits is None else waits[1] / 1000
-            point = replace(point, mix=shares(track.status), waits_ms=waits)
+            point = replace(point, mix=mix_of(track.status), waits_ms=waits)
+        self._add(queue_id, track.line, resolution, point)
+        if resolution is not SECONDS:
+            track.line.blocks[resolution.name].note_waits(histogram)
+
+    def _add(self, queue_id: int, line: _Line, resolution: Resolution, point: Point) -> None:
+        """Add a point, preceded by one that ends a time without changes."""
+        name, keyspace, now = resolution.name, self._context.keyspace, point.at
+        block, gap = line.blocks[name], line.has_gap(resolution)
+        known = line.unknown_after.pop(name, None)
         first, end = keyspace.history.below(queue_id, name)
         if block.at is not None and block.at > now:  # the clock stepped back
             self._clear(keyspace.history.key(queue_id, name, resolution.start(now)), end)
             block = block.without_points()
-        late = block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1
-        for at in (now - resolution.step, now) if late else (now,):
+        moments = [now]
+        if block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1:
+            same = now - resolution.step if known is None else min(known, now - 1)
+            moments = [same, now] if same > block.at else [now]
+        for at in moments:
             start = resolution.start(at)
             if block.at is not None and resolution.start(block.at) != start:
                 block = block.next_block()
                 self._clear(first, keyspace.history.key(queue_id, name, resolution.start(now - resolution.kept)))
             if at == now:
-                block.add(point)
+                block.add(replace(point, gap=gap))
             else:
                 block.add_as_before(at)
             self._blocks[keyspace.history.key(queue_id, name, start)] = block
-        if resolution is not SECONDS:
-            block.note_waits(histogram)
-        track.blocks[name] = block
+        line.blocks[name] = block
         self._wait()
+        if gap:
+            self._waiting_since = self._count() - FLUSH  # pages learn of it at once
 
     def _packed(self) -> dict[bytes, bytes]:
         packed = {key: block.block() for key, block in self._blocks.items()}
@@ -390,6 +467,7 @@ class Recorder:
         """Forget everything after a failure: another process may have written meanwhile."""
         self._forget_written()
         self._tracks.clear()
+        self._sums = self._sums_line = None
         self._changes.clear()
         self._directory = None
 
@@ -403,14 +481,35 @@ def _is_news(written: Health | None, health: Health | None) -> bool:
     return written.verdict != health.verdict
 
 
+def _decoded(block: bytes) -> Sequence[Point] | None:
+    """Return the points of a block; None for one that is damaged. One of a newer release is left alone."""
+    try:
+        return decode(block)
+    except NewerFormat:
+        raise
+    except UNREADABLE as error:
+        warn("A block of a history", error)
+        return None
+
+
+def _line(blocks: Mapping[str, Sequence[Point] | None], now: int) -> _Line:
+    """Return what continues stored blocks; nothing is known of the time of a damaged one."""
+    return _Line(
+        blocks={r.name: OpenBlock(r, blocks[r.name] or ()) for r in _RESOLUTIONS},
+        first=now,
+        unknown_after={name: 0 for name, points in blocks.items() if points is None},
+    )
+
+
 def _is_due(resolution: Resolution, block: OpenBlock, status: QueueStatus, now: int) -> bool:
     """Return whether a point has to be written."""
-    if not _differs(block, status):
-        return False
+    return _differs(block, status) and _is_time(resolution, block, now)
+
+
+def _is_time(resolution: Resolution, block: OpenBlock, now: int) -> bool:
+    """Return whether the step of the last point is over."""
     last = block.at
-    if last is None or last > now + _BACK:
-        return True
-    return now // resolution.step > last // resolution.step
+    return last is None or last > now + _BACK or now // resolution.step > last // resolution.step
 
 
 def _differs(block: OpenBlock, status: QueueStatus) -> bool:

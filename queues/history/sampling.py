@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from queues.history.points import SHARES, Point, bucket_ms
+from queues.history.points import Point, bucket_ms
 from queues.model.ids import to_ms
 from queues.status.status import QueueStatus
 
@@ -24,13 +24,10 @@ def as_point(status: QueueStatus, at: int) -> Point:
     )
 
 
-def shares(status: QueueStatus) -> tuple[int, ...]:
-    """Return the share of each band in fifteenths. A band that holds anything has at least one."""
-    depths = [max(0, band.depth) for band in status.bands]
-    whole = sum(depths)
-    if not whole:
-        return ()
-    return tuple(min(SHARES, max(1, depth * SHARES // whole)) if depth else 0 for depth in depths)
+def mix_of(status: QueueStatus) -> tuple[int, ...]:
+    """Return the ready items of each band; empty when there are none."""
+    depths = tuple(max(0, band.depth) for band in status.bands)
+    return depths if any(depths) else ()
 
 
 def percentiles(now: Mapping[int, int], before: Mapping[int, int]) -> tuple[int, int, int] | None:

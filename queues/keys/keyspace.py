@@ -49,7 +49,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("due", second, id)                   = ""           something delayed or leased of the queue falls due in that
                                                          second, or did; second 0: the sweeper is to look
     ("due", "w")                          = total        wake key of sweepers: ADD 1 with what falls due soon
-    ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/
+    ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/; id 0: of all
     ("elected", role)                     = record       the leader of a role: see queues/serving/leadership.py
     ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py

@@ -22,6 +22,8 @@ from queues.model.records import UNREADABLE
 
 #: How far apart clocks may be, in milliseconds: an expiry counts only when it passed longer ago.
 SLACK_MS = 60_000
+#: The role of the process that sweeps, and records histories.
+UPKEEP = "sweep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

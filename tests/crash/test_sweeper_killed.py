@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, open_store
-from queues.background.service import ROLE, Upkeep
-from queues.serving.leadership import Holding
+from queues.background.service import Upkeep
+from queues.serving.leadership import UPKEEP, Holding
 from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.crash.sweeping import SECONDS
@@ -52,7 +52,7 @@ def test_kills_of_the_elected_one_lose_nothing_and_hold_nothing_up(tmp_path: Pat
             check_full_count(store, queue)
             assert set(values(queue).values()) == {1}
             assert sum(values(queue).values()) == (number + 1) * (DELAYED + LEASED)
-            held = Holding.decode(store.read(lambda tr: tr.get(store.context.keyspace.elected.key(ROLE)).wait()))
+            held = Holding.decode(store.read(lambda tr: tr.get(store.context.keyspace.elected.key(UPKEEP)).wait()))
             assert held.name == f"child {number}"
             terms.append(held.term)
     assert terms == list(range(1, ROUNDS + 1)), "each took over from the one that was killed before"

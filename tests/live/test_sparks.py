@@ -1,5 +1,6 @@
 """Sparklines say what is known of the last hour, and nothing of what is not."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pqadmin.live.board.sparks import COLUMNS, HEIGHT, SPAN, Sparks, path
@@ -28,6 +29,12 @@ def test_the_line_begins_where_the_history_does() -> None:
     line = path(Stretch(points=[point(SPAN / 2, 5), point(SPAN / 4, 10)], before=None), 10, NOW)
     assert line.startswith(f"M{half - 1} 5h")
     assert line.endswith(f"v-5h{COLUMNS - 22}")
+
+
+def test_the_line_is_cut_where_nothing_was_recorded() -> None:
+    later = replace(point(SPAN / 2, 10), gap=True)
+    line = path(Stretch(points=[point(SPAN * 0.9, 5), later], before=point(SPAN + 60, 5)), 10, NOW)
+    assert line == f"M0 5h2M14 0h{COLUMNS - 14}"
 
 
 def test_many_histories_are_read_at_once_and_seldom(store: Store) -> None:

@@ -15,7 +15,8 @@ from pqadmin.server import housekeeping
 from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.store import close_store, get_store
 from queues import open_store
-from queues.background.service import ROLE, Upkeep
+from queues.background.service import Upkeep
+from queues.serving.leadership import UPKEEP
 from tests.waiting import LONG, await_true
 
 DAY = timedelta(days=1)
@@ -97,7 +98,7 @@ def test_what_operators_wait_for_is_done_at_once(kept: Housekeeping) -> None:
 def test_a_site_that_ends_hands_over_to_another_at_once(kept: Housekeeping) -> None:
     store = get_store()
     elected = threading.Event()
-    await_true(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected.key(ROLE)).wait()))
+    await_true(lambda: store.read(lambda tr: tr.get(store.context.keyspace.elected.key(UPKEEP)).wait()))
     with open_store(store.url) as other:
         standby = Upkeep(other.context, seconds=600.0, on_elected=lambda now: elected.set())
         standby.start()
@@ -114,7 +115,7 @@ def test_it_goes_on_with_a_store_that_is_opened_anew(kept: Housekeeping) -> None
     close_store()
     store = get_store()
     store.transact(
-        lambda tr: tr.clear(store.context.keyspace.elected.key(ROLE))
+        lambda tr: tr.clear(store.context.keyspace.elected.key(UPKEEP))
     )  # as if it had been closed for some seconds
     store.interrupt()
     await_true(lambda: store.queue("jobs").depth() == 1)

@@ -20,7 +20,7 @@ from queues.admin import (
     HistoryResolution,
     HistoryStretch,
     as_history_point,
-    history_shares,
+    history_mix,
 )
 
 #: Actions that are marked on the charts, at most.
@@ -124,7 +124,7 @@ def _within(stretch: HistoryStretch, since: int, until: int, status: QueueStatus
     if points and points[-1].at >= until:
         points.pop()
     waits = points[-1].waits_ms if points and points[-1].counts == last.counts else None
-    return [*points, replace(last, mix=history_shares(status), waits_ms=waits)]
+    return [*points, replace(last, mix=history_mix(status), waits_ms=waits)]
 
 
 def with_ages(changes: Sequence[HistoryPoint], step: int) -> list[HistoryPoint]:

@@ -90,7 +90,7 @@ def _columns(stretch: HistoryStretch, depth: int | None, now: float) -> Sequence
         until = now - SPAN + number * SPAN / COLUMNS
         while point is not None and point.at <= until:
             last, point = point.ready, next(points, None)
-        columns.append(last)
+        columns.append(None if point is not None and point.gap else last)
     if depth is not None:
         columns[-1] = depth
     return columns

@@ -1,12 +1,17 @@
 """Histories: recorded in steps of seconds, minutes and hours, only where something happens, by the elected process."""
 
+import zlib
+
 import pytest
 
 from queues import Queue, Store
+from queues.background.leader import Candidate
 from queues.errors import NotElected
-from queues.history import MINUTES, SECONDS
+from queues.history import ALL_QUEUES, MINUTES, SECONDS, Point
+from queues.history.points import RESOLUTIONS
 from queues.history.recorder import FIRST, FLUSH, HOT, OTHERS, Recorder
 from queues.kv.port import ReadTransaction, Transaction
+from queues.serving.leadership import UPKEEP
 from tests.conftest import Clock
 from tests.sweeps import sweep_trash
 
@@ -73,7 +78,7 @@ def test_minutes_and_hours_tell_what_waited_how_long_and_the_mix(store: Store, c
     jobs.pop_min()
     writer.look()
     (_, point) = store.history.of(jobs.id, "m", since=0, until=2**40).points
-    assert (point.ready, point.arrived, point.left, point.mix) == (2, 3, 1, (0, 15))
+    assert (point.ready, point.arrived, point.left, point.mix) == (2, 3, 1, (0, 2))
     assert all(60_000 <= wait <= 90_000 for wait in point.waits_ms)
     assert point.oldest_at == int(clock.now) - 60
     assert len(depths(store, jobs.id, "h")) == 1
@@ -81,6 +86,179 @@ def test_minutes_and_hours_tell_what_waited_how_long_and_the_mix(store: Store, c
     jobs.pop_min()
     writer.look()
     assert [ready for _, ready in depths(store, jobs.id, "h")] == [3, 1]
+
+
+def zlib_of(stream: bytes) -> bytes:
+    return b"\x02" + zlib.compress(stream)
+
+
+def points_of(store: Store, queue_id: int, resolution: str) -> list[Point]:
+    return list(store.history.of(queue_id, resolution, since=0, until=2**40).points)
+
+
+def test_the_mix_is_exact_however_small_a_share_is(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs", bands=[10, 20])
+    jobs.push_many([(b"x", 1)] * 2 + [(b"x", 15)] * 98 + [(b"x", 30)] * 900)
+    Writer(store).look()
+    (point,) = points_of(store, jobs.id, "m")
+    assert point.mix == (2, 98, 900)
+
+
+@pytest.mark.parametrize(("resolution", "outage"), [("s", 30), ("m", 300), ("h", 8_000)])
+def test_what_happened_while_no_process_recorded_is_a_gap(
+    store: Store, clock: Clock, resolution: str, outage: int
+) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 10)
+    Writer(store).look()
+    began = int(clock.now)
+    clock.advance(outage)  # all processes are stopped; items come and go
+    jobs.push_many([(b"x", 1)] * 1_000)
+    jobs.pop_many(400)
+    successor = Writer(store)
+    successor.look()
+    clock.advance(RESOLUTIONS[resolution].step)
+    jobs.pop_min()
+    successor.look()
+    before, after, last = points_of(store, jobs.id, resolution)
+    assert (before.at, before.ready, before.gap) == (began, 10, False)
+    assert (after.at, after.ready, after.gap) == (began + outage, 610, True), "no depth before it, so no spike"
+    assert (last.ready, last.gap) == (609, False)
+
+
+def test_a_queue_that_stayed_as_it_was_has_no_gap(store: Store, clock: Clock) -> None:
+    idle, busy = store.create_queue("idle"), store.create_queue("busy")
+    idle.push(b"x", priority=1)
+    writer = Writer(store)
+    writer.look()
+    clock.advance(600)
+    busy.push(b"x", priority=1)
+    writer.look()
+    stopped = int(clock.now)
+    clock.advance(60)
+    successor = Writer(store)
+    successor.look()
+    clock.advance(60)
+    idle.pop_min()
+    successor.look()
+    assert not any(point.gap for point in points_of(store, idle.id, "s"))
+    # The next one changes while nothing records; until the sums were written last it was as before.
+    clock.advance(60)
+    idle.push(b"x", priority=1)
+    busy.push(b"x", priority=1)
+    Writer(store).look()
+    ends = [(point.at, point.gap) for point in points_of(store, busy.id, "s")]
+    assert ends == [(stopped, False), (stopped + 120, False), (stopped + 180, True)]
+
+
+def test_a_short_restart_is_no_gap_between_points_that_are_further_apart(store: Store, clock: Clock) -> None:
+    clock.advance(3_600 - clock.now % 3_600)
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    Writer(store).look()
+    clock.advance(20)
+    jobs.push(b"x", priority=1)
+    successor = Writer(store)
+    successor.look()
+    assert [point.gap for point in points_of(store, jobs.id, "s")] == [False, True]
+    clock.advance(3_600)
+    jobs.push(b"x", priority=1)
+    successor.look()
+    for resolution in ("m", "h"):
+        assert not any(point.gap for point in points_of(store, jobs.id, resolution))
+
+
+def test_sums_over_all_queues_go_on_across_recorders(store: Store, clock: Clock) -> None:
+    first, second = store.create_queue("first"), store.create_queue("second")
+    first.push_many([(b"x", 1)] * 10)
+    second.push_many([(b"x", 1)] * 5)
+    writer = Writer(store)
+    writer.look()
+    clock.advance(1)
+    first.pop_many(4)
+    second.push(b"x", priority=1)
+    writer.look()
+    late = store.create_queue("late")
+    late.push(b"x", priority=1)
+    clock.advance(1)
+    writer.look()
+    store.delete_queue("late")
+    clock.advance(1)
+    writer.look()
+    points = points_of(store, ALL_QUEUES, "s")
+    assert [point.ready for point in points] == [15, 12, 13, 12]
+    assert [(point.arrived, point.left) for point in points] == [(0, 0), (1, 4), (1, 4), (1, 4)]
+    clock.advance(60)
+    first.pop_many(6)  # while nothing records
+    successor = Writer(store)
+    successor.look()
+    clock.advance(1)
+    second.pop_many(2)
+    successor.look()
+    *_, gap, last = points_of(store, ALL_QUEUES, "s")
+    assert (gap.ready, gap.gap, gap.left) == (6, True, 4)
+    assert (last.ready, last.gap, last.left) == (4, False, 6)
+    assert len(points_of(store, ALL_QUEUES, "m")) == 2
+
+
+def test_sums_begin_when_every_queue_was_read(store: Store, clock: Clock) -> None:
+    queues = _create(store, FIRST + 50)
+    _push_to(store, queues)
+    writer = Writer(store)
+    writer.look()
+    assert points_of(store, ALL_QUEUES, "s") == []
+    clock.advance(1)
+    writer.look()
+    assert [point.ready for point in points_of(store, ALL_QUEUES, "s")] == [FIRST + 50]
+
+
+@pytest.mark.parametrize("damage", [b"\x02garbage", b"\x02", zlib_of(b"\x05\xff")])
+def test_a_damaged_block_costs_its_own_time_only(store: Store, clock: Clock, damage: bytes) -> None:
+    jobs, other = store.create_queue("jobs"), store.create_queue("other")
+    jobs.push(b"x", priority=1)
+    writer, began = Writer(store), int(clock.now)
+    writer.look()
+    clock.advance(7_200)
+    jobs.push(b"x", priority=1)
+    writer.look()
+    blocks = store.context.kv.read(
+        lambda tr: tr.get_range(*store.context.keyspace.history.below(jobs.id, "m"), limit=9).wait()
+    )
+    store.transact(lambda tr: tr.set(blocks[-1][0], damage))
+    stretch = store.history.of(jobs.id, "m", since=began, until=began + 9_000)
+    assert ([point.ready for point in stretch.points], len(stretch.damaged)) == ([1, 1], 1)
+    clock.advance(60)
+    jobs.push(b"x", priority=1)
+    other.push(b"x", priority=1)
+    successor = Writer(store)
+    assert successor.look() == 2
+    stretch = store.history.of(jobs.id, "m", since=began, until=began + 9_000)
+    assert [(point.ready, point.gap) for point in stretch.points] == [(1, False), (1, False), (3, True)]
+    assert store.history.at([jobs.id, other.id], "m", began + 30)[jobs.id].ready == 1
+
+
+def test_how_queues_were_at_a_moment(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    writer, began = Writer(store), int(clock.now)
+    for _ in range(3):
+        jobs.push(b"x", priority=1)
+        writer.look()
+        clock.advance(7_200)
+    for after, ready in ((0, 1), (7_199, 1), (7_200, 2), (99_999, 3)):
+        assert store.history.at([jobs.id], "m", began + after)[jobs.id].ready == ready
+    assert store.history.at([jobs.id], "m", began - 1) == {}
+
+
+def test_whether_a_process_records_is_known(store: Store, clock: Clock) -> None:
+    assert not store.history.is_recorded()
+    elected = Candidate(store.context, UPKEEP, seconds=4)
+    elected.step()
+    assert store.history.is_recorded()
+    clock.advance(60)
+    assert not store.history.is_recorded(), "it has died"
+    elected.step()
+    elected.resign()
+    assert not store.history.is_recorded()
 
 
 def test_a_successor_continues_the_same_block(store: Store, clock: Clock) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from queues import Queue, Store, open_store
 from queues.background.leader import Candidate
-from queues.background.service import ROLE, Upkeep
+from queues.background.service import Upkeep
 from queues.background.sweeper import Swept
 from queues.errors import StoreUnreachable
+from queues.serving.leadership import UPKEEP
 from tests.waiting import LONG, await_true
 
 SOON = timedelta(milliseconds=30)
@@ -91,7 +92,7 @@ def test_another_takes_over_at_once_when_the_elected_one_stops(store: Store, job
 
 def test_another_takes_over_when_the_elected_one_dies(url: str, store: Store, jobs: Queue) -> None:
     with open_store(url) as other:
-        dead = Candidate(other.context, ROLE, seconds=0.2)
+        dead = Candidate(other.context, UPKEEP, seconds=0.2)
         assert dead.step(), "elected, and never heard of again"
         jobs.push(b"x", priority=1, delay=SOON)
         kept = Kept(store, seconds=0.2)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from queues.errors import NewerFormat
 from queues.history.open_block import OpenBlock
-from queues.history.points import MINUTES, RESOLUTIONS, SHARES, Point, Resolution, bucket_ms, decode, encode
+from queues.history.points import MINUTES, RESOLUTIONS, Point, Resolution, bucket_ms, decode, encode
 from queues.history.sampling import percentiles
 from queues.items.counters import LAST_BUCKET, wait_bucket
 
@@ -30,7 +30,8 @@ def wild(seed: int) -> list[Point]:
             **numbers,
             oldest_at=random.choice((None, random.randrange(2**33))),
             waits_ms=random.choice((None, (bucket(), bucket(), bucket()))),
-            mix=tuple(random.randint(0, SHARES) for _ in range(random.randint(0, 16))),
+            mix=tuple(random.randrange(10**9) for _ in range(random.randint(0, 16))),
+            gap=random.random() < 0.1,
         )
         found.append(point)
     return found
@@ -77,7 +78,7 @@ def test_percentiles_are_of_what_was_taken_since() -> None:
 def test_a_block_of_a_newer_release_is_refused() -> None:
     block = encode([replace(NOTHING, at=5)], 1_000)
     with pytest.raises(NewerFormat):
-        decode(b"\x02" + block[1:])
+        decode(b"\x03" + block[1:])
 
 
 NOTHING = Point(at=0, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
