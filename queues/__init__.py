@@ -21,6 +21,7 @@ from queues.aio.store import AsyncSpace, AsyncStore
 from queues.audit.audit import AuditEntry
 from queues.bulk.bulk_job import Job
 from queues.kv.port import ReadTransaction, Transaction
+from queues.model.attempts import Attempt
 from queues.model.bands import Band
 from queues.model.codec import Raw
 from queues.model.config import Pause
@@ -48,6 +49,7 @@ __all__ = [
     "AsyncQueue",
     "AsyncSpace",
     "AsyncStore",
+    "Attempt",
     "AuditEntry",
     "Band",
     "Changed",

@@ -195,15 +195,19 @@ class Queue:
         *,
         delay: Duration | None = None,
         reason: str = "",
+        traceback: str = "",
         count_attempt: bool = True,
         tr: Transaction | None = None,
     ) -> Item:
         """Give a leased item back to its place, or let it come back after a delay, and return it.
 
-        After the last attempt that the queue allows it is dead, for this reason. Without `count_attempt` this lease is
-        no attempt: the item has as many as before it, and is never dead by this. Raises `StaleLease`.
+        The item keeps reason and traceback with this attempt; a long traceback loses its middle. After the last
+        attempt that the queue allows it is dead, for this reason. Without `count_attempt` this lease is no attempt:
+        the item has as many as before it, and is never dead by this. Raises `StaleLease`.
         """
-        request = release_request(self.opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
+        request = release_request(
+            self.opened, lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
+        )
         return self._send(request, tr)
 
     def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:

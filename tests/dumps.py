@@ -13,7 +13,8 @@ EVERYTHING = 1_000_000
 def dump(store: Store, *queues: Queue) -> dict:
     """Return every key of these queues with its value, but for wake, change and traffic.
 
-    Of totals in and out only the difference counts.
+    The marks that tell takers to look for attempts are left out too: they stay. Of totals in and out only the
+    difference counts.
     """
     found: dict = {}
     for queue in queues:
@@ -21,7 +22,7 @@ def dump(store: Store, *queues: Queue) -> dict:
         depths: Counter = Counter()
         for key, value in store.read(lambda tr, keys=keys: tr.get_range(*keys.everything, limit=EVERYTHING).wait()):
             elements = keys.elements(key)
-            if elements[0] in ("v", "w", "T"):
+            if elements[0] in ("v", "w", "T") or (len(elements) == 2 and elements[1] == "d"):
                 continue
             if len(elements) == 4 and elements[1] in ("n", "b"):
                 depths[elements[:3]] += total(value) if elements[3] == "in" else -total(value)

@@ -134,10 +134,18 @@ class AsyncQueue:
         return stale_tokens(await self._send(request), leases) if request.leases else []
 
     async def release(
-        self, lease: Lease | str, *, delay: Duration | None = None, reason: str = "", count_attempt: bool = True
+        self,
+        lease: Lease | str,
+        *,
+        delay: Duration | None = None,
+        reason: str = "",
+        traceback: str = "",
+        count_attempt: bool = True,
     ) -> Item:
         """Give a leased item back: see `Queue.release`."""
-        request = release_request(self.opened, lease, delay=delay, reason=reason, count_attempt=count_attempt)
+        request = release_request(
+            self.opened, lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
+        )
         item: Item = await self._send(request)
         return item
 

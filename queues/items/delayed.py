@@ -45,7 +45,7 @@ def promote_due(
     room, promoted = BUDGET, 0
     tr.use_reserve()
     for there in due:
-        room -= len(there.value)
+        room -= there.weight
         if room < 0 and promoted:
             break
         tr.add_read_conflict_key(there.key(keys))

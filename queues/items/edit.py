@@ -103,8 +103,8 @@ def _moved(
         else:
             suffix = ready_suffix(priority, target.base + tr.stamp(), rand)
             # Dead items begin anew, or the next worker's failure would be their last again.
-            attempts = there.attempts if there.state == "ready" else 0
-            after = transition.new_ready(rand, there.value, target, suffix, attempts=attempts)
+            tried = there.attempts if there.state == "ready" else 0
+            after = transition.new_ready(rand, there.value, target, suffix, tried=tried, log=there.log)
         moved.append(after)
     return moved
 

@@ -93,13 +93,11 @@ def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: in
         if there is None or there.expires_ms != expires_ms:
             tr.clear(key)  # no transition writes one without the other, but a sweep must never stop at it
             continue
-        budget -= len(there.value)
+        budget -= there.weight
         if budget < 0 and ended:
             break
         tr.use_reserve()
-        reason = f"lease expired at attempt {there.attempts}"
-        after = transition.given_back(there, config, now_ms=until_ms, reason=reason, expired=True)
-        transition.change(tr, keys, config, there, after, delta)
+        transition.change(tr, keys, config, there, transition.expired(there, config, now_ms=until_ms), delta)
         ended += 1
     if ended:
         delta.traffic("expire", ended)

@@ -102,7 +102,7 @@ def find(
             what = some_are(changed, len(wanted))
             raise ItemChanged("{what} not as shown any more: changed meanwhile. Nothing was changed.", what=what)
         stored_items, missing = same, missing + changed
-    if sum(len(found.value) for found in stored_items) > MAX_BYTES:
+    if sum(found.weight for found in stored_items) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: act on fewer at once.")
     return Found(stored_items=stored_items, missing=missing)
 

@@ -9,14 +9,13 @@ keys it takes, so pushes never abort it; with `serializable` the read itself con
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
 
 from msgspec.structs import replace
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
 from queues.items.stored_item import StoredItem
-from queues.keys.item_suffix import read_place, ready_elements, unpacked_suffix
+from queues.keys.item_suffix import place_header, read_place, ready_elements, unpacked_suffix
 from queues.keys.queue_keys import QueueKeys, last_element
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
@@ -82,25 +81,28 @@ class Ahead:
         return min(dues, default=None)
 
 
-def attempts_of(tr: ReadTransaction, keys: QueueKeys, config: Config, pairs: Sequence[KeyValue]) -> dict[bytes, int]:
-    """Return how often items were tried, by key; those that were not are left out."""
+def tried_of(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, pairs: Sequence[KeyValue]
+) -> dict[bytes, StoredItem]:
+    """Return the items that were tried, by key."""
     items = with_attempts(tr, keys, stored(keys, config, pairs))
-    return {there.key(keys): there.attempts for there in items if there.attempts}
+    return {there.key(keys): there for there in items if there.attempts or there.header}
 
 
 def stored(
-    keys: QueueKeys, config: Config, pairs: Iterable[KeyValue], attempts: Mapping[bytes, int] | None = None
+    keys: QueueKeys, config: Config, pairs: Iterable[KeyValue], tried: Mapping[bytes, StoredItem] | None = None
 ) -> list[StoredItem]:
-    """Return pairs of any of the queue's generations as stored items, with these attempts by key."""
+    """Return pairs of any of the queue's generations as stored items; `tried` has those that were tried, by key."""
     begins = [(generation, keys.generation(generation).ready.prefix) for generation in config.generations]
-    tried = attempts or {}
+    known = tried or {}
     return [
-        StoredItem(
+        known.get(key)
+        or StoredItem(
             state="ready",
             rand=ready_elements(suffix, fifo=config.fifo)[2],
             generation=generation,
             suffix=suffix,
-            attempts=tried.get(key, 0),
+            attempts=0,
             value=value,
         )
         for key, value in pairs
@@ -111,10 +113,10 @@ def stored(
 
 
 def with_attempts(tr: ReadTransaction, keys: QueueKeys, items: Sequence[StoredItem]) -> list[StoredItem]:
-    """Return these ready items with how often each was tried."""
+    """Return these ready items with their attempts and the log of these."""
     reads = [tr.get(there.index(keys)) for there in items]
     return [
-        there if where is None else replace(there, attempts=read_place(where)[2])
+        there if where is None else replace(there, attempts=read_place(where)[2], header=place_header(where))
         for there, where in zip(items, (read.wait() for read in reads), strict=True)
     ]
 
@@ -131,8 +133,8 @@ def take(
 ) -> list[Item]:
     """Remove these ready items, conflicting on exactly their keys, and return them as items."""
     pairs = [(there.key(keys), there.value) for there in items]
-    attempts = {there.key(keys): there.attempts for there in items}
-    return take_pairs(tr, keys, config, pairs, now_ms, delta, attempts=attempts, verb=verb)
+    tried = {there.key(keys): there for there in items if there.attempts or there.header}
+    return take_pairs(tr, keys, config, pairs, now_ms, delta, tried=tried, verb=verb)
 
 
 def take_pairs(
@@ -143,12 +145,12 @@ def take_pairs(
     now_ms: int,
     delta: CounterDelta,
     *,
-    attempts: Mapping[bytes, int],
+    tried: Mapping[bytes, StoredItem],
     verb: str = "pop",
 ) -> list[Item]:
     """Remove ready items as they lie in the store, conflicting on exactly their keys, and return them as items.
 
-    `attempts` tells how often an item was tried, by its key; those that are missing were not.
+    `tried` has the items that were tried, by key.
     """
     found, values = zip(*pairs, strict=True)
     if sum(map(len, values)) > MAX_BYTES:
@@ -176,8 +178,8 @@ def take_pairs(
         pushed = {minted_ms(time): n for time, n in times.items()}
         delta.waits(now_ms, {ms: n for ms, n in pushed.items() if ms <= LAST_MS})
     delta.traffic(verb, len(found))
-    tried = map(attempts.get, found, repeat(0))
-    return ready_items(values, zip(map(rows.__getitem__, found), tried, strict=False), config.values)
+    logs = map({key: (there.attempts, there.entries) for key, there in tried.items()}.get, found)
+    return ready_items(values, zip(map(rows.__getitem__, found), logs, strict=False), config.values)
 
 
 #: Verbs that end an item's wait.

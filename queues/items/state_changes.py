@@ -65,7 +65,8 @@ def release(
     _only(stored_items, "leased", Words("only leased items are released."))
 
     def become(there: StoredItem) -> StoredItem:
-        return transition.given_back(there, config, now_ms=now_ms, reason=reason)
+        tried = transition.ended(there, config, now_ms=now_ms, error=reason)
+        return transition.given_back(tried, config, now_ms=now_ms, reason=reason)
 
     return _change(tr, keyspace, config, stored_items, become, "release")
 

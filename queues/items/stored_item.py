@@ -10,10 +10,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from queues.keys.item_suffix import expired_nonce, read_place, ready_elements, timed_elements
+from queues.keys.item_suffix import expired_nonce, place, place_header, read_place, ready_elements, timed_elements
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys
 from queues.kv.port import ReadTransaction
 from queues.model import records
+from queues.model.attempts import LOG, Entry, size_of
 from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.ids import at, minted_at
@@ -40,7 +41,7 @@ class StoredItem(Struct, frozen=True, kw_only=True):
     #: Leases that were not acknowledged; of a leased item, with this one.
     attempts: int
     value: bytes
-    #: The fields of the record around the value; empty where the value lies alone.
+    #: The fields of the record around the value; of a ready item, whose value lies alone, of its index entry.
     header: Mapping[str, Any] = {}
     #: That of the lease; of an item whose lease expired, that of the expired one until something else happens to it.
     nonce: bytes = b""
@@ -49,6 +50,28 @@ class StoredItem(Struct, frozen=True, kw_only=True):
     def stored(self) -> bytes:
         """The bytes under the item's key: the value, in its record."""
         return self.value if self.state in _BARE else records.encode(self.header, self.value)
+
+    @property
+    def place(self) -> bytes:
+        """The bytes under the item's key in the index."""
+        ready = self.state == "ready"
+        nonce, header = b"" if self.state == "leased" else self.nonce, self.header if ready else None
+        return place(self.generation, self.suffix, self.attempts, nonce, header)
+
+    @property
+    def log(self) -> Mapping[str, Any]:
+        """The field of the header with the log of its attempts; empty where there is none."""
+        return {LOG: self.header[LOG]} if LOG in self.header else {}
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The attempts of the log, the oldest first."""
+        return tuple(self.header.get(LOG, ()))
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes to bring it from one state to another, the trash included."""
+        return len(self.value) + 2 * size_of(self.entries)
 
     @property
     def expires_ms(self) -> int:
@@ -197,16 +220,23 @@ class ItemRead:
 
 def at_place(rand: bytes, state: str, where: bytes) -> StoredItem:
     """Return the item that an index value tells of, without record and value."""
-    generation, suffix, attempts = read_place(where)
+    generation, suffix, tried = read_place(where)
     nonce = expired_nonce(where)
     return StoredItem(
-        state=state, rand=rand, generation=generation, suffix=suffix, attempts=attempts, value=b"", nonce=nonce
+        state=state,
+        rand=rand,
+        generation=generation,
+        suffix=suffix,
+        attempts=tried,
+        value=b"",
+        header=place_header(where),
+        nonce=nonce,
     )
 
 
 def with_stored(there: StoredItem, stored: bytes) -> StoredItem:
     """Return the item with the record and value of these stored bytes."""
-    header, value = ({}, stored) if there.state in _BARE else _decode(there.state, stored)
+    header, value = (there.header, stored) if there.state in _BARE else _decode(there.state, stored)
     nonce = bytes.fromhex(header["nonce"]) if there.state == "leased" else there.nonce
     return replace(there, value=value, header=header, nonce=nonce)
 
@@ -230,6 +260,7 @@ def as_item(there: StoredItem, *, fifo: bool, codec: Codec | None, preview: int 
         size=len(there.value),
         state=state,
         attempts=there.attempts,
+        attempt_records=there.entries,
         due_at=when if state == "delayed" else None,
         leased_at=at(header["leased"]) if leased else None,
         expires_at=at(header["expires"]) if leased else None,

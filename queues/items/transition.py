@@ -31,10 +31,11 @@ from queues.items import attached
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
 from queues.items.stored_item import ATTACHED, StoredItem
-from queues.keys.item_suffix import place, ready_elements, ready_suffix, timed_suffix
+from queues.keys.item_suffix import ready_elements, ready_suffix, timed_suffix
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
 from queues.kv.port import ReadTransaction, Transaction
+from queues.model import attempts
 from queues.model.bands import count_bands
 from queues.model.config import Config
 from queues.model.priority import Priority
@@ -51,7 +52,7 @@ def delayed_until(there: StoredItem, config: Config, due_ms: int, *, reason: str
     """Return a ready, delayed or leased item as delayed; a delayed one keeps its reason."""
     header: Mapping[str, Any] = there.header
     if there.state != "delayed":
-        header = {"priority": there.priority(fifo=config.fifo), "attempts": there.attempts}
+        header = {"priority": there.priority(fifo=config.fifo), "attempts": there.attempts, **there.log}
         header |= {"reason": reason} if reason else {}
     suffix, newest = timed_suffix(due_ms, there.rand), config.generations[-1]
     return replace(there, state="delayed", generation=newest, suffix=suffix, header=header, nonce=b"")
@@ -67,6 +68,7 @@ def leased_until(there: StoredItem, expires_ms: int, *, now_ms: int, worker: str
         "suffix": there.suffix.hex(),
         "attempts": there.attempts + 1,
         "worker": worker,
+        **there.log,
     }
     return replace(there, state="leased", attempts=there.attempts + 1, header=header, nonce=nonce)
 
@@ -81,14 +83,39 @@ def is_last(there: StoredItem, config: Config) -> bool:
     return config.max_attempts is not None and there.attempts >= config.max_attempts
 
 
-def given_back(
-    there: StoredItem, config: Config, *, now_ms: int, reason: str = "", expired: bool = False, dies: bool = True
+def ended(
+    there: StoredItem, config: Config, *, now_ms: int, error: str = "", traceback: str = "", expired: bool = False
 ) -> StoredItem:
-    """Return a leased item as ready at its place, or as dead after its last attempt if it `dies` by that.
+    """Return a leased item with this lease in the log of its attempts."""
+    this = attempts.entry(
+        number=there.attempts,
+        worker=there.header["worker"],
+        began_ms=there.header["leased"],
+        ended_ms=now_ms,
+        expired=expired,
+        died=is_last(there, config),
+        error=error,
+        traceback=traceback,
+    )
+    log = attempts.fitted([*there.entries, this], len(there.value))
+    return replace(there, header={**there.header, attempts.LOG: log})
 
-    The nonce of a lease that expired stays with the item: it can still be acknowledged by that lease.
+
+def given_back(there: StoredItem, config: Config, *, now_ms: int, reason: str = "", dies: bool = True) -> StoredItem:
+    """Return a leased item as ready at its place, or as dead after its last attempt if it `dies` by that."""
+    return _given_back(there, config, b"", now_ms, reason, dies=dies)
+
+
+def expired(there: StoredItem, config: Config, *, now_ms: int) -> StoredItem:
+    """Return an item whose lease is over as ready at its place, or as dead, with that lease in its log.
+
+    The nonce stays with the item: it can still be acknowledged by that lease.
     """
-    nonce = there.nonce if expired else b""
+    after = ended(there, config, now_ms=now_ms, expired=True)
+    return _given_back(after, config, there.nonce, now_ms, f"lease expired at attempt {there.attempts}", dies=True)
+
+
+def _given_back(there: StoredItem, config: Config, nonce: bytes, now_ms: int, reason: str, *, dies: bool) -> StoredItem:
     if not dies or not is_last(there, config):
         return _as_ready(there, config, there.suffix, nonce=nonce)
     priority, count, _ = ready_elements(there.suffix, fifo=config.fifo)
@@ -98,6 +125,7 @@ def given_back(
         "attempts": there.attempts,
         "worker": there.header["worker"],
         "reason": reason or f"released at attempt {there.attempts}",
+        **there.log,
     }
     suffix = timed_suffix(now_ms, there.rand)
     return replace(there, state="dead", generation=OUTSIDE, suffix=suffix, header=header, nonce=nonce)
@@ -109,10 +137,25 @@ def retried(there: StoredItem, config: Config) -> StoredItem:
     return replace(_as_ready(there, config, suffix), attempts=0)
 
 
-def new_ready(rand: bytes, value: bytes, config: Config, suffix: bytes, *, attempts: int = 0) -> StoredItem:
-    """Return an item that arrives as ready."""
-    generation = config.generations[-1]
-    return StoredItem(state="ready", rand=rand, generation=generation, suffix=suffix, attempts=attempts, value=value)
+def new_ready(
+    rand: bytes,
+    value: bytes,
+    config: Config,
+    suffix: bytes,
+    *,
+    tried: int = 0,
+    log: Mapping[str, Any] | None = None,
+) -> StoredItem:
+    """Return an item that arrives as ready, with the attempts that it had elsewhere."""
+    return StoredItem(
+        state="ready",
+        rand=rand,
+        generation=config.generations[-1],
+        suffix=suffix,
+        attempts=tried,
+        value=value,
+        header=log or {},
+    )
 
 
 def new_delayed(rand: bytes, value: bytes, config: Config, priority: Priority | None, due_ms: int) -> StoredItem:
@@ -143,11 +186,16 @@ def at_suffix(there: StoredItem, suffix: bytes) -> StoredItem:
 
 def with_value(there: StoredItem, value: bytes) -> StoredItem:
     """Return the item with another value."""
-    return replace(there, value=value, nonce=b"")
+    header = there.header
+    if there.log:
+        header = {**header, attempts.LOG: attempts.fitted(there.entries, len(value))}
+    return replace(there, value=value, header=header, nonce=b"")
 
 
 def _as_ready(there: StoredItem, config: Config, suffix: bytes, *, nonce: bytes = b"") -> StoredItem:
-    return replace(there, state="ready", generation=config.generations[-1], suffix=suffix, header={}, nonce=nonce)
+    return replace(
+        there, state="ready", generation=config.generations[-1], suffix=suffix, header=there.log, nonce=nonce
+    )
 
 
 # Writing it
@@ -201,9 +249,8 @@ def write(tr: Transaction, keys: QueueKeys, there: StoredItem, prefix: bytes | N
         tr.set(AttachedKeys(prefix).at(there.suffix), there.value)
         return
     tr.set(there.key(keys), there.stored)
-    nonce = b"" if there.state == "leased" else there.nonce
-    tr.set(there.index(keys), place(there.generation, there.suffix, there.attempts, nonce))
-    if there.state == "ready" and there.attempts:
+    tr.set(there.index(keys), there.place)
+    if there.state == "ready" and (there.attempts or there.header):
         tr.set(keys.generation(there.generation).tried, b"")
     if there.state == "leased":
         tr.set(there.expiry(keys), b"")

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from queues.errors import ItemGoneOn, some_have
 from queues.items import attached as attached_items
 from queues.items import transition
@@ -42,7 +44,8 @@ def log(
     for n, (before, after) in enumerate(changes):
         header: dict[str, Any] = {"before": None if before is None else place_of(before), "after": None}
         if after is not None:
-            header["after"] = {**place_of(after), "digest": after.digest()}
+            # Its record is not needed, and would take the bytes of its log twice.
+            header["after"] = {**place_of(replace(after, header={})), "digest": after.digest()}
         tr.set(keyspace.trash_parts.key(trash_id, n, KEY), records.encode(header))
         if before is not None and (after is None or after.value != before.value):
             tr.set(keyspace.trash_parts.key(trash_id, n, VALUE), before.value)

@@ -1,8 +1,10 @@
 """Ends of keys that order items, and index values that hold an item's place."""
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Any
 
+from queues.model import records
 from queues.model.priority import Priority
 from queues.model.tuples import pack, pack_bytes, pack_number, pack_priority, unpack_behind, unpack_item
 
@@ -54,21 +56,36 @@ def timed_elements(suffix: bytes) -> tuple[int, bytes]:
 NONCE_SIZE = 8
 #: Bytes of an index value before the nonce: the size of that, attempts, generation.
 _HEAD = 9
+#: In the byte of the nonce's size: a record lies before the suffix.
+_RECORD = 0x80
 
 _place = Struct(">BII").pack
 
 
-def place(generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"") -> bytes:
+def place(
+    generation: int, suffix: bytes, attempts: int = 0, nonce: bytes = b"", header: Mapping[str, Any] | None = None
+) -> bytes:
     """Return the value of an index key: the item's place and its attempts.
 
-    `nonce` is that of the lease that expired, until the item changes again.
+    `nonce` is that of the lease that expired, until the item changes again; `header` what else a ready item's entry
+    tells, as its value lies alone.
     """
+    if header:
+        return _place(len(nonce) | _RECORD, attempts, generation) + nonce + records.encode(header, suffix)
     return _place(len(nonce), attempts, generation) + nonce + suffix
 
 
 def read_place(value: bytes) -> tuple[int, bytes, int]:
     """Return (generation, suffix, attempts) of an index value."""
-    return int.from_bytes(value[5:_HEAD], "big"), value[_behind_nonce(value) :], int.from_bytes(value[1:5], "big")
+    begin = _behind_nonce(value)
+    if value[:1] >= b"\x80":
+        begin = records.behind_header(value, begin)
+    return int.from_bytes(value[5:_HEAD], "big"), value[begin:], int.from_bytes(value[1:5], "big")
+
+
+def place_header(value: bytes) -> dict[str, Any]:
+    """Return what else an index value tells of a ready item."""
+    return records.decode(value[_behind_nonce(value) :])[0] if value[:1] >= b"\x80" else {}
 
 
 def expired_nonce(value: bytes) -> bytes:
@@ -77,4 +94,4 @@ def expired_nonce(value: bytes) -> bytes:
 
 
 def _behind_nonce(value: bytes) -> int:
-    return _HEAD + int.from_bytes(value[:1], "big")  # a damaged value may be empty
+    return _HEAD + (int.from_bytes(value[:1], "big") & ~_RECORD)  # a damaged value may be empty

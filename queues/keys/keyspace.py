@@ -17,7 +17,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction; leased
                                                          and dead items are outside of generations: gen is 0
     ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
-    ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest
+    ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest; with the
+                                                         log of a ready item's attempts
     ("q", id, gen, "o", state, rand)      = place        the same, for what is ready or delayed in generations after the
                                                          first: a purge takes it along
     ("q", id, "l", rand)                  = record       lease

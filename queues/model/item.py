@@ -7,6 +7,8 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any
 
+from queues.model.attempts import Attempt, Entry
+from queues.model.attempts import read as read_log
 from queues.model.codec import Codec
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import minted_at
@@ -14,8 +16,8 @@ from queues.model.priority import Priority
 
 #: What the key of a ready item tells: priority, count, id, and perhaps the packed id.
 Row = tuple[Any, ...]
-#: Parts of a ready item: its row, and its attempts.
-Parts = tuple[Row, int]
+#: Parts of a ready item: its row, and if it was tried, its attempts and their log.
+Parts = tuple[Row, tuple[int, tuple[Entry, ...]] | None]
 
 
 class _Made:
@@ -49,6 +51,8 @@ class Item(_Made):
     state: str = "ready"
     #: How often it was leased and not acknowledged.
     attempts: int = 0
+    #: The log of attempts as it is stored: see `attempt_log`.
+    attempt_records: tuple[Entry, ...] = field(default=(), repr=False, hash=False)
     #: When a delayed item is due, UTC.
     due_at: datetime | None = None
     #: When a leased item was leased, and when its lease ends unless it is extended, UTC.
@@ -83,6 +87,11 @@ class Item(_Made):
         return computed
 
     @property
+    def attempt_log(self) -> tuple[Attempt, ...]:
+        """Its last attempts that ended without an acknowledgement, the oldest first; at most 20."""
+        return read_log(self.attempt_records)
+
+    @property
     def truncated(self) -> bool:
         """Whether `raw` is only the beginning of the whole value."""
         return len(self.raw) < self.size
@@ -91,7 +100,7 @@ class Item(_Made):
 def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | None) -> list[Item]:
     """Return ready items with these whole values.
 
-    Setting sixteen fields was a third of the cost of a pop, and few programs read more than the value. So only the
+    Setting seventeen fields was a third of the cost of a pop, and few programs read more than the value. So only the
     bytes and the codec are set, in loops that run in C, and `__getattr__` computes the other fields.
     """
     items = list(map(_new, repeat(Item, len(values))))
@@ -121,7 +130,8 @@ _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
     "priority": lambda parts: parts[0][0],
     "count": lambda parts: parts[0][1],
     "pushed_at": lambda parts: minted_at(parts[0][2]),
-    "attempts": lambda parts: parts[1],
+    "attempts": lambda parts: 0 if parts[1] is None else parts[1][0],
+    "attempt_records": lambda parts: () if parts[1] is None else parts[1][1],
 }
 
 

@@ -70,9 +70,14 @@ def decode(record: bytes) -> tuple[dict[str, Any], bytes]:
         raise ValueError("an empty record")
     if record[:1] != bytes([_FORMAT]):
         raise NewerFormat("A record in the store was written by a newer pqadmin; use that release.")
-    end = 4 + int.from_bytes(record[1:4], "big")
+    end = behind_header(record)
     header: dict[str, Any] = json.loads(record[4:end].decode("utf-8", "surrogatepass"))
     return header, record[end:]
+
+
+def behind_header(stored: bytes, begin: int = 0) -> int:
+    """Return where the value of a record begins that begins at `begin`."""
+    return begin + 4 + int.from_bytes(stored[begin + 1 : begin + 4], "big")
 
 
 def unknown(header: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:

@@ -5,11 +5,19 @@ A lease is a value; what settles it is no part of that. It is not compared, not 
 
 import asyncio
 import threading
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from typing import Any, Self, TypeVar
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from typing import Any, Self, TypedDict, TypeVar
 
 from queues.errors import LeaseNotBound, QueueError, StaleLease, StoreError
+from queues.model import attempts
 from queues.model.config import MAX_REASON
 
 #: Of its seconds, after which a lease is extended.
@@ -95,7 +103,7 @@ class QueueBinding(Binding):
         except BaseException as error:
             keeper.stop()
             try:
-                self._queue.release(lease, reason=reason_of(error), count_attempt=is_attempt(error))
+                self._queue.release(lease, **told(error), count_attempt=is_attempt(error))
             except (QueueError, StoreError) as failure:
                 error.add_note(_unreleased(failure))
             raise
@@ -119,7 +127,7 @@ class AsyncBinding(Binding):
                     await asyncio.wait([keeper])
         except BaseException as error:
             try:
-                await self._queue.release(lease, reason=reason_of(error), count_attempt=is_attempt(error))
+                await self._queue.release(lease, **told(error), count_attempt=is_attempt(error))
             except (QueueError, StoreError) as failure:
                 error.add_note(_unreleased(failure))
             raise
@@ -176,7 +184,21 @@ def _unreleased(failure: Exception) -> str:
     return f"The leased item was not released and comes back when the lease expires: {failure}"
 
 
-def reason_of(error: BaseException) -> str:
-    """Return the reason that is kept with an item: the error's kind and message."""
-    kind, message = type(error).__name__, str(error).encode(errors="backslashreplace").decode()
-    return f"{kind}: {message}"[:MAX_REASON] if message else kind
+class Told(TypedDict):
+    """What is kept with an item of an error, as the arguments of a release."""
+
+    reason: str
+    traceback: str
+
+
+def told(error: BaseException) -> Told:
+    """Return what is kept with an item of an error: its kind and message as the reason, and its traceback.
+
+    An error whose own text or traceback fails is still told by its kind.
+    """
+    kind, message, trace = type(error).__name__, "", ""
+    with suppress(Exception):
+        message = str(error).encode(errors="backslashreplace").decode()
+    with suppress(Exception):
+        trace = attempts.cut("".join(traceback.format_exception(error)))
+    return {"reason": f"{kind}: {message}"[:MAX_REASON] if message else kind, "traceback": trace}

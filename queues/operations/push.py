@@ -256,7 +256,9 @@ def _insert(
         tr.add(key, n)
     for key in prepared.signals:
         tr.add(key, 1)
-    return ready_items(values, zip(zip(priorities, counts, ids, strict=True), repeat(0), strict=False), prepared.codec)
+    return ready_items(
+        values, zip(zip(priorities, counts, ids, strict=True), repeat(None), strict=False), prepared.codec
+    )
 
 
 def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item]:

@@ -17,8 +17,7 @@ from queues.errors import BadCursor, BadEnd, BadLimit, BadState, NaiveTime, TooL
 from queues.items import ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
-from queues.items.stored_item import ItemRead, PlaceRead, as_item
-from queues.keys.item_suffix import read_place
+from queues.items.stored_item import ItemRead, PlaceRead, StoredItem, as_item, at_place
 from queues.keys.queue_keys import STATES, QueueKeys
 from queues.kv.port import ReadTransaction
 from queues.model import cursor as cursors
@@ -276,15 +275,13 @@ class Layout:
         return "age" if ended else "place"
 
     def with_attempts(self, found: Sequence[Item]) -> Sequence[Item]:
-        """Return ready items with their attempts, which their own keys do not tell."""
+        """Return ready items with their attempts and the log of these, which their own keys do not tell."""
         tr, keys, generations = self.tr, self.queue.keys, self.config.generations
         if not found or not ready.Ahead(tr, keys, generations).tried():
             return found
         reading = [PlaceRead(tr, keys, generations, bytes.fromhex(item.id)) for item in found]
-        return [
-            item if (where := read.wait()) is None else replace(item, attempts=read_place(where)[2])
-            for item, read in zip(found, reading, strict=True)
-        ]
+        places = [(item, read.wait()) for item, read in zip(found, reading, strict=True)]
+        return [item if where is None else _tried(item, at_place(b"", "ready", where)) for item, where in places]
 
 
 @reads(SearchRequest)
@@ -330,8 +327,8 @@ def _walk(layout: Layout, order: Order, place: bytes | None, step: Step) -> byte
     lanes = layout.lanes(order)
     while True:
         found, last = walking.along(layout.tr, lanes, after=place, end=layout.request.end, limit=step.next_read())
-        for (at_place, _, _), one in zip(found, layout.meet(order, found), strict=True):
-            if not step.meet(at_place, one):
+        for (met_at, _, _), one in zip(found, layout.meet(order, found), strict=True):
+            if not step.meet(met_at, one):
                 return step.cut()
         if last:
             return None
@@ -376,6 +373,10 @@ def _start(request: SearchRequest) -> _Start:
         searched=int.from_bytes(body[6:14], "big"),
         found=int.from_bytes(body[14:22], "big"),
     )
+
+
+def _tried(item: Item, there: StoredItem) -> Item:
+    return replace(item, attempts=there.attempts, attempt_records=there.entries)
 
 
 def _same(priority: Priority | None, bound: Priority) -> bool:

@@ -18,7 +18,7 @@ from queues.items.stored_item import StoredItem, as_item, from_lease
 from queues.keys.item_suffix import NONCE_SIZE
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
-from queues.model import ids
+from queues.model import attempts, ids
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
@@ -49,6 +49,7 @@ class ReleaseRequest(Request[Item], frozen=True, gc=False):
     reason: str
     count_attempt: bool
     now_ms: int
+    traceback: str = ""
 
 
 class ExtendRequest(Request[StoredItem], frozen=True, gc=False):
@@ -82,7 +83,7 @@ def stale_tokens(stale: list[LeaseKey], leases: Iterable[object]) -> list[str]:
 
 
 def release_request(
-    queue: OpenQueue, lease: object, *, delay: Duration | None, reason: str, count_attempt: bool
+    queue: OpenQueue, lease: object, *, delay: Duration | None, reason: str, traceback: str, count_attempt: bool
 ) -> ReleaseRequest:
     """Return the request to release a lease; raise `NotForAttached`, `BadToken`, `BadTime`, `BadValue`."""
     queue.check_own(NO_LEASES)
@@ -90,7 +91,10 @@ def release_request(
     due = None if when is None else due_ms(when, seconds)
     if not isinstance(reason, str):
         raise BadValue("A reason is text, not {type}.", type=type(reason).__name__)
-    return ReleaseRequest(queue.id, key, due, check_text(reason, MAX_REASON), count_attempt, int(seconds * 1000))
+    if not isinstance(traceback, str):
+        raise BadValue("A traceback is text, not {type}.", type=type(traceback).__name__)
+    why, now_ms = check_text(reason, MAX_REASON), int(seconds * 1000)
+    return ReleaseRequest(queue.id, key, due, why, count_attempt, now_ms, attempts.cut(traceback))
 
 
 def extend_request(queue: OpenQueue, lease: object, seconds: Duration) -> ExtendRequest:
@@ -225,12 +229,15 @@ def _release(
     delta: CounterDelta,
 ) -> Item:
     there, counts = reads[0].wait(), request.count_attempt
-    if not counts:
-        there = replace(there, attempts=there.attempts - 1)
-    if request.due_ms is None or (counts and transition.is_last(there, config)):
-        after = transition.given_back(there, config, now_ms=request.now_ms, reason=request.reason, dies=counts)
+    now_ms, reason = request.now_ms, request.reason
+    if counts:
+        tried = transition.ended(there, config, now_ms=now_ms, error=reason, traceback=request.traceback)
     else:
-        after = transition.delayed_until(there, config, request.due_ms, reason=request.reason)
+        tried = there = replace(there, attempts=there.attempts - 1)
+    if request.due_ms is None or (counts and transition.is_last(there, config)):
+        after = transition.given_back(tried, config, now_ms=now_ms, reason=reason, dies=counts)
+    else:
+        after = transition.delayed_until(tried, config, request.due_ms, reason=reason)
     tr.use_reserve()
     delta.traffic("release")
     transition.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)

@@ -4,7 +4,7 @@ A staged request holds requests of one process; its result lies in parts beside 
 returned to no caller of a live process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
+from queues.model.attempts import LOG
 from queues.model.config import Config
 from queues.model.item import Item
 
@@ -88,7 +89,9 @@ def answer(tr: Transaction, keys: QueueKeys, request: StagedRequest, answers: Se
     tr.clear(request.key)
     values: list[bytes] = []
     got = [[_got(one, values) for one in taken] for taken in answers]
-    record = records.encode({"answers": got}, b"".join(values))
+    items = [one for taken in answers for one in taken if isinstance(one, Item) and one.attempt_records]
+    logs = {"logs": {one.id: list(one.attempt_records) for one in items}} if items else {}
+    record = records.encode({"answers": got, **logs}, b"".join(values))
     for n, begin in enumerate(range(0, len(record), PART)):
         tr.set(keys.results.key(request.ms, request.id, n), record[begin : begin + PART])
 
@@ -108,7 +111,7 @@ def decode_answers(record: bytes, takes: Sequence[Take], config: Config) -> list
     for got in header["answers"]:
         taken: list[Any] = []
         for what, size in got:
-            taken.append(_read_got(what, rest[:size], config))
+            taken.append(_read_got(what, rest[:size], config, header))
             rest = rest[size:]
         answers.append(taken)
     return answers[: len(takes)]
@@ -119,7 +122,7 @@ def popped(record: bytes, config: Config) -> list[Item]:
     header, rest = records.decode(record)
     items = []
     for what, size in (one for got in header["answers"] for one in got):
-        one = _read_got(what, rest[:size], config)
+        one = _read_got(what, rest[:size], config, header)
         rest = rest[size:]
         if isinstance(one, Item):
             items.append(one)
@@ -141,11 +144,20 @@ def _got(one: Item | StoredItem, values: list[bytes]) -> list[Any]:
     return [one.rand.hex(), len(record)]
 
 
-def _read_got(what: Any, stored: bytes, config: Config) -> Item | StoredItem:
+def _read_got(what: Any, stored: bytes, config: Config, header: Mapping[str, Any]) -> Item | StoredItem:
     if isinstance(what, str):
         return from_lease(bytes.fromhex(what), stored)
-    suffix, attempts = what
+    suffix, tried = what
     suffix = bytes.fromhex(suffix)
     rand = ready_elements(suffix, fifo=config.fifo)[2]
-    there = StoredItem(state="ready", rand=rand, generation=0, suffix=suffix, attempts=attempts, value=stored)
+    log = header.get("logs", {}).get(rand.hex())
+    there = StoredItem(
+        state="ready",
+        rand=rand,
+        generation=0,
+        suffix=suffix,
+        attempts=tried,
+        value=stored,
+        header={LOG: log} if log else {},
+    )
     return as_item(there, fifo=config.fifo, codec=config.values)

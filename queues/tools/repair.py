@@ -14,7 +14,7 @@ from msgspec import structs
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem, at_place, with_stored
-from queues.keys.item_suffix import place, read_place, timed_suffix, with_rand
+from queues.keys.item_suffix import timed_suffix, with_rand
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, Side
 from queues.kv.port import KeyValueStore, Transaction
@@ -54,14 +54,14 @@ def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) 
     if stored is None:
         return 0
     there, rand = with_stored(bare, stored), another(bare.rand, key)
-    attempts = there.header.get("attempts", 0)
+    tried, header = there.header.get("attempts", 0), there.header
     tr.clear(key)
-    if where is not None and read_place(where)[1] == bare.suffix:
-        attempts = read_place(where)[2]
+    if where is not None and (entry := at_place(bare.rand, bare.state, where)).suffix == bare.suffix:
+        tried, header = entry.attempts, entry.header or header
         tr.clear(index)
     ready = bare.state == "ready"
     suffix = with_rand(bare.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
-    transition.write(tr, keys, structs.replace(there, rand=rand, suffix=suffix, attempts=attempts))
+    transition.write(tr, keys, structs.replace(there, rand=rand, suffix=suffix, attempts=tried, header=header))
     return 1
 
 
@@ -85,14 +85,14 @@ def _write_entry(tr: Transaction, keys: QueueKeys, there: StoredItem) -> int:
     entry = tr.get(index)
     if tr.get(there.key(keys)).wait() is None:
         return 0
-    old, attempts = entry.wait(), 0
+    old, tried, header = entry.wait(), 0, there.header
     if old is not None:
         other = at_place(there.rand, "ready", old)
         if tr.get(other.key(keys)).wait() is not None:
             return 0  # two items of one id: the index keeps the one that it shows
-        attempts = other.attempts
-    tr.set(index, place(there.generation, there.suffix, attempts))
-    if attempts:
+        tried, header = other.attempts, other.header
+    tr.set(index, structs.replace(there, attempts=tried, header=header).place)
+    if tried or header:
         tr.set(keys.generation(there.generation).tried, b"")
     return 1
 

@@ -16,6 +16,7 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import last_element
 from queues.kv.port import ReadTransaction, Ready, Result
 from queues.model import ids, paging, records
+from queues.model.attempts import LOG
 from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.foreign_tuples import parse_id
@@ -220,6 +221,7 @@ def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
         pushed_at=ids.minted_at(bytes.fromhex(header["item"])),
         size=len(value),
         attempts=header["attempts"],
+        attempt_records=tuple(header.get(LOG, header.get("place", {}).get("record", {}).get(LOG, ()))),
         codec=codec,
     )
 

@@ -16,6 +16,7 @@ from queues.items.undo_log import Undoing
 from queues.keys.item_suffix import ready_suffix
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
+from queues.model.attempts import LOG
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.trash.entries import item_of, suffix_of
@@ -73,9 +74,10 @@ class Restoring:
             there = undo_log.at_place(header["place"], value)
         else:
             item = item_of(header, value, config.values)
+            log = {LOG: list(item.attempt_records)} if item.attempt_records else {}
             rand = bytes.fromhex(item.id)
             suffix = ready_suffix(item.priority, item.count, rand)
-            there = transition.new_ready(rand, value, config, suffix, attempts=item.attempts)
+            there = transition.new_ready(rand, value, config, suffix, tried=item.attempts, log=log)
         transition.arrive(self._tr, self._keyspace, config, [there], "restore")
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 

@@ -24,6 +24,7 @@ from queues.items.stored_item import ATTACHED, StoredItem
 from queues.items.transition import Change
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, paging, records
+from queues.model.attempts import LOG
 from queues.model.config import Config
 from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item
@@ -33,8 +34,8 @@ from queues.trash.restore import Restored, Restoring
 
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry"]
 
-#: Bytes of a value that a record holds itself; other programs write larger ones into attached queues.
-_INLINE = records.MAX_VALUE_SIZE
+#: Bytes of a value that a record holds itself, beside the log of its attempts and the rules of its queue.
+_INLINE = 80_000
 
 
 class Trash:
@@ -73,6 +74,8 @@ class Trash:
         more: dict[str, Any] = {"priority": item.priority, "count": item.count, "attempts": item.attempts}
         if there is not None and there.state != ATTACHED:
             more["place"] = undo_log.place_of(there)
+        elif item.attempt_records:
+            more[LOG] = list(item.attempt_records)
         if config.prefix is not None and self.keeps:
             more |= _foreign(config, item)
         if config.redact:

@@ -23,7 +23,7 @@ from queues.errors import (
 from queues.kv.port import Transaction
 from queues.model.item import Item
 from queues.operations.lease import Lease
-from queues.operations.lease_block import reason_of
+from queues.operations.lease_block import told
 from queues.queue import Queue
 from queues.store import Store
 from queues.workers.worker import Handler
@@ -90,14 +90,14 @@ class Settling:
     def fail(self, task: Task, error: BaseException) -> None:
         """Release the item, to return after the handler's backoff."""
         delay = task.handler.backoff.delay(task.lease.item.attempts)
-        if self._release(task, delay, reason_of(error)):
+        if self._release(task, delay, **told(error)):
             self._count("failed")
 
     # The pool stops: the item is released at once, and the lease counts as no attempt
 
     def stop(self, task: Task) -> None:
         """Release the item of a handler that raised `Stopped`."""
-        if self._release(task, timedelta(0), "", count_attempt=False):
+        if self._release(task, timedelta(0), count_attempt=False):
             self._count("stopped")
 
     def give_back(self, task: Task) -> None:
@@ -105,24 +105,28 @@ class Settling:
         with self._lock:
             self._given_back.add(task)
             self._until = float("-inf")
-        if self._release(task, timedelta(0), "", count_attempt=False):
+        if self._release(task, timedelta(0), count_attempt=False):
             self._count("cut_off")
 
     def give_back_unbegun(self, task: Task) -> None:
         """Release an item whose handler has not begun."""
-        self._release(task, timedelta(0), "", count_attempt=False)
+        self._release(task, timedelta(0), count_attempt=False)
 
     def hurry(self, grace: float) -> None:
         """Retry for at most `grace` seconds from now: the process ends."""
         self._until = time.monotonic() + grace
 
-    def _release(self, task: Task, delay: timedelta, reason: str, *, count_attempt: bool = True) -> bool:
+    def _release(
+        self, task: Task, delay: timedelta, *, reason: str = "", traceback: str = "", count_attempt: bool = True
+    ) -> bool:
         if task.completed:
             return False
         task.settling = True
 
         def release() -> None:
-            item: Item = task.queue.release(task.lease, delay=delay, reason=reason, count_attempt=count_attempt)
+            item: Item = task.queue.release(
+                task.lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
+            )
             if item.state == "dead":
                 self._count("dead")
                 log.error("%s: item %s is dead after %d attempts", task.queue.name, item.id, item.attempts)

@@ -67,4 +67,8 @@ def test_kills_lose_nothing_that_was_not_acknowledged(tmp_path: Path) -> None:
         while queue.expire(1_000):
             pass
         assert queue.depth("leased") == 0
+        tried = [item for item in all_items(queue.items) if item.attempts]
+        assert tried, "no item was held by a process that was killed"
+        assert all(item.attempt_log for item in tried)
+        assert any(item.attempt_log[-1].expired and item.attempt_log[-1].worker for item in tried)
         assert check_full_count(store, queue) == ITEMS - queue.totals().traffic["ack"]

@@ -9,20 +9,29 @@ import pytest
 from queues.model import ids
 from queues.model.item import Item, ready_items
 
+LOG = ({"number": 1, "worker": "w", "began": 1, "ended": 2},)
+
 
 @pytest.mark.parametrize("read", [False, True])
 def test_an_item_is_like_one_whose_fields_were_given(read: bool) -> None:
     rand = b"\x01\xa2\x00\xa2\x11\x98" + b"r" * 14
-    (item,) = ready_items([b"value"], [((3, 70_000, rand), 2)], None)
+    (item,) = ready_items([b"value"], [((3, 70_000, rand), (2, LOG))], None)
     if read:
         assert [getattr(item, field.name) for field in fields(item)]
     given_ = Item(
-        id=rand.hex(), priority=3, count=70_000, raw=b"value", pushed_at=ids.minted_at(rand), size=5, attempts=2
+        id=rand.hex(),
+        priority=3,
+        count=70_000,
+        raw=b"value",
+        pushed_at=ids.minted_at(rand),
+        size=5,
+        attempts=2,
+        attempt_records=LOG,
     )
     assert item == given_
     assert hash(item) == hash(given_)
     assert repr(item) == repr(given_)
-    (again,) = ready_items([b"value"], [((3, 70_000, rand), 2)], None)
+    (again,) = ready_items([b"value"], [((3, 70_000, rand), (2, LOG))], None)
     assert pickle.loads(pickle.dumps(again)) == copy.copy(again) == copy.deepcopy(again) == given_
     assert replace(again, priority=4).priority == 4
     assert not again.truncated

@@ -72,6 +72,7 @@ def fill(store: Store) -> str:
     acts.pause("scores", reason="on purpose")
     acts.pop("jobs")
     jobs.pop_min()
+    jobs.release(jobs.lease(), reason="no", traceback="where")
     return store.delete_queue("gone", by="ann")
 
 

@@ -125,7 +125,10 @@ def test_a_handler_that_raises_has_its_item_come_back_later(
     pool = work_once(store, worker)
     assert (pool.stats().failed, pool.stats().dead) == (1, 1)
     assert jobs.totals().dead == 1
-    assert jobs.find(item.id).reason == "ValueError: the reason"
+    dead = jobs.find(item.id)
+    assert dead.reason == "ValueError: the reason"
+    assert [(one.number, one.error) for one in dead.attempt_log] == [(n, dead.reason) for n in (1, 2, 3, 4, 5)]
+    assert dead.attempt_log[-1].traceback.endswith("ValueError: the reason\n")
     assert [job.item.attempts for job in desk.jobs] == [1, 2, 3, 4, 5]
 
 
