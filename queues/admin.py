@@ -21,8 +21,9 @@ from queues.bulk.survey import SCAN as SURVEY_SCAN
 from queues.bulk.survey import Survey
 from queues.bulk.survey import survey as survey_matches
 from queues.catalog.store_record import FORMAT as STORE_FORMAT
+from queues.health import LIMIT_OF, Health, Target, TargetRules, Targets
 from queues.health import Code as HealthCode
-from queues.health import Health, Targets
+from queues.health import Origin as TargetOrigin
 from queues.health import Trend as HealthTrend
 from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
@@ -51,9 +52,14 @@ from queues.model.foreign_tuples import unpack as unpack_tuple
 from queues.model.ids import EPOCH, IdGenerator, minted_at, minted_ms, to_ms
 from queues.model.ids import at as time_of_ms
 from queues.model.ids import parse as parse_item_id
+from queues.model.limits import GROWS as SHORTEST_GROWTH
+from queues.model.limits import LIMIT_NAMES, UNSET, Limits, check_limits
+from queues.model.limits import LONGEST as LONGEST_TARGET
+from queues.model.limits import MOST as MOST_ITEMS
 from queues.model.log_limit import LogLimit
 from queues.model.lookalikes import described as described_name
 from queues.model.lookalikes import lookalikes
+from queues.model.name_patterns import check_glob
 from queues.model.name_patterns import pattern as name_pattern
 from queues.model.names import MAX_CHARACTERS as MAX_NAME_CHARACTERS
 from queues.model.names import canonical as canonical_name
@@ -88,6 +94,9 @@ __all__ = [
     "CODECS",
     "EPOCH",
     "HOURS",
+    "LIMIT_NAMES",
+    "LIMIT_OF",
+    "LONGEST_TARGET",
     "MAX_NAME_CHARACTERS",
     "MAX_NOTE",
     "MAX_PUSH_JOB_ITEMS",
@@ -99,15 +108,18 @@ __all__ = [
     "MAX_TRANSACTION_ITEMS",
     "MAX_VALUE_SIZE",
     "MINUTES",
+    "MOST_ITEMS",
     "PRIORITY_TYPES",
     "SECONDS",
     "SETTING_NAMES",
+    "SHORTEST_GROWTH",
     "SKEWED_CLOCK",
     "STATES",
     "STORE_FORMAT",
     "SURVEY_SCAN",
     "UNCLAIMED_BY",
     "UNREADABLE_RECORD",
+    "UNSET",
     "Backup",
     "Codec",
     "Config",
@@ -124,6 +136,7 @@ __all__ = [
     "IdGenerator",
     "ItemPlace",
     "JobRunner",
+    "Limits",
     "LogLimit",
     "Neighbors",
     "Picked",
@@ -136,6 +149,9 @@ __all__ = [
     "Settings",
     "Survey",
     "Swept",
+    "Target",
+    "TargetOrigin",
+    "TargetRules",
     "Targets",
     "TupleElement",
     "Upkeep",
@@ -144,6 +160,8 @@ __all__ = [
     "attached_item",
     "back_up",
     "canonical_name",
+    "check_glob",
+    "check_limits",
     "check_name",
     "codec_of",
     "copy_store",

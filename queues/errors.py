@@ -98,6 +98,14 @@ class BadName(QueueError, ValueError):
     """The text cannot be the name of a queue."""
 
 
+class BadGlob(QueueError, ValueError):
+    """The text cannot match the name of any queue, or there are targets for it already."""
+
+
+class PatternNotFound(QueueError, LookupError):
+    """There are no targets for this pattern."""
+
+
 class BadPrefix(QueueError, ValueError):
     """The prefix cannot be that of a subspace that is attached."""
 

@@ -17,7 +17,6 @@ from queues.bulk.step import Shown, all_shown
 from queues.catalog import store_record
 from queues.context import StoreContext
 from queues.errors import TooLarge
-from queues.health import DEFAULTS, Targets
 from queues.history import History
 from queues.history.recorder import Recorder
 from queues.items.counters import total_bytes
@@ -31,6 +30,7 @@ from queues.model.store_address import StoreAddress
 from queues.operations import idempotency
 from queues.operations.idempotency import Answer
 from queues.operations.space import Space
+from queues.operations.targets import StoredTargets
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
@@ -114,6 +114,7 @@ class Store(QueueCatalog):
         self.audit = Audit(context)
         self.trash = self._trash
         self.history = History(self.context)
+        self.targets = StoredTargets(self.context)
         self.doctor = Doctor(
             self.context, sweep_unclaimed=lambda config: sweep_unclaimed(self.context, self.trash, config)
         )
@@ -286,22 +287,21 @@ class Store(QueueCatalog):
         audit_days: int = 0,
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
-        targets: Targets = DEFAULTS,
     ) -> Upkeep:
         """Return the offer to sweep this store in the background: start it, and stop it before closing the store.
 
         Of all processes that offer it one is elected. `tell` is called with what was done, `on_elected` with whether
         this process is elected. That process deletes audit records that are older than its `audit_days`; 0 keeps them
-        forever. `targets` are those by which it judges queues.
+        forever. It judges queues by the targets in the store.
         """
-        return Upkeep(self.context, audit_days=audit_days, tell=tell, on_elected=on_elected, targets=targets)
+        return Upkeep(self.context, audit_days=audit_days, tell=tell, on_elected=on_elected)
 
-    def recorder(self, *, targets: Targets = DEFAULTS, count: Callable[[], float] = time.monotonic) -> Recorder:
+    def recorder(self, *, count: Callable[[], float] = time.monotonic) -> Recorder:
         """Return what writes histories and health: upkeep does it in whichever process is elected; one at a time.
 
         `count` is the seconds between its writes.
         """
-        return Recorder(self.context, targets=targets, count=count)
+        return Recorder(self.context, count=count)
 
     # Time
 

@@ -10,7 +10,7 @@ from random import Random
 
 from queues import Lease, Queue, Store, open_store
 from queues.errors import NotForAttached, QueueUnreadable
-from queues.health import DEFAULTS, Health, Verdict, advance
+from queues.health import Health, Verdict, advance
 from queues.history.recorder import Recorder
 from queues.status.observing import observation_of
 
@@ -33,7 +33,6 @@ class World:
         self.person = self.store.actions("ana")
         #: Whether the upkeep is at work.
         self.watched = True
-        self.targets = DEFAULTS
         #: Live consumers, where they are known.
         self.consumers: int | None = None
         self._health: Health | None = None
@@ -134,13 +133,13 @@ class World:
             self.queue.promote(1_000)
             self.queue.expire(1_000)
         if self._recorder is None:
-            self._recorder = self.store.recorder(targets=self.targets, count=lambda: float(self.elapsed))
+            self._recorder = self.store.recorder(count=lambda: float(self.elapsed))
         self._recorder.look()
         self._recorder.flush()
         status = self.store.snapshot([self.queue.id], tolerant=True).queues[self.queue.id]
         known = status.health if self.consumers is None else self._health
         seen = observation_of(status, self.store.now().timestamp(), consumers=self.consumers)
-        self._health = advance(known, seen, self.targets)
+        self._health = advance(known, seen, self.store.targets.rules().targets(status.name, status.limits))
         return self._health.verdict
 
     def items(self, n: int) -> Iterable[str]:

@@ -10,7 +10,7 @@ from math import pi, sin
 from typing import NamedTuple
 
 from benchmarks.harness.queue_world import TICK, World
-from queues.health import Level, Targets
+from queues.health import Level
 
 #: Seconds within which a verdict must be right, and within which a slow leak must be told.
 SOON, LEAK = 120, 900
@@ -332,7 +332,7 @@ def _cron(world: World, second: int) -> None:
 
 
 def _cron_target(world: World) -> None:
-    world.targets = Targets(no_consumer=1_200.0, growing=900.0)
+    world.store.targets.set("job*", no_consumer=1_200, growing=900)
 
 
 def _deep(world: World, second: int) -> None:
@@ -345,7 +345,42 @@ def _deep(world: World, second: int) -> None:
 
 
 def _deep_target(world: World) -> None:
-    world.targets = Targets(depth=100)
+    world.queue.configure(target_depth=100)
+
+
+def _own_depth(world: World) -> None:
+    world.store.targets.set("*", depth=20, dead=0)
+    world.store.targets.set("job*", depth=50)
+    world.queue.configure(target_depth=500)
+
+
+def _edited(world: World, second: int) -> None:
+    """A queue that is only looked at: a person gives it a target, and takes it away again."""
+    if is_at(second, TICK):
+        world.push(40)
+        world.pop(1)
+    if is_at(second, HOUR):
+        world.person.configure("jobs", target_oldest=1_200)
+    if is_at(second, 90 * MINUTE):
+        world.person.configure("jobs", target_oldest=0)
+
+
+def _no_alarms(world: World) -> None:
+    world.store.targets.set("jo?s", no_consumer=0, growing=0, oldest=0)
+
+
+def _late(world: World, second: int) -> None:
+    """A backlog of ten minutes, kept for half an hour."""
+    n = world.steadily(1.0)
+    world.push(n)
+    if is_at(second, HOUR):
+        world.push(450)
+    world.pop(100 if second <= HOUR or second > 90 * MINUTE else n)
+
+
+def _wait_target(world: World) -> None:
+    world.store.targets.set("*", growing=0, oldest=0)
+    world.queue.configure(target_wait=300)
 
 
 def _flood(world: World, second: int) -> None:
@@ -542,6 +577,31 @@ def scenarios() -> Iterator[Scenario]:
         phases=calm,
         begin=_cron_target,
         minutes=240,
+    )
+    yield Scenario(
+        name="deep by a pattern, within the queue's own target",
+        play=_deep,
+        phases=calm,
+        begin=_own_depth,
+    )
+    yield Scenario(
+        name="a person sets a target, and takes it away",
+        play=_edited,
+        phases=(Phase(0, CALM), Phase(HOUR, frozenset({CRITICAL}), code="old"), Phase(90 * MINUTE, CALM)),
+        begin=_no_alarms,
+        short=True,
+    )
+    yield Scenario(
+        name="waits beyond the queue's target",
+        play=_late,
+        phases=(
+            Phase(0, CALM),
+            Phase(HOUR, NO_ALARM),
+            Phase(75 * MINUTE, frozenset({WARNING}), code="waits"),
+            Phase(90 * MINUTE, NO_ALARM),
+            Phase(95 * MINUTE, CALM),
+        ),
+        begin=_wait_target,
     )
     yield Scenario(
         name="depth beyond its target",

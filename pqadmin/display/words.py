@@ -95,6 +95,8 @@ VERBS = {
     "remove_board": gettext_lazy("removed a board"),
     "mint_link": gettext_lazy("made a link for a screen"),
     "revoke_link": gettext_lazy("revoked a link"),
+    "set_targets": gettext_lazy("set targets"),
+    "remove_targets": gettext_lazy("removed targets"),
 }
 
 
@@ -129,6 +131,7 @@ def detail_words(name: str) -> str:
 _DETAILS = {
     "act": pgettext_lazy("detail", "act"),
     "board": pgettext_lazy("detail", "board"),
+    "dead": pgettext_lazy("detail", "dead items"),
     "delay": pgettext_lazy("detail", "delay"),
     "density": pgettext_lazy("detail", "read from"),
     "depth": pgettext_lazy("detail", "depth"),
@@ -136,6 +139,7 @@ _DETAILS = {
     "expires": pgettext_lazy("detail", "expires"),
     "globs": pgettext_lazy("detail", "queues"),
     "group": pgettext_lazy("detail", "group of people"),
+    "growing": pgettext_lazy("detail", "seconds of growth"),
     "groups": pgettext_lazy("detail", "groups of people"),
     "is_active": pgettext_lazy("detail", "may sign in"),
     "is_staff": pgettext_lazy("detail", "staff"),
@@ -153,7 +157,10 @@ _DETAILS = {
     "links": pgettext_lazy("detail", "links"),
     "minutes": pgettext_lazy("detail", "minutes"),
     "name": pgettext_lazy("detail", "name"),
+    "no_consumer": pgettext_lazy("detail", "seconds without a consumer"),
+    "oldest": pgettext_lazy("detail", "seconds of the oldest item"),
     "order": pgettext_lazy("detail", "order"),
+    "pattern": pgettext_lazy("detail", "pattern"),
     "paused_by": pgettext_lazy("detail", "paused by"),
     "person": pgettext_lazy("detail", "person"),
     "prefix": pgettext_lazy("detail", "prefix"),
@@ -171,6 +178,7 @@ _DETAILS = {
     "theme": pgettext_lazy("detail", "theme"),
     "to": pgettext_lazy("detail", "to"),
     "until": pgettext_lazy("detail", "until"),
+    "wait": pgettext_lazy("detail", "seconds of waits"),
     "worker": pgettext_lazy("detail", "worker"),
 }
 
@@ -224,4 +232,10 @@ _SETTINGS = {
     "closed": gettext_lazy("closed for pushes"),
     "max_depth": gettext_lazy("limit of items"),
     "max_value": gettext_lazy("limit of size"),
+    "target_depth": gettext_lazy("target of ready items"),
+    "target_oldest": gettext_lazy("target of the oldest item"),
+    "target_wait": gettext_lazy("target of waits"),
+    "target_dead": gettext_lazy("target of dead items"),
+    "target_no_consumer": gettext_lazy("target of time without a consumer"),
+    "target_growing": gettext_lazy("target of growth"),
 }

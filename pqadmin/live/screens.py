@@ -121,7 +121,8 @@ class Screens:
         if change == self._board.directory_change:
             return
         known = None if self._board.empty else self._board.directory.items()
-        self._board.put_directory(store.directory(), change)
+        directory, targets = store.read(lambda tr: (store.directory(tr=tr), store.targets.rules(tr=tr)))
+        self._board.put_directory(directory, change, targets)
         if known is not None:
             self._new.update((queue_id, name) for name, queue_id in self._board.directory.items() - known)
 

@@ -6,10 +6,10 @@ from django import forms
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from pqadmin.accounts.name_patterns import check_glob
 from pqadmin.accounts.rights import GRANTABLE, Role
 from pqadmin.display import format as write
 from pqadmin.pages.fields import TypedField, choice, choices_field, select_field
+from queues.admin import check_glob
 
 _MAX_NAME, _MAX_GLOB = 1_000, 20_000
 

@@ -14,9 +14,10 @@ from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
 from pqadmin.accounts import throttle
-from pqadmin.live.monitor import problem_rules
 from pqadmin.store import opened_store
-from queues.admin import Upkeep
+from queues import Store
+from queues.admin import LONGEST_TARGET, MOST_ITEMS, SHORTEST_GROWTH, Upkeep
+from queues.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,23 @@ def sweep() -> None:
                 remove()
         except DatabaseError as error:
             log.warning("%s were not swept: %s: %s", what, type(error).__name__, error)
+
+
+def set_default_targets(store: Store) -> None:
+    """Make this site's environment the default targets of the store, for all processes that judge its queues."""
+
+    def seconds(value: int, least: float = 0.0) -> float:
+        return min(max(value, least), LONGEST_TARGET) if value else 0.0
+
+    try:
+        store.actions("pqadmin", via="serve").set_default_targets(
+            no_consumer=seconds(settings.PQADMIN_STALLED_SECONDS),
+            growing=seconds(settings.PQADMIN_GROWING_SECONDS, SHORTEST_GROWTH),
+            oldest=seconds(settings.PQADMIN_OLDEST_SECONDS),
+            dead=min(settings.PQADMIN_DEAD_ITEMS, MOST_ITEMS),
+        )
+    except StoreError as error:  # those of before stay
+        log.warning("The default targets were not set: %s: %s", type(error).__name__, error)
 
 
 class Housekeeping:
@@ -76,7 +94,8 @@ class Housekeeping:
         while not self._ended.is_set():
             store = opened_store()
             if store is not None and (upkeep is None or not upkeep.alive):
-                upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS, targets=problem_rules().targets)
+                set_default_targets(store)
+                upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS)
                 upkeep.start()
             self._ended.wait(LOOK_EVERY)
         if upkeep is not None:

@@ -12,12 +12,12 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.accounts.name_patterns import BadGlob, check_glob
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.pages.fields import Ticks, VisibleField, choice, choices_field, noted
 from pqadmin.wall.models import FEWEST_SECONDS, MOST_SECONDS, SECONDS, Board
-from queues.errors import BadName
+from queues.admin import check_glob
+from queues.errors import BadGlob, BadName
 
 FIELDS = ("name", "globs", "order", "density", "theme", "language", "rotation", "seconds")
 MAX_GLOBS = 50

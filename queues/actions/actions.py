@@ -1,6 +1,6 @@
 """Actions: what a person does to queues and items, each with its trash and audit records in one transaction."""
 
-from queues.actions import bulk, items, preview, queue, take
+from queues.actions import bulk, items, preview, queue, take, targets
 from queues.actions import purge as purges
 from queues.actions import push as pushes
 from queues.actions import undo as undoing
@@ -27,6 +27,9 @@ class Actions(Frame):
     rename_queue = queue.rename_queue
     configure = queue.configure
     delete_queue = queue.delete_queue
+    set_targets = targets.set_targets
+    remove_targets = targets.remove_targets
+    set_default_targets = targets.set_default_targets
     purge = purges.purge
     purge_attached = purges.purge_attached
 

@@ -131,14 +131,14 @@ class Action:
 
     def record(
         self,
-        queue: Queue | Config | QueueOf,
+        queue: Queue | Config | QueueOf | None,
         verb: str,
         *,
         reason: str = "",
         after: Mapping[str, Any] | None = None,
         **details: Any,
     ) -> None:
-        """Write the audit record; `details` are those of `Audit.write`."""
+        """Write the audit record, of no queue with None; `details` are those of `Audit.write`."""
         if self.trash.keep_ms != KEPT_MS and verb in _REMOVING:
             after = {**(after or {}), "kept_seconds": self.trash.keep_ms / 1000}
         self._audit.write(
@@ -147,8 +147,8 @@ class Action:
             actor=self.actor,
             via=self.via,
             verb=verb,
-            queue_id=queue.id,
-            queue=queue.name,
+            queue_id=None if queue is None else queue.id,
+            queue=None if queue is None else queue.name,
             reason=check_text(reason, MAX_REASON),
             after=after,
             **details,

@@ -12,7 +12,6 @@ from queues.background.leader import SECONDS, Candidate
 from queues.background.sweeper import Sweeper, Swept
 from queues.context import StoreContext
 from queues.errors import ForkedStore, QueueError, StoreClosed, StoreError
-from queues.health import DEFAULTS, Targets
 from queues.history.recorder import Recorder
 from queues.serving.leadership import UPKEEP
 
@@ -34,12 +33,11 @@ class Upkeep:
         name: str | None = None,
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
-        targets: Targets = DEFAULTS,
     ) -> None:
         self._kv = context.kv
         self._candidate = Candidate(context, UPKEEP, seconds=seconds, name=name)
         self._sweeper = Sweeper(context, audit_days=audit_days)
-        self._recorder = Recorder(context, check=self._candidate.check, targets=targets)
+        self._recorder = Recorder(context, check=self._candidate.check)
         self._tell, self._on_elected = tell, on_elected
         self._stop = threading.Event()
         self._turn = threading.Event()

@@ -68,7 +68,7 @@ class Latch(Struct, frozen=True, array_like=True):
         pending = self.pending + seconds if toward == self.toward else 0.0
         if pending < (signal.up if toward > self.level else signal.down):
             return replace(self, toward=toward, pending=pending)
-        since = self.since if self.level and toward else signal.since or at
+        since = self.since if self.level and toward else signal.since or at - pending
         return Latch(level=toward, since=since, toward=toward)
 
 
@@ -85,6 +85,8 @@ class Signal(Struct, frozen=True):
     since: float | None = None
     value: float | None = None
     limit: float | None = None
+    #: The level by the limit alone, without hysteresis.
+    beyond: int = _OK
 
 
 class Health(Struct, frozen=True, kw_only=True, array_like=True):
@@ -105,6 +107,8 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     #: When there was an item first.
     began: float | None = None
     latches: dict[str, Latch] = field(default_factory=dict)
+    #: The targets by which it was judged.
+    targets: Targets = DEFAULTS
 
     @property
     def is_unused(self) -> bool:
@@ -145,13 +149,15 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
     if before is None or not seen.follows(before.seen):
         latches = {} if before is None else before.latches
         verdict = Verdict(Level.OK, seen.at) if before is None else before.verdict
-        before = Health(seen=seen, verdict=verdict, began=_first(seen), latches=latches)
+        before = Health(seen=seen, verdict=verdict, began=_first(seen), latches=latches, targets=targets)
     health = _watched(before, seen)
     signals = list(_signals(health, targets))
+    if targets != before.targets:
+        before, signals = _retargeted(before, signals, targets)
     seconds = _step(before.seen, seen)
     latches = {signal.code.value: _latch(before, signal).after(signal, seconds, seen.at) for signal in signals}
     kept = {code: latch for code, latch in latches.items() if latch.level or latch.toward}
-    health = replace(health, latches=kept)
+    health = replace(health, latches=kept, targets=targets)
     return replace(health, verdict=_verdict(before.verdict, health, signals))
 
 
@@ -175,6 +181,40 @@ def at(health: Health, now: float) -> Verdict:
 def unknown(code: Code, since: float) -> Verdict:
     """Return the verdict where nothing is known, and why."""
     return Verdict(Level.UNKNOWN, since, (Reason(code, Level.UNKNOWN, since),))
+
+
+#: The reasons that a target decides.
+LIMIT_OF = {
+    Code.NO_CONSUMER: "no_consumer",
+    Code.NONE_TAKEN: "no_consumer",
+    Code.GROWING: "growing",
+    Code.OLD: "oldest",
+    Code.DEEP: "depth",
+    Code.WAITS: "wait",
+    Code.DEAD: "dead",
+}
+
+
+def _retargeted(before: Health, signals: list[Signal], targets: Targets) -> tuple[Health, list[Signal]]:
+    """Let the reasons whose target was changed follow at once: hysteresis is against noise, not against people."""
+    latches, followed = dict(before.latches), []
+    for signal in signals:
+        limit = LIMIT_OF.get(signal.code, "")
+        if not limit or getattr(before.targets, limit) == getattr(targets, limit):
+            followed.append(signal)
+            continue
+        if signal.code is Code.GROWING:
+            latch = _latch(before, signal)
+            grown = before.seen.at - latch.since
+            if latch.level and grown < signal.up:
+                latches[signal.code.value] = Latch(toward=latch.level, pending=max(0.0, grown))
+            followed.append(replace(signal, down=0.0))
+            continue
+        if signal.since is not None:
+            latches.pop(signal.code.value, None)  # since when is reckoned by the new limit
+        level = signal.beyond if signal.level is None else signal.level
+        followed.append(replace(signal, level=level, up=0.0, down=0.0))
+    return replace(before, latches=latches), followed
 
 
 def _latch(before: Health, signal: Signal) -> Latch:
@@ -237,7 +277,9 @@ def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
     yield _retries(health, own=own)
     age = 0.0 if seen.oldest is None else seen.at - seen.oldest
     drains = health.marks.falls()
-    yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=own and not _is_quiet(health), up=30.0)
+    crossed = None if seen.oldest is None else seen.oldest + targets.oldest
+    waiting = own and not _is_quiet(health)
+    yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, up=30.0, since=crossed)
     yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working, up=30.0)
     yield _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
     many = bool(targets.dead) and seen.dead >= targets.dead
@@ -299,7 +341,9 @@ def _retries(health: Health, *, own: bool) -> Signal:
     return Signal(Code.RETRIES, level, up=30.0, value=min(1.0, share))
 
 
-def _beyond(code: Code, value: float, limit: float, *, drains: bool, applies: bool, up: float) -> Signal:
+def _beyond(
+    code: Code, value: float, limit: float, *, drains: bool, applies: bool, up: float, since: float | None = None
+) -> Signal:
     """Return whether a number is beyond its target, or twice that; a queue that drains is never critical by it."""
     level: int | None = None
     if not applies or not limit or value < _WITHIN * limit:
@@ -311,7 +355,9 @@ def _beyond(code: Code, value: float, limit: float, *, drains: bool, applies: bo
         level = _WARNING
     # An age grows by itself: it is told by the time of the item.
     shown = None if code is Code.OLD else value
-    return Signal(code, level, up=up, down=60.0 if applies else 0.0, value=shown, limit=float(limit))
+    down = 60.0 if applies else 0.0
+    beyond = _WARNING if value >= limit else _OK
+    return Signal(code, level, up=up, down=down, since=since, value=shown, limit=float(limit), beyond=beyond)
 
 
 # The verdict

@@ -12,15 +12,17 @@ The sums over all queues have a history too, from the moment on at which this re
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import msgspec
 
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import NewerFormat
-from queues.health import DEFAULTS, Health, Level, Targets, advance, encode
+from queues.health import Health, Level, TargetRules, Targets, advance, encode
+from queues.health.target_records import read_rules
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.reading import ALL_QUEUES
@@ -42,6 +44,8 @@ FLUSH = 10.0
 HOT, OTHERS = 200, 200
 #: Queues of one round that are read for the first time: whole, with the ends of their histories.
 FIRST = 200
+#: Seconds for which the waits of a minute are told.
+WAITS_HOLD = 120.0
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
 _BACK = 60
 _RESOLUTIONS = (SECONDS, MINUTES, HOURS)
@@ -56,8 +60,9 @@ class _Track:
     #: Now, and as it was written last.
     health: Health | None = None
     written: Health | None = None
-    #: Seconds that 95 of 100 items waited that were taken in the last minute; None when none was.
+    #: Seconds that 95 of 100 items waited that were taken in the last minute, None when none was; and when that ended.
     wait: float | None = None
+    waited_at: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,8 +92,9 @@ class _Sample:
     blocks: Mapping[int, Mapping[str, Sequence[Point] | None]]
     #: Wait histograms of queues that are due for more than a point of a second.
     waits: Mapping[int, Mapping[int, int]]
-    #: Queues with histories, when that has changed.
+    #: Queues with histories, and the targets of queues, when the directory or targets have changed.
     ids: tuple[int, ...] | None
+    rules: TargetRules | None
 
 
 class Recorder:
@@ -100,10 +106,9 @@ class Recorder:
         *,
         check: Callable[[ReadTransaction], None] = lambda tr: None,
         count: Callable[[], float] = time.monotonic,
-        targets: Targets = DEFAULTS,
     ) -> None:
         self._context = context
-        self._targets = targets
+        self._rules = TargetRules()
         #: Raises in a transaction when this process is no longer elected.
         self._check = check
         self._count = count
@@ -210,7 +215,8 @@ class Recorder:
     def _sample(self, tr: ReadTransaction, now: int) -> _Sample:
         keyspace = self._context.keyspace
         changed = total(tr.get(keyspace.directory_change).wait())
-        ids = self._own(tr) if changed != self._directory else None
+        stale = changed != self._directory
+        ids, rules = (self._own(tr), read_rules(tr, keyspace)) if stale else (None, None)
         chosen = self._choose(self._ids if ids is None else ids)
         snapshot = read_statuses(
             tr,
@@ -252,6 +258,7 @@ class Recorder:
             blocks=blocks,
             waits={queue_id: read.wait() for queue_id, read in waits.items()},
             ids=ids,
+            rules=rules,
         )
 
     def _previous(self, ids: Sequence[int]) -> Snapshot:
@@ -318,6 +325,10 @@ class Recorder:
         self._changes.update(sample.snapshot.changes)
         if ALL_QUEUES in sample.blocks:
             self._sums_line = _line(sample.blocks[ALL_QUEUES], now)
+        at = sample.snapshot.at.timestamp()
+        if sample.rules is not None:
+            self._rules = sample.rules
+            self._judge_again(sample.snapshot.queues, at)
         written = 0
         for queue_id, status in sample.snapshot.queues.items():
             track = self._tracks.get(queue_id)
@@ -327,8 +338,10 @@ class Recorder:
                     status=status, line=line, health=status.health, written=status.health
                 )
                 self._compare(line, as_point(status, now).counts)
+                if status.health is not None:
+                    track.wait, track.waited_at = status.health.seen.wait, status.health.seen.at
             track.status = status
-            self._judge(queue_id, track, sample.snapshot.at.timestamp())
+            self._judge(queue_id, track, at)
             if status.unreadable:
                 continue  # its numbers mean nothing
             due = [r for r in _RESOLUTIONS if _is_due(r, track.line.blocks[r.name], status, now)]
@@ -371,10 +384,26 @@ class Recorder:
             if (changed or line.has_gap(resolution)) and _is_time(resolution, block, now):
                 self._add(ALL_QUEUES, line, resolution, point)
 
+    def _judge_again(self, judged: Container[int], at: float) -> None:
+        """Judge queues whose targets differ now, as many as a round has; those of this round are judged anyway."""
+        retargeted = (
+            (queue_id, track)
+            for queue_id, track in self._tracks.items()
+            if queue_id not in judged
+            and track.health is not None
+            and track.health.targets != self._targets_of(track.status)
+        )
+        for queue_id, track in islice(retargeted, HOT + OTHERS):
+            self._judge(queue_id, track, at)
+
+    def _targets_of(self, status: QueueStatus) -> Targets:
+        return self._rules.targets(status.name, status.limits)
+
     def _judge(self, queue_id: int, track: _Track, at: float) -> None:
         """Bring a queue's health up to now; a new verdict is written with the next round, the rest with the blocks."""
-        seen = observation_of(track.status, at, wait=track.wait)
-        track.health = health = advance(track.health, seen, self._targets)
+        # A queue from which nothing is taken has no points, and no waits.
+        seen = observation_of(track.status, at, wait=track.wait if at - track.waited_at < WAITS_HOLD else None)
+        track.health = health = advance(track.health, seen, self._targets_of(track.status))
         written = track.written
         if written is None and health.is_unused:
             return
@@ -383,7 +412,8 @@ class Recorder:
             self._judged.add(queue_id)
             self._wait()
         level = Level.OK if written is None else written.verdict.level
-        if health.verdict.level is not level:
+        retargeted = written is not None and written.targets != health.targets and differs
+        if health.verdict.level is not level or retargeted:
             self._waiting_since = self._count() - FLUSH
 
     def _wait(self) -> None:
@@ -406,7 +436,7 @@ class Recorder:
             before = track.line.blocks[resolution.name].waits
             waits = None if before is None else percentiles(histogram, before)
             if resolution is MINUTES:
-                track.wait = None if waits is None else waits[1] / 1000
+                track.wait, track.waited_at = None if waits is None else waits[1] / 1000, now
             point = replace(point, mix=mix_of(track.status), waits_ms=waits)
         self._add(queue_id, track.line, resolution, point)
         if resolution is not SECONDS:

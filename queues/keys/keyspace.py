@@ -6,7 +6,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
 
     ("store",)                            = record       format version, store id; checked when a store is opened
     ("clock",)                            = record       anchor of the store's time line: see queues/serving/clock.py
-    ("store", "v")                        = total        directory change: ADD 1 whenever a name comes, goes or changes
+    ("store", "v")                        = total        directory change: ADD 1 whenever a name comes, goes or changes,
+                                                         and when targets change
     ("name", name)                        = id           8 bytes
     ("c", id)                             = record       config: see queues/model/config.py; written by operators only
     ("q", id, "w")  ("q", id, "v")        = total        wake key, change key: ADD 1, outside the generation
@@ -51,6 +52,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
                                                          second, or did; second 0: the sweeper is to look
     ("due", "w")                          = total        wake key of sweepers: ADD 1 with what falls due soon
     ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/; id 0: of all
+    ("targets", "p", pattern)             = record       targets of queues by pattern: queues/health/target_records.py
+    ("targets", "d")                      = record       the defaults of targets, as a site's environment has them
     ("elected", role)                     = record       the leader of a role: see queues/serving/leadership.py
     ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
@@ -123,6 +126,8 @@ class Keyspace:
         self.space_changes = whole.sub("app", "v")
         self.answers = whole.sub("idem", "k")
         self.answer_times = whole.sub("idem", "t")
+        self.target_patterns = whole.sub("targets", "p")
+        self.target_defaults = whole.key("targets", "d")
         self.elected = whole.sub("elected")
         self.history = whole.sub("history")
         self.due = whole.sub("due")

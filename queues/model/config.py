@@ -96,6 +96,13 @@ class Config:
     max_depth: int | None = None
     #: Size in bytes of the largest value that may be pushed; None: the limit of all queues.
     max_value: int | None = None
+    #: Limits of its targets that the queue sets itself; None: inherited, 0: off. See queues/model/limits.py.
+    target_depth: int | None = None
+    target_oldest: float | None = None
+    target_wait: float | None = None
+    target_dead: int | None = None
+    target_no_consumer: float | None = None
+    target_growing: float | None = None
     #: What operators should know about the queue.
     note: str = ""
     #: An http or https address, or empty.

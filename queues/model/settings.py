@@ -6,11 +6,13 @@ the counters of bands cannot be rebuilt while items are pushed and popped. They 
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
 from queues.errors import BadSetting, NotForAttached, Words
 from queues.model.config import Config, check_attempts
+from queues.model.limits import LIMIT_NAMES, TARGET, check_limit
 from queues.model.records import MAX_VALUE_SIZE
 
 MAX_NOTE = 1_000
@@ -38,11 +40,20 @@ class Settings(TypedDict, total=False):
     max_depth: int | None
     #: Size in bytes of the largest value that may be pushed; None: the limit of all queues.
     max_value: int | None
+    #: Targets of the queue itself: items or seconds; 0: off, None: inherited from patterns and defaults.
+    target_depth: int | None
+    target_oldest: float | None
+    target_wait: float | None
+    target_dead: int | None
+    target_no_consumer: float | None
+    target_growing: float | None
 
 
 NAMES: tuple[str, ...] = tuple(Settings.__annotations__)
-#: Settings that other programs would ignore in an attached queue.
-_OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value"})
+#: The settings that are targets.
+TARGETS = tuple(TARGET + limit for limit in LIMIT_NAMES)
+#: Settings that other programs would ignore in an attached queue, and targets: its traffic is unknown.
+_OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value", *TARGETS})
 _WHY = Words("other programs write its items and would ignore this setting.")
 
 
@@ -62,6 +73,19 @@ def check_settings(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]
     if config.attached and any(value != getattr(config, name) for name, value in checked.items() if name in _OWN):
         raise NotForAttached(config.name, _WHY)
     return checked
+
+
+def check_together(config: Config) -> Config:
+    """Return a config whose settings do not contradict each other; raise `BadSetting`."""
+    depth, most = config.target_depth, config.max_depth
+    if depth and most is not None and depth > most:
+        raise BadSetting(
+            "Pushes are refused beyond {most:,} items: a target of {depth:,} is never reached.",
+            "target_depth",
+            most=most,
+            depth=depth,
+        )
+    return config
 
 
 def plain(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,4 +198,5 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
         MAX_VALUE_SIZE,
         Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE_SIZE),
     ),
+    **{TARGET + limit: partial(check_limit, limit) for limit in LIMIT_NAMES},
 }

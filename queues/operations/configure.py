@@ -9,7 +9,7 @@ from queues.errors import NaiveTime, TimePassed
 from queues.items.counters import wake
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Pause, check_text
-from queues.model.settings import Settings, check_settings, plain
+from queues.model.settings import Settings, check_settings, check_together, plain
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 
@@ -55,7 +55,7 @@ def configure(queue: OpenQueue, tr: Transaction, requests: Sequence[Any]) -> Seq
     before = queue.current(tr)
     request = requests[0]
     changes = {"pause": request.pause} if isinstance(request, PauseRequest) else check_settings(before, request.changes)
-    config = replace(before, **changes)
+    config = check_together(replace(before, **changes))
     record = config.encode()
     if config != before:
         tr.use_reserve()

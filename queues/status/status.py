@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from queues.health import Health, decode
+from queues.health import Health, decode, limits_of
 from queues.items.counters import depth_of, total
 from queues.items.ready import Heads, OldestRead, stored
 from queues.items.stored_item import as_item
@@ -19,6 +19,7 @@ from queues.model.bands import Band, bands
 from queues.model.config import Config, Kind, Pause
 from queues.model.ids import at, minted_at
 from queues.model.item import Item
+from queues.model.limits import UNSET, Limits
 from queues.model.priority import PriorityType
 from queues.model.records import reading
 
@@ -99,6 +100,8 @@ class QueueStatus:
     #: The most items, and the largest value, that may be pushed; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
+    #: Limits of its targets that the queue sets itself.
+    limits: Limits = UNSET
     #: Why the records cannot be read; then only id, name and change are known, and numbers mean nothing.
     unreadable: str = ""
 
@@ -192,6 +195,7 @@ def begin_status(
             codec=config.codec,
             max_depth=config.max_depth,
             max_value=config.max_value,
+            limits=limits_of(config),
         )
 
     return finish

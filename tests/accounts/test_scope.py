@@ -8,10 +8,10 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pqadmin.accounts.name_patterns import BadGlob, check_glob
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.scope import ALL, NOTHING, Scope, scope_of, scopes_of
-from queues.errors import BadName
+from queues.admin import check_glob
+from queues.errors import BadGlob, BadName
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from pqadmin.accounts.roles import Right, can
 from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.queue.settings_form import SettingsForm
+from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
 from pqadmin.display.words import setting_words
 from pqadmin.pages import toasts
@@ -16,7 +17,7 @@ from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
 from queues import Queue, QueueStatus, ReadTransaction
-from queues.admin import SETTING_NAMES
+from queues.admin import SETTING_NAMES, TargetRules
 from queues.errors import QueueError, SettingsChanged, StoreError
 
 #: Audit records that are searched for the user that changed a setting.
@@ -29,17 +30,19 @@ class SettingsView(QueueActionView):
     action, template_name = "settings", "dashboard/settings.html"
     form_class = SettingsForm
     queue: Queue
+    rules: TargetRules
     #: Settings that were changed while the form was open.
     meanwhile: Sequence[Mapping[str, Any]] = ()
 
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the settings."""
         self.queue = super().read(tr)
+        self.rules = get_store().targets.rules(tr=tr)
         return self.queue
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with."""
-        return {**super().get_form_kwargs(), "config": self.queue.config}
+        return {**super().get_form_kwargs(), "config": self.queue.config, "rules": self.rules}
 
     def form_valid(self, form: SettingsForm) -> HttpResponse:
         """Save the settings, unless rules of redaction are lifted that only an admin lifts."""
@@ -123,13 +126,15 @@ def _meanwhile(
     for name, (seen, now) in changed.items():
         entry = next((e for e in entries if e.verb == "configure" and name in (e.after or {})), None)
         by, at = ("", "") if entry is None else (write.visible(entry.actor), write.clock(entry.at))
-        words = {"words": setting_words(name), "before": _shown(seen), "after": _shown(now)}
+        words = {"words": setting_words(name), "before": _shown(name, seen), "after": _shown(name, now)}
         found.append({**words, "by": by, "at": at, "both": name in mine})
     return found
 
 
-def _shown(value: object) -> str:
+def _shown(name: str, value: Any) -> str:
     """Write a setting for people, on one line."""
+    if name in limits.NAMES:
+        return limits.typed_limit(name, value) or _("nothing")
     if value in ("", None, (), []):
         return _("nothing")
     if isinstance(value, bool):

@@ -11,9 +11,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
 from pqadmin.pages.fields import TypedField, noted, reason_field, tick_field
-from queues.admin import MAX_NOTE, MAX_RULES, SETTING_NAMES, Config, plain_settings, settings_of
+from queues.admin import MAX_NOTE, MAX_RULES, SETTING_NAMES, Config, TargetRules, plain_settings, settings_of
 
 #: Settings of attached queues: other programs would not keep to the rest.
 ATTACHED = ("note", "runbook", "redact")
@@ -71,14 +72,22 @@ class SettingsForm(forms.Form):
         inputmode="numeric",
         placeholder="90000",
     )
+    target_depth = limits.target_field("depth")
+    target_oldest = limits.target_field("oldest")
+    target_wait = limits.target_field("wait")
+    target_dead = limits.target_field("dead")
+    target_no_consumer = limits.target_field("no_consumer")
+    target_growing = limits.target_field("growing")
     reason = reason_field()
     seen = forms.CharField(required=False, max_length=4 * _MAX_TYPED, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, config: Config, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, config: Config, rules: TargetRules, **kwargs: Any) -> None:
+        self._rules = rules
         self.names = ATTACHED if config.attached else SETTING_NAMES
         settings = settings_of(config)
         typed = {name: "" if value is None else value for name, value in settings.items()}
         typed["redact"] = "\n".join(config.redact)
+        typed |= {name: limits.typed_limit(name, settings[name]) for name in limits.NAMES}
         typed["seen"] = json.dumps({name: plain_settings(settings)[name] for name in self.names})
         super().__init__(*args, **{**kwargs, "initial": typed})
         self.expected: dict[str, Any] = {}
@@ -86,6 +95,8 @@ class SettingsForm(forms.Form):
         for name in SETTING_NAMES:
             if name not in self.names:
                 del self.fields[name]
+        if not config.attached:
+            limits.inherited(self, rules.resolve(config.name))
         words = _("Its owner, what to ask before purging it. At most %(n)s characters.")
         self.fields["note"].help_text = words % {"n": write.number(MAX_NOTE)}
         words = _(
@@ -107,13 +118,16 @@ class SettingsForm(forms.Form):
             except ValueError:
                 self.add_error(name, _("This is no whole number."))
                 continue
+            except forms.ValidationError as error:
+                self.add_error(name, error)
+                continue
             if plain_settings({name: value})[name] != self.expected.get(name):
                 self.changes[name] = value
         return cleaned
 
     def merged(self, config: Config) -> "SettingsForm":
         """Return a form with what was typed where this one changes something, and what is there now elsewhere."""
-        again = SettingsForm(config=config)
+        again = SettingsForm(config=config, rules=self._rules)
         again.initial.update({name: self[name].value() for name in (*self.changes, "reason")})
         return again
 
@@ -128,6 +142,8 @@ class SettingsForm(forms.Form):
 
 
 def _read(name: str, typed: Any) -> Any:
+    if name in limits.NAMES:
+        return limits.read_limit(name, typed)
     if name in _NUMBERS:
         return int(re.sub("[\u202f\u2009 ,]", "", typed)) if typed else None
     if name == "redact":

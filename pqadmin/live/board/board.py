@@ -18,7 +18,7 @@ from pqadmin.live.board.rates import Meter
 from pqadmin.live.board.rows import Row, depth_of, row_of
 from pqadmin.live.board.sums import total_of
 from queues import QueueStatus, Snapshot
-from queues.admin import Health, advance_health, observation_of
+from queues.admin import Health, TargetRules, Targets, advance_health, observation_of
 
 #: Seconds after which rows and sums are recomputed without a change: rates fall, ages grow.
 DERIVE_EVERY = 1.0
@@ -70,7 +70,8 @@ class Board:
 
     def __init__(self, rules: Rules = DEFAULT_RULES) -> None:
         self._rules = rules
-        self._targets = rules.targets
+        #: The targets of queues by pattern, and the defaults.
+        self.targets = TargetRules()
         self._lock = threading.RLock()
         self._directory: Mapping[str, int] = {}
         self._ids: frozenset[int] = frozenset()
@@ -105,10 +106,14 @@ class Board:
         """Return whether nothing was read yet."""
         return self._directory_change < 0
 
-    def put_directory(self, directory: Mapping[str, int], change: int) -> None:
-        """Take over the list of all queues and forget the ones that are gone."""
+    def put_directory(self, directory: Mapping[str, int], change: int, targets: TargetRules | None = None) -> None:
+        """Take over the list of all queues and their targets, and forget the queues that are gone."""
         with self._lock:
             self._directory, self._directory_change = directory, change
+            if targets is not None:
+                self.targets = targets
+                for known in self._queues.values():
+                    known.until = 0.0
             self._ids, self._seen = frozenset(directory.values()), _seen_in(directory)
             for gone in self._queues.keys() - self._ids:
                 del self._queues[gone]
@@ -262,6 +267,10 @@ class Board:
         known = self._queues.get(queue_id)
         return None if known is None else depth_of(known.status)
 
+    def targets_of(self, status: QueueStatus) -> Targets:
+        """Return the targets by which a queue is judged."""
+        return self.targets.targets(status.name, status.limits)
+
     def unread(self) -> frozenset[int]:
         """Return the queues that exist and were never read."""
         with self._lock:
@@ -311,7 +320,9 @@ class Board:
         if last is None or (recorded is not None and recorded.seen.at > last.seen.at):
             last = recorded
         if last is not None and status is known.status:  # a page's own reading may be older
-            known.health = last = advance_health(last, observation_of(status, at.timestamp()), self._targets)
+            known.health = last = advance_health(
+                last, observation_of(status, at.timestamp(), wait=last.seen.wait), self.targets_of(status)
+            )
         return last
 
 

@@ -1,13 +1,13 @@
 """The health that the elected recorder keeps in the store: the same in every process, also just after a restart."""
 
 from queues import Store
-from queues.health import Code, Level, Targets
+from queues.health import Code, Level
 from tests.conftest import Clock
 
 
-def judged(store: Store, clock: Clock, looks: int, *, targets: Targets | None = None) -> None:
+def judged(store: Store, clock: Clock, looks: int) -> None:
     """Let a recorder of a new process look every ten seconds."""
-    recorder = store.recorder(targets=targets or Targets(), count=clock)
+    recorder = store.recorder(count=clock)
     for _ in range(looks):
         clock.advance(10)
         recorder.look()
@@ -57,9 +57,10 @@ def test_acts_of_people_leave_a_stalled_queue_stalled(store: Store, clock: Clock
     assert level(store, queue_id) is Level.CRITICAL
 
 
-def test_limits_are_those_that_the_recorder_was_given(store: Store, clock: Clock) -> None:
+def test_limits_are_those_of_the_store(store: Store, clock: Clock) -> None:
     queue_id = stalled(store)
-    judged(store, clock, 12, targets=Targets(no_consumer=600, growing=0))
+    store.targets.set("jobs", no_consumer=600, growing=0)
+    judged(store, clock, 12)
     assert level(store, queue_id) is Level.OK
 
 

@@ -10,7 +10,6 @@ from pqadmin.commands.arguments import flag
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import json_text
-from pqadmin.live.monitor import problem_rules
 from queues import Store
 from queues.admin import Swept
 
@@ -64,9 +63,7 @@ class Command(StoreCommand):
             if options["verbosity"]:
                 self.tell("Sweeping." if now else "Another process sweeps now; standing by.")
 
-        upkeep = store.upkeep(
-            audit_days=settings.PQADMIN_AUDIT_DAYS, tell=tell, on_elected=elected, targets=problem_rules().targets
-        )
+        upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS, tell=tell, on_elected=elected)
         with Interruption() as interruption:
             try:
                 if options["verbosity"]:

@@ -12,13 +12,13 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
-from pqadmin.accounts.name_patterns import BadGlob, check_glob
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import GRANTABLE
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.commands.base import OwnCommand
 from pqadmin.server import first_start
-from queues.errors import BadName
+from queues.admin import check_glob
+from queues.errors import BadGlob, BadName
 
 
 class Command(OwnCommand):
