@@ -20,6 +20,7 @@ from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, 
 from queues.aio.store import AsyncSpace, AsyncStore
 from queues.audit.audit import AuditEntry
 from queues.bulk.bulk_job import Job
+from queues.consumers.consumer import Consumer, Consumers
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.attempts import Attempt
 from queues.model.bands import Band
@@ -53,6 +54,8 @@ __all__ = [
     "AuditEntry",
     "Band",
     "Changed",
+    "Consumer",
+    "Consumers",
     "Duration",
     "FifoQueue",
     "ForeignKey",

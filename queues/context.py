@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from queues.consumers.presence import Presence
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model.ids import IdGenerator, at
@@ -53,6 +54,8 @@ class StoreContext:
     #: Seconds since the epoch, by the store's clock.
     clock: Callable[[], float]
     counts: AttachedCounts
+    #: What this process takes, told to other processes.
+    presence: Presence
     #: What it does in threads of its own.
     background_threads: BackgroundThreads = field(default_factory=BackgroundThreads)
     #: Callers of this process that wait for items.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
+from queues.consumers.consumer import Consumers
 from queues.context import StoreContext
 from queues.errors import BadTime
 from queues.kv.port import ReadTransaction, Transaction
@@ -24,7 +25,7 @@ from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
 from queues.operations.delay import PromoteRequest, RescheduleRequest
 from queues.operations.lease import Lease, as_leases, expire_request, extended, lease_request, leasing_end
 from queues.operations.lease_block import QueueBinding
-from queues.operations.measure import OldestRequest, StatusRequest, TotalsRequest, depth_request
+from queues.operations.measure import ConsumersRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, Request, check_limit
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
 from queues.operations.pop import PopRequest, RemoveRequest, pop_request
@@ -68,6 +69,7 @@ class Queue:
         self.opened = OpenQueue(context, config)
         self._kv = context.kv
         self._batches = self.opened.batches
+        self._consumption = self.opened.consumption
         #: What most pops are.
         self._pops = {"min": PopRequest(config.id, 1, "min"), "max": PopRequest(config.id, 1, "max")}
 
@@ -167,6 +169,7 @@ class Queue:
 
         def take() -> list[Lease]:
             entries = opened.send(lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr), tr)
+            self._consumption.leased({entry.nonce: entry.expires_ms for entry in entries}, worker)
             return as_leases(opened, entries, binding)
 
         return wait_for(opened, take, list[Lease](), wait, tr)
@@ -180,14 +183,21 @@ class Queue:
         before, or deleted or moved meanwhile, which can be undone. With `must_hold` it raises `StaleLease` then too,
         so that what the same `tr` does is done once for each item.
         """
-        if self._send(ack_request(self.opened, [lease], must_hold=must_hold), tr):
+        request = ack_request(self.opened, [lease], must_hold=must_hold)
+        over = self._send(request, tr)
+        self._consumption.settled(request.leases)
+        if over:
             raise stale()
 
     def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
         """Acknowledge at most 1,000 leases in one transaction, and return the tokens of those that are stale."""
         leases = list(leases)
         request = ack_request(self.opened, leases)
-        return stale_tokens(self._send(request, tr), leases) if request.leases else []
+        if not request.leases:
+            return []
+        over = self._send(request, tr)
+        self._consumption.settled(request.leases)
+        return stale_tokens(over, leases)
 
     def release(
         self,
@@ -208,6 +218,7 @@ class Queue:
         request = release_request(
             self.opened, lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
         )
+        self._consumption.settled([request.lease])
         return self._send(request, tr)
 
     def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:
@@ -215,7 +226,9 @@ class Queue:
 
         A lease whose time is over can be extended until a sweep has ended it.
         """
-        return extended(self.opened, self._send(extend_request(self.opened, lease, seconds), tr), lease)
+        entry = self._send(extend_request(self.opened, lease, seconds), tr)
+        self._consumption.extended(entry.nonce, entry.expires_ms)
+        return extended(self.opened, entry, lease)
 
     def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
         """End at most `limit` leases (1 to 1,000) whose time is over by the store's clock; return their number.
@@ -382,6 +395,15 @@ class Queue:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
         return self.opened.look(StatusRequest(self.id, preview), tr)
 
+    def consumers(self, *, tr: ReadTransaction | None = None) -> Consumers:
+        """Return the processes that take from this queue, as their heartbeats tell.
+
+        A process tells of itself every 5 seconds while it takes items, waits for some or holds leases, and for a minute
+        longer; the first time after 2 seconds. One that is killed is live for 20 seconds more. Programs of older
+        releases, and those that write an attached queue without this library, do not tell.
+        """
+        return self.opened.look(ConsumersRequest(self.id), tr)
+
     # Searching
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
@@ -453,7 +475,13 @@ class Queue:
             items = self._send(request, tr)
         else:
             items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
+        self._consumption.took(len(items))
         return items[0] if items else None
+
+    def _pop_many(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
+        items = self._send(pop_request(self.opened, n, end, tr), tr)
+        self._consumption.took(len(items))
+        return items
 
     def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:
         items = self.opened.look(PeekManyRequest(self.id, 1, end), tr)
@@ -532,7 +560,7 @@ class PriorityQueue(Queue):
 
         `end` is `min` or `max`. Raises `BadLimit`, `BadEnd`, `TooLarge` (nothing is taken), `QueuePaused`.
         """
-        return self._send(pop_request(self.opened, n, check_end(end), tr), tr)
+        return self._pop_many(n, check_end(end), tr)
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_min would take, changing nothing."""
@@ -582,7 +610,7 @@ class FifoQueue(Queue):
 
     def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order; raise as `pop_many` does."""
-        return self._send(pop_request(self.opened, n, "min", tr), tr)
+        return self._pop_many(n, "min", tr)
 
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item at the head, changing nothing."""

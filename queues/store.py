@@ -15,6 +15,7 @@ from queues.background.sweeper import Sweeper, Swept
 from queues.bulk.runner import JobRunner
 from queues.bulk.step import Shown, all_shown
 from queues.catalog import store_record
+from queues.consumers.presence import Presence
 from queues.context import StoreContext
 from queues.errors import TooLarge
 from queues.history import History
@@ -102,13 +103,15 @@ class Store(QueueCatalog):
         self.clock = clock if isinstance(clock, StoreClock) else None
         #: Depths of attached queues, counted in the background.
         self.counts = AttachedCounts(kv, keyspace, clock)
+        threads = background_threads or BackgroundThreads()
         context = StoreContext(
             kv=kv,
             keyspace=keyspace,
             id_generator=id_generator or IdGenerator(clock),
             clock=clock,
             counts=self.counts,
-            background_threads=background_threads or BackgroundThreads(),
+            presence=Presence(kv, keyspace, clock, threads),
+            background_threads=threads,
         )
         super().__init__(context)
         self.audit = Audit(context)
@@ -137,6 +140,7 @@ class Store(QueueCatalog):
     def close(self) -> None:
         """Finish what was accepted and release the store. Idempotent."""
         self.counts.close()
+        self.context.presence.stop()
         self.context.batches.stop()
         if self.clock is not None:
             self.clock.close()

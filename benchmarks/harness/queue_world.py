@@ -4,14 +4,20 @@ Nothing here sleeps: hours pass in seconds. What a recorder would see is observe
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
 
-from queues import Lease, Queue, Store, open_store
+from queues import Lease, Queue, Store
+from queues.consumers.consumer import sweep_consumers
+from queues.consumers.presence import Presence
 from queues.errors import NotForAttached, QueueUnreadable
-from queues.health import Health, Verdict, advance
+from queues.health import Verdict, advance
 from queues.history.recorder import Recorder
+from queues.keys.keyspace import Keyspace
+from queues.kv import open_kv
+from queues.operations.pop import pop_request
+from queues.serving.background import BackgroundThreads
 from queues.status.observing import observation_of
 
 #: Seconds between two observations, and between two things that happen.
@@ -20,22 +26,39 @@ TICK = 10
 _BEGIN = 1_790_000_000.0
 
 
+class _Still(BackgroundThreads):
+    """No threads: the player calls what they would do."""
+
+    def start(self, work: Callable[[], None], name: str) -> None:
+        """Do nothing."""
+
+
 class World:
     """A store with one queue and the time of a scenario."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, tells: bool = True) -> None:
         self.random = Random(seed)
         #: The seconds that have really passed, and by how much the clock is wrong.
         self.elapsed = 0
         self.skew = 0.0
-        self.store: Store = open_store("memory:", clock=lambda: _BEGIN + self.elapsed + self.skew)
+        keyspace = Keyspace(("pq",))
+        self.store: Store = Store(
+            open_kv("memory:", slots=keyspace.slots),
+            url="memory:",
+            keyspace=keyspace,
+            clock=lambda: _BEGIN + self.elapsed + self.skew,
+            background_threads=_Still(),
+        )
         self.queue: Queue = self.store.create_queue("jobs")
         self.person = self.store.actions("ana")
         #: Whether the upkeep is at work.
         self.watched = True
-        #: Live consumers, where they are known.
-        self.consumers: int | None = None
-        self._health: Health | None = None
+        #: Whether consumers tell of themselves: those of an older release do not; killed ones not any more.
+        self.tells = tells
+        self.killed = False
+        #: The heartbeats of a second process.
+        context = self.store.context
+        self.other = Presence(context.kv, keyspace, context.clock, _Still())
         self._recorder: Recorder | None = None
         self._owed = 0.0
         self._held: deque[tuple[int, Lease]] = deque()
@@ -71,6 +94,7 @@ class World:
 
     def pop(self, n: int, *, end: str = "min") -> int:
         """Pop at most so many items."""
+        self.killed = False
         left = n
         while left > 0:
             got = len(self.queue.pop_many(min(left, 1_000), end=end))
@@ -79,8 +103,19 @@ class World:
                 break
         return n - left
 
+    def pop_untold(self, n: int) -> None:
+        """Pop as a process of an older release does, which does not tell of itself."""
+        while n > 0:
+            self.queue.opened.send(pop_request(self.queue.opened, min(n, 1_000), "min", None))
+            n -= 1_000
+
+    def wait(self) -> None:
+        """Let a consumer wait for items from now on."""
+        self.queue.opened.consumption.attend(self, lambda: 1, None)
+
     def lease(self, n: int, *, seconds: float, work: int) -> None:
         """Take at most so many leases, each of which is worked on for so many seconds."""
+        self.killed = False
         if n > 0:
             self._held.extend((self.elapsed + work, each) for each in self.queue.lease_many(n, seconds=seconds))
 
@@ -109,7 +144,8 @@ class World:
             self.queue.extend(lease, seconds=seconds)
 
     def die(self) -> None:
-        """Let all consumers die with what they hold."""
+        """Let all consumers be killed, with what they hold."""
+        self.killed = True
         self._held.clear()
 
     def _over(self) -> list[Lease]:
@@ -127,20 +163,25 @@ class World:
     def tick(self) -> Verdict | None:
         """Let ten seconds pass, and return the verdict; None while the upkeep is away."""
         self.elapsed += TICK
+        if self.tells:
+            if not self.killed:
+                self.store.context.presence.beat()
+            self.other.beat()
         if not self.watched:
             return None
         with suppress(NotForAttached, QueueUnreadable):
             self.queue.promote(1_000)
             self.queue.expire(1_000)
+        context = self.store.context
+        sweep_consumers(context.kv, context.keyspace, now_ms=context.now_ms())
         if self._recorder is None:
             self._recorder = self.store.recorder(count=lambda: float(self.elapsed))
         self._recorder.look()
         self._recorder.flush()
         status = self.store.snapshot([self.queue.id], tolerant=True).queues[self.queue.id]
-        known = status.health if self.consumers is None else self._health
-        seen = observation_of(status, self.store.now().timestamp(), consumers=self.consumers)
-        self._health = advance(known, seen, self.store.targets.rules().targets(status.name, status.limits))
-        return self._health.verdict
+        seen = observation_of(status, self.store.now().timestamp())
+        targets = self.store.targets.rules().targets(status.name, status.limits)
+        return advance(status.health, seen, targets).verdict
 
     def items(self, n: int) -> Iterable[str]:
         """Return the ids of the first items."""

@@ -29,9 +29,9 @@ class Played:
     misses: tuple[str, ...]
 
 
-def play(scenario: Scenario, *, seed: int = 1) -> Played:
-    """Play a scenario from its beginning."""
-    world = World(seed)
+def play(scenario: Scenario, *, seed: int = 1, tells: bool = True) -> Played:
+    """Play a scenario from its beginning, with consumers that tell of themselves or not."""
+    world = World(seed, tells=tells)
     try:
         scenario.begin(world)
         verdicts: list[tuple[int, Verdict]] = []

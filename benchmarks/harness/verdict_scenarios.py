@@ -46,6 +46,8 @@ class Scenario:
     #: Played in tests too.
     short: bool = False
     begin: Callable[[World], None] = field(default=lambda world: None)
+    #: Right only where consumers tell of themselves.
+    told: bool = False
 
 
 def is_at(second: int, at: int) -> bool:
@@ -249,9 +251,9 @@ def _used(world: World) -> None:
     world.pop(20)
 
 
-def _known(world: World) -> None:
+def _waited_on(world: World) -> None:
     _used(world)
-    world.consumers = 1
+    world.wait()
 
 
 def _other(world: World) -> None:
@@ -388,6 +390,51 @@ def _flood(world: World, second: int) -> None:
     world.pop(300)
 
 
+def _killed(world: World, second: int) -> None:
+    """A consumer that waits for an item every three minutes, and is killed after an hour."""
+    if second % 180 == 0:
+        world.push(1)
+        if second < HOUR:
+            world.pop(5)
+    if is_at(second, HOUR - TICK):
+        world.die()
+
+
+def _one_stops(world: World, second: int) -> None:
+    """Two processes take in turn; one of them ends after an hour."""
+    world.push(world.randomly(2.0))
+    taken = world.pop(60)
+    if second < HOUR:
+        world.other.of(world.queue.id).took(taken // 2)
+    if is_at(second, HOUR):
+        world.other.stop()
+
+
+def _both_stop(world: World, second: int) -> None:
+    """Two processes take; one is stopped after an hour, and the other killed half an hour later."""
+    if second <= 90 * MINUTE:
+        _one_stops(world, second)
+    else:
+        world.push(world.randomly(2.0))
+        world.killed = True
+
+
+def _untold(world: World, second: int) -> None:
+    """A process of an older release takes, until it ends."""
+    world.push(world.randomly(2.0))
+    if second <= HOUR:
+        world.pop_untold(100)
+
+
+def _downgraded(world: World, second: int) -> None:
+    """After an hour, a process of an older release takes instead."""
+    world.push(world.randomly(0.2))
+    if second <= HOUR:
+        world.pop(100)
+    else:
+        world.pop_untold(100)
+
+
 def scenarios() -> Iterator[Scenario]:
     """Yield every scenario; each is played once, as some remember where they are."""
     calm = (Phase(0, CALM),)
@@ -462,7 +509,12 @@ def scenarios() -> Iterator[Scenario]:
         phases=(Phase(0, CALM), Phase(HOUR + TICK, frozenset({CRITICAL}))),
     )
     yield Scenario(
-        name="slow consumer that pops", play=_slow_pops, phases=(Phase(0, NO_ALARM),), begin=_known, minutes=240
+        name="slow consumer that pops",
+        play=_slow_pops,
+        phases=(Phase(0, NO_ALARM),),
+        begin=_waited_on,
+        minutes=240,
+        told=True,
     )
     yield Scenario(
         name="slow consumer that extends", play=_extending, phases=(Phase(0, NO_ALARM),), begin=_used, minutes=240
@@ -569,7 +621,8 @@ def scenarios() -> Iterator[Scenario]:
         name="consumer is alive and takes nothing",
         play=_dies(HOUR, 99 * HOUR),
         phases=(Phase(0, CALM), Phase(HOUR, TROUBLE, code="none-taken"), Phase(HOUR + 300, frozenset({CRITICAL}))),
-        begin=_known,
+        begin=_waited_on,
+        told=True,
     )
     yield Scenario(
         name="cron job every ten minutes, with a target",
@@ -626,3 +679,24 @@ def scenarios() -> Iterator[Scenario]:
         phases=(Phase(0, TROUBLE, 300, "growing"),),
         minutes=50,
     )
+    yield Scenario(
+        name="consumer that waits is killed",
+        play=_killed,
+        phases=(Phase(0, CALM), Phase(HOUR, frozenset({CRITICAL}), code="no-consumer")),
+        begin=_waited_on,
+        short=True,
+        told=True,
+    )
+    yield Scenario(name="one of two processes stops", play=_one_stops, phases=calm)
+    yield Scenario(
+        name="one of two processes stops, the other is killed",
+        play=_both_stop,
+        phases=(Phase(0, CALM), Phase(90 * MINUTE, frozenset({CRITICAL}), code="no-consumer")),
+    )
+    yield Scenario(
+        name="process of an older release",
+        play=_untold,
+        phases=(Phase(0, CALM), Phase(HOUR, frozenset({CRITICAL}), code="no-consumer")),
+        short=True,
+    )
+    yield Scenario(name="process of an older release takes over", play=_downgraded, phases=calm)

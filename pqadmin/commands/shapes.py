@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
-from queues import Changed, Item, Job, Pause, Queue, QueueStatus, Totals
+from queues import Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
 from queues.admin import Backup, Codec, to_ms
 from queues.errors import BadValue, Undecodable
 
@@ -95,6 +95,10 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
         "oldest": time_shape(status.oldest),
         "min_priority": None if status.min is None else status.min.priority,
         "max_priority": None if status.max is None else status.max.priority,
+        "consumers": None
+        if status.live_consumers is None
+        else [consumer_shape(consumer) for consumer in status.consumers.live],
+        "last_consumer": None if status.consumers.ended is None else consumer_shape(status.consumers.ended),
         "pause": pause_shape(status.pause, now),
         "prefix": _prefix(status.prefix),
         "counted_at": time_shape(status.counted_at),
@@ -129,6 +133,24 @@ def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
         "by": pause.by,
         "since": time_shape(pause.since),
         "until": time_shape(pause.until),
+    }
+
+
+def consumer_shape(consumer: Consumer) -> Shape:
+    """Describe a process that takes from a queue, as of its last heartbeat."""
+    return {
+        "pid": consumer.pid,
+        "host": consumer.host,
+        "program": consumer.program,
+        "worker": consumer.worker or None,
+        "since": time_shape(consumer.since),
+        "last_take": time_shape(consumer.last_take),
+        "takes": consumer.takes,
+        "rate": round(consumer.rate, 2),
+        "waiting": consumer.waiting,
+        "holds": consumer.holds,
+        "heard": time_shape(consumer.heard),
+        "end": consumer.end,
     }
 
 

@@ -56,8 +56,10 @@ def _name(name: str) -> Text:
 
 
 def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
-    """Print one line for each queue: its kind, items in each state, ends, oldest age and state."""
-    table = _table(("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", "State"))
+    """Print one line for each queue: its kind, items in each state, ends, oldest age, consumers and state."""
+    table = _table(
+        ("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", ">Consumers", "State")
+    )
     for status in statuses:
         table.add_row(
             _name(status.name),
@@ -68,6 +70,7 @@ def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime
             Text("" if status.min is None else foreign.priority_short(status.min)),
             Text("" if status.max is None else foreign.priority_short(status.max)),
             Text("" if status.oldest is None else age_since(status.oldest, now)),
+            Text(UNKNOWN if status.live_consumers is None else number(status.live_consumers)),
             _text(_state(status, now), "" if state_of(status, now) in _QUIET else "yellow"),
         )
     output.print(table)

@@ -6,11 +6,14 @@ from queues.actions.perform import Action, action, shown
 from queues.errors import HeadChanged, ItemChanged, WrongKind, display_name
 from queues.items import locate
 from queues.items.counters import note_by_hand
+from queues.kv.port import Transaction
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
-from queues.operations.lease import Lease
+from queues.operations.lease import Lease, as_leases, lease_request, leasing_end
+from queues.operations.lease_block import QueueBinding
 from queues.operations.peek import check_end
 from queues.operations.pop import pop_request
+from queues.queue import AnyQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ def lease(
     """
     tr, queue = action.tr, action.queue(queue_name, expect_id)
     seen = None if etag is None or expect is None else locate.look(tr, action.keyspace, queue.config, [expect])
-    lease = queue.lease(seconds=seconds, end=end, worker=action.actor, tr=tr)
+    lease = _lease(queue, end, seconds, action.actor, tr)
     _confirm(expect, None if lease is None else lease.item)
     if lease is None:
         return None
@@ -97,6 +100,13 @@ def lease(
     after = {"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": action.actor}
     action.record(queue, "lease", item=item.id, reason=reason, before=shown(item), after=after)
     return lease
+
+
+def _lease(queue: AnyQueue, end: str, seconds: Duration, worker: str, tr: Transaction) -> Lease | None:
+    """Lease an item for a person, which makes no consumer; settle it by the verbs of its queue."""
+    opened, side, held = queue.opened, leasing_end(queue.opened, end), seconds_of(seconds, LEASE, above_zero=True)
+    entries = opened.send(lease_request(opened, 1, seconds=held, end=side, worker=worker, tr=tr), tr)
+    return next(iter(as_leases(opened, entries, QueueBinding(queue, seconds=held))), None)
 
 
 def _confirm(expect: str | None, item: Item | None) -> None:

@@ -75,6 +75,7 @@ class AsyncQueue:
         self.opened = queue.opened
         self._kv = self.opened.context.kv
         self._batches = self.opened.batches
+        self._consumption = self.opened.consumption
         #: What most pops are.
         self._pops = {"min": PopRequest(queue.id, 1, "min"), "max": PopRequest(queue.id, 1, "max")}
         self._box: Mailbox | None = None
@@ -118,20 +119,29 @@ class AsyncQueue:
 
         async def take() -> list[Lease]:
             request = lease_request(opened, n, seconds=held, end=side, worker=worker, tr=None)
-            return as_leases(opened, await self._send(request, takes=True), binding)
+            entries = await self._send(request, takes=True)
+            self._consumption.leased({entry.nonce: entry.expires_ms for entry in entries}, worker)
+            return as_leases(opened, entries, binding)
 
         return await wait_for(opened, take, list[Lease](), wait)
 
     async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
         """Acknowledge that the leased item is done: see `Queue.ack`."""
-        if await self._send(ack_request(self.opened, [lease], must_hold=must_hold)):
+        request = ack_request(self.opened, [lease], must_hold=must_hold)
+        over = await self._send(request)
+        self._consumption.settled(request.leases)
+        if over:
             raise stale()
 
     async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:
         """Acknowledge leases as one: see `Queue.ack_many`."""
         leases = list(leases)
         request = ack_request(self.opened, leases)
-        return stale_tokens(await self._send(request), leases) if request.leases else []
+        if not request.leases:
+            return []
+        over = await self._send(request)
+        self._consumption.settled(request.leases)
+        return stale_tokens(over, leases)
 
     async def release(
         self,
@@ -146,12 +156,15 @@ class AsyncQueue:
         request = release_request(
             self.opened, lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
         )
+        self._consumption.settled([request.lease])
         item: Item = await self._send(request)
         return item
 
     async def extend(self, lease: Lease | str, *, seconds: Duration) -> Lease:
         """Let a lease end so many seconds from now: see `Queue.extend`."""
-        return extended(self.opened, await self._send(extend_request(self.opened, lease, seconds)), lease)
+        entry = await self._send(extend_request(self.opened, lease, seconds))
+        self._consumption.extended(entry.nonce, entry.expires_ms)
+        return extended(self.opened, entry, lease)
 
     # What a thread runs
 
@@ -166,6 +179,7 @@ class AsyncQueue:
     outlook = in_thread(Queue.outlook)
     wait = in_thread(Queue.wait)
     tend = in_thread(Queue.tend)
+    consumers = in_thread(Queue.consumers)
     depth = in_thread(Queue.depth)
     totals = in_thread(Queue.totals)
     oldest = in_thread(Queue.oldest)
@@ -193,6 +207,7 @@ class AsyncQueue:
 
     async def _pop(self, request: PopRequest) -> list[Item]:
         items: list[Item] = await self._send(request, takes=True)
+        self._consumption.took(len(items))
         return items
 
     def _send(self, request: Request[Any], *, takes: bool = False) -> Arrival:
@@ -240,6 +255,7 @@ class AsyncPriorityQueue(AsyncQueue):
         """Take the item of the smallest priority, or wait for one: see `PriorityQueue.pop_min`."""
         if wait is False:  # sent from here: each coroutine in between costs
             items: list[Item] = await self._send(self._pops["min"], takes=True)
+            self._consumption.took(len(items))
             return items[0] if items else None
         return await self._pop_one("min", wait)
 

@@ -136,17 +136,18 @@ async def wait_for(queue: OpenQueue, take: Callable[[], Awaitable[T]], nothing: 
     if found or time.monotonic() >= deadline:
         return found
     waiting, waiter = queue.context.wait_queues.of(queue.id), _AsyncWaiter()
-    try:
-        waiting.enter(waiter)
-        while call := await waiter.called(deadline):
-            if call is Call.LEAD:
-                return await _lead(_lookout(queue, waiting), take, nothing, deadline)
-            if found := await _try(take, nothing):
-                return found
-            waiting.enter_again(waiter)
-        return nothing
-    finally:
-        waiting.leave(waiter)
+    with queue.consumption.waits():
+        try:
+            waiting.enter(waiter)
+            while call := await waiter.called(deadline):
+                if call is Call.LEAD:
+                    return await _lead(_lookout(queue, waiting), take, nothing, deadline)
+                if found := await _try(take, nothing):
+                    return found
+                waiting.enter_again(waiter)
+            return nothing
+        finally:
+            waiting.leave(waiter)
 
 
 async def _lead(lookout: Lookout, take: Callable[[], Awaitable[T]], nothing: T, deadline: float) -> T:

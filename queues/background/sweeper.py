@@ -21,6 +21,7 @@ from queues.background.staging_leftovers import sweep_unclaimed, unclaimed_in
 from queues.bulk.bulk_job import sweep_jobs
 from queues.bulk.incoming import KEPT_MS as LAID_MS
 from queues.bulk.incoming import sweep_incoming
+from queues.consumers.consumer import BEAT, sweep_consumers
 from queues.context import StoreContext
 from queues.errors import (
     Conflict,
@@ -81,6 +82,8 @@ class Swept:
     audit: int = 0
     #: Answers of requests with idempotency keys that were older than 24 hours.
     answers: int = 0
+    #: Consumers whose heartbeats ceased.
+    consumers: int = 0
 
     def __add__(self, other: "Swept") -> "Swept":
         return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
@@ -110,6 +113,8 @@ class _Seen:
     trash_ms: int | None
     trash_due: bool
     merging: bool
+    #: Consumers tell of themselves.
+    consuming: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,6 +180,14 @@ class Sweeper:
             _Task(kind="unclaimed", what="queues", steps=self._claim, again=_AFTER_DAMAGE),
             _Task(kind="slots", what="slots", steps=self._forget, every=_DAILY, again=_DAILY),
             _Task(kind="answers", what="answers of requests", steps=self._forget_answers),
+            _Task(
+                kind="consumers",
+                what="consumers",
+                steps=self._end_consumers,
+                wanted=lambda seen: seen.consuming,
+                every=BEAT,
+                again=BEAT,
+            ),
             _Task(kind="audit", what="old actions of the audit", steps=self._forget_actions, at_once=_AUDIT_STEPS),
         )
         self.begin()
@@ -254,6 +267,7 @@ class Sweeper:
                 swept += Swept(**{task.kind: done})
                 more |= task.left is not None or (bool(done) and task.every == 0)
         rests = [LONGEST, *((ms - now_ms) / 1000 for ms in upcoming)]
+        rests += [BEAT] if seen.consuming else []
         rests += [until - self._count() for until in self._resting.values()]
         return Round(
             swept=swept,
@@ -264,6 +278,7 @@ class Sweeper:
     def _look(self, tr: ReadTransaction, now_ms: int) -> _Seen:
         wake = tr.get(self._keyspace.due_wake)
         trash, merging = tr.get_key(*self._keyspace.deadlines.all), tr.get_key(*self._keyspace.merges.all)
+        consumer = tr.get_key(*self._keyspace.consumers.all)
         seen = due_index.look(tr, self._keyspace, now_ms=now_ms, limit=QUEUES, resting=self._resting)
         deadline = trash.wait()
         trash_ms = None if deadline is None else self._keyspace.deadlines.elements(deadline)[0]
@@ -273,6 +288,7 @@ class Sweeper:
             trash_ms=trash_ms,
             trash_due=trash_ms is not None and trash_ms <= now_ms,
             merging=merging.wait() is not None,
+            consuming=consumer.wait() is not None,
         )
 
     def _visit(self, queue_id: int, now_ms: int) -> Swept:
@@ -325,6 +341,9 @@ class Sweeper:
 
     def _forget_answers(self) -> Iterator[int]:
         yield sweep_answers(self._kv, self._keyspace, before_ms=self._context.now_ms() - ANSWERS_MS)
+
+    def _end_consumers(self) -> Iterator[int]:
+        yield sweep_consumers(self._kv, self._keyspace, now_ms=self._context.now_ms())
 
     def _forget_actions(self) -> Iterator[int]:
         return sweep_audit(self._kv, self._keyspace, now_ms=self._context.now_ms(), days=self._audit_days)

@@ -35,6 +35,10 @@ _UPWARD, _DOWNWARD = 0.5, 0.1
 _ALIVE = 5.0
 #: Seconds without anything finished, and items that came back meanwhile, that say that consumers fail.
 _FRUITLESS, _FAILED = 90.0, 5
+#: Seconds after its first take within which a consumer tells of itself, with its first heartbeat.
+_TOLD = 10.0
+#: Seconds for which the number of consumers is unknown after one took that does not tell of itself.
+_UNKNOWN = 3600.0
 #: Share of what is taken that comes back: from which on it is much, and below which no more; and items in 5 minutes.
 _MUCH, _LITTLE, _SEVERAL = 0.5, 0.3, 10
 #: Share of the pushed items of two minutes by which a queue must have grown in them.
@@ -109,6 +113,20 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     latches: dict[str, Latch] = field(default_factory=dict)
     #: The targets by which it was judged.
     targets: Targets = DEFAULTS
+    #: Seconds since items were taken while no consumer told of itself; None: none were, or one came.
+    untold: float | None = None
+    #: Seconds for which the number of consumers stays unknown: programs that do not tell take items.
+    unknown: float = 0.0
+
+    @property
+    def consumers(self) -> int | None:
+        """Live consumers; None when unknown, as where programs take that tell nothing of themselves."""
+        return None if self.untold_takes else self.seen.consumers
+
+    @property
+    def untold_takes(self) -> bool:
+        """Say whether items were taken lately while no consumer told of itself."""
+        return not self.seen.consumers and self.unknown > 0
 
     @property
     def is_unused(self) -> bool:
@@ -263,7 +281,23 @@ def _watched(before: Health, seen: Observation) -> Health:
         fruitless=0.0 if paused or finished else before.fruitless + seconds,
         failed=0 if paused or finished else before.failed + returned,
         began=before.began if before.began is not None else _first(seen),
+        **_untold(before, seen, seconds, taken),
     )
+
+
+def _untold(before: Health, seen: Observation, seconds: float, taken: int) -> dict[str, float | None]:
+    """Return since when, and for how long from now, takes say that there are consumers that do not tell."""
+    was, untold, unknown = before.seen, before.untold, max(0.0, before.unknown - seconds)
+    if seen.consumers != 0:
+        return {"untold": None, "unknown": unknown}
+    told = was.consumers or (seen.ended is not None and seen.ended >= was.at - _TOLD)
+    if untold is not None:
+        untold += seconds
+        if untold >= _TOLD:
+            return {"untold": None, "unknown": _UNKNOWN}
+    elif taken and not told:
+        return {"untold": 0.0, "unknown": _UNKNOWN if unknown else 0.0}
+    return {"untold": untold, "unknown": unknown}
 
 
 def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
@@ -293,16 +327,17 @@ def _idle(health: Health, targets: Targets, *, own: bool) -> Iterator[Signal]:
     seen, allowed = health.seen, targets.no_consumer
     gone = alone = _OK
     # Consumers that hold items are at work, as far as is known.
-    busy = seen.leased and seen.consumers != 0
+    number = health.consumers
+    busy = seen.leased and number != 0
     if own and allowed and seen.ready and not busy and not _is_quiet(health):
         usual = max(allowed, _UNUSUAL * health.usual)
-        if not seen.consumers:
-            gone = _CRITICAL if health.silent >= (usual if seen.consumers is None else allowed) else _OK
+        if not number:
+            # One that ended by itself may come again, as it does when it comes by every few minutes.
+            gone = _CRITICAL if health.silent >= (allowed if number == 0 and seen.lost else usual) else _OK
         elif health.silent >= usual:
             alone = _CRITICAL if health.silent >= max(_ALIVE * allowed, usual) else _WARNING
     yield Signal(Code.NO_CONSUMER, gone, since=seen.at - health.silent)
-    consumers = None if seen.consumers is None else float(seen.consumers)
-    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - health.silent, value=consumers)
+    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - health.silent, value=None if number is None else float(number))
 
 
 def _is_quiet(health: Health) -> bool:

@@ -25,7 +25,7 @@ class Observation(Struct, frozen=True, array_like=True):
     oldest: float | None = None
     #: Seconds that 95 of 100 items waited that were taken lately; None when unknown.
     wait: float | None = None
-    #: Live consumers; None when unknown.
+    #: Live consumers; None when none ever told of itself.
     consumers: int | None = None
     #: When the queue was paused; None when it is not.
     paused: float | None = None
@@ -35,6 +35,9 @@ class Observation(Struct, frozen=True, array_like=True):
     attached: bool = False
     #: The records cannot be read.
     unreadable: bool = False
+    #: When the last consumer ended, and whether it did so without a word.
+    ended: float | None = None
+    lost: bool = False
 
     @property
     def signs(self) -> int:

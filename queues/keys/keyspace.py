@@ -30,6 +30,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "f")                        = version      drift flag: a pop found nothing where counters said otherwise
     ("q", id, "s")                        = bytes        health as last recorded: see queues/health/; written by one
                                                          elected process
+    ("q", id, "p")                        = record       the consumer that ended last: see queues/consumers/
     ("q", id, "r", "f")                   = record       staging: the fulfiller; see queues/serving/
     ("q", id, "r", "q", ms, request)      = record       a request to the fulfiller
     ("q", id, "r", "a", ms, request, n)   = bytes        its result, in parts, until the process takes it
@@ -56,6 +57,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("targets", "d")                      = record       the defaults of targets, as a site's environment has them
     ("elected", role)                     = record       the leader of a role: see queues/serving/leadership.py
     ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
+    ("consumer", id, process)             = record       heartbeat of a process that takes from the queue
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
     ("app", "v", space)                   = total        change key of a space: ADD 1 with every write
     ("idem", "k", digest)                 = record       answer of a request: queues/operations/idempotency.py
@@ -130,6 +132,8 @@ class Keyspace:
         self.target_defaults = whole.key("targets", "d")
         self.elected = whole.sub("elected")
         self.history = whole.sub("history")
+        #: Heartbeats, by queue and process.
+        self.consumers = whole.sub("consumer")
         self.due = whole.sub("due")
         self.due_wake = self.due.key("w")
         #: The due index, the earliest second first.
@@ -146,12 +150,14 @@ class Keyspace:
 
     @property
     def content(self) -> tuple[Range, ...]:
-        """The ranges of a copy: all keys but clock, slots, store record and copy mark."""
+        """The ranges of a copy: all keys but clock, heartbeats, slots, store record and copy mark."""
         begin, end = self.range
         first_slot, behind_slots = self.all_slots
+        first_consumer, behind_consumers = self.consumers.all
         return (
             (begin, self.clock),
-            (self.clock + FIRST, self.copy_mark),
+            (self.clock + FIRST, first_consumer),
+            (behind_consumers, self.copy_mark),
             (self.copy_mark + FIRST, first_slot),
             (behind_slots, self.store),
             (self.store + FIRST, end),

@@ -33,7 +33,7 @@ OUTSIDE = 0
 CHANGE = pack("v")
 #: What follows a queue's prefix in the other keys that every process needs of every queue.
 _INDEX = {state: pack("o", state) for state in STATES}
-_LEASES, _EXPIRIES, _DEAD, _TRAFFIC, _WAITS, _WAKE, _DRIFT, _HEALTH = (pack(kind) for kind in "lezThwfs")
+_LEASES, _EXPIRIES, _DEAD, _TRAFFIC, _WAITS, _WAKE, _DRIFT, _HEALTH, _CONSUMER = (pack(kind) for kind in "lezThwfsp")
 _STAGING, _REQUESTS, _RESULTS = (pack("r", kind) for kind in "fqa")
 _READY, _DELAYED, _COUNTERS, _BANDS = (pack(kind) for kind in "idnb")
 
@@ -108,6 +108,7 @@ class QueueKeys:
         "drift",
         "expiries",
         "health",
+        "last_consumer",
         "leases",
         "requests",
         "results",
@@ -140,6 +141,7 @@ class QueueKeys:
         self.change = prefix + CHANGE
         self.drift = prefix + _DRIFT
         self.health = prefix + _HEALTH
+        self.last_consumer = prefix + _CONSUMER
 
     def generation(self, generation: int) -> "GenerationKeys":
         """Return the keys of one generation."""

@@ -1,5 +1,6 @@
 """Measuring a queue, changing nothing: depths, traffic, ages, and the status that a screen shows."""
 
+from queues.consumers.consumer import Consumers, begin_consumers
 from queues.errors import BadState
 from queues.items import ready
 from queues.items.counters import counted_in, total
@@ -29,6 +30,10 @@ class StatusRequest(Request[QueueStatus], frozen=True, gc=False):
     """Read everything that a screen shows of the queue; values are cut to `preview` bytes."""
 
     preview: int
+
+
+class ConsumersRequest(Request[Consumers], frozen=True, gc=False):
+    """Read which processes take from the queue."""
 
 
 def depth_request(queue: OpenQueue, state: str) -> DepthRequest:
@@ -68,4 +73,14 @@ def status(tr: ReadTransaction, queue: OpenQueue, request: StatusRequest) -> Que
     """Return the status of the queue."""
     change = tr.get(queue.keys.change)
     config = queue.current(tr)
-    return read_status(tr, queue.keys, config, total(change.wait()), request.preview)
+    context = queue.context
+    return read_status(tr, context.keyspace, config, total(change.wait()), request.preview, context.now())
+
+
+@reads(ConsumersRequest)
+@reads(ConsumersRequest, attached=True)
+def consumers(tr: ReadTransaction, queue: OpenQueue, request: ConsumersRequest) -> Consumers:
+    """Return the consumers that are live now, and the one that ended last."""
+    finish = begin_consumers(tr, queue.context.keyspace, queue.id)
+    queue.current(tr)
+    return finish(queue.context.now_ms())

@@ -75,7 +75,7 @@ def reads(kind: type[Request[Any]], *, attached: bool = False) -> Callable[[_Rea
 class OpenQueue:
     """One queue as this process sees it. Thread-safe."""
 
-    __slots__ = ("batches", "config_key", "context", "foreign", "guess", "id", "item_size", "keys")
+    __slots__ = ("batches", "config_key", "consumption", "context", "foreign", "guess", "id", "item_size", "keys")
 
     def __init__(self, context: StoreContext, config: Config) -> None:
         self.context = context
@@ -86,6 +86,8 @@ class OpenQueue:
         self.foreign = None if config.prefix is None else AttachedKeys(config.prefix)
         #: The config's bytes, the config, and what was prepared for it: replaced as one, so that threads never mix two.
         self.guess: tuple[bytes, Config, dict[Any, Any]] = (config.encode(), config, {})
+        #: What counts what this process takes.
+        self.consumption = context.presence.of(config.id)
         #: Bytes of an item, guessed from those taken last.
         self.item_size = 100
         #: What executes requests together, by their kind, as far as it was asked for: see `batch`.

@@ -80,17 +80,18 @@ def wait_for(queue: OpenQueue, take: Callable[[], T], nothing: T, wait: Wait, tr
     if found or time.monotonic() >= deadline:
         return found
     waiting, waiter = queue.context.wait_queues.of(queue.id), Waiter()
-    try:
-        waiting.enter(waiter)
-        while call := waiting.sleep(waiter, deadline):
-            if call is Call.LEAD:
-                return _lead(queue, waiting, take, nothing, deadline)
-            if found := _try(take, nothing):
-                return found
-            waiting.enter_again(waiter)
-        return nothing
-    finally:
-        waiting.leave(waiter)
+    with queue.consumption.waits():
+        try:
+            waiting.enter(waiter)
+            while call := waiting.sleep(waiter, deadline):
+                if call is Call.LEAD:
+                    return _lead(queue, waiting, take, nothing, deadline)
+                if found := _try(take, nothing):
+                    return found
+                waiting.enter_again(waiter)
+            return nothing
+        finally:
+            waiting.leave(waiter)
 
 
 def _lead(queue: OpenQueue, waiting: WaitQueue, take: Callable[[], T], nothing: T, deadline: float) -> T:

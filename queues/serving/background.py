@@ -16,6 +16,10 @@ class BackgroundThreads:
         """Sleep for so many seconds."""
         time.sleep(seconds)
 
+    def wait(self, stopped: threading.Event, seconds: float) -> bool:
+        """Sleep for so many seconds, or until it is to stop; say whether it is."""
+        return stopped.wait(seconds)
+
     def now(self) -> float:
         """Return seconds that only ever grow."""
         return time.monotonic()

@@ -5,12 +5,11 @@ from queues.items.counters import BY_HAND, OF_PEOPLE
 from queues.status.status import QueueStatus
 
 
-def observation_of(
-    status: QueueStatus, at: float, *, wait: float | None = None, consumers: int | None = None
-) -> Observation:
+def observation_of(status: QueueStatus, at: float, *, wait: float | None = None) -> Observation:
     """Return what a status says of a queue's health at a time, in seconds since the epoch."""
     totals, traffic = status.totals, status.totals.traffic
-    pause = status.pause
+    pause, consumers = status.pause, status.consumers
+    ended = consumers.ended
 
     def programs(*verbs: str) -> int:
         return sum(traffic.get(verb, 0) - traffic.get(BY_HAND + verb, 0) for verb in verbs)
@@ -29,7 +28,9 @@ def observation_of(
         hands=sum(traffic.get(verb, 0) for verb in OF_PEOPLE),
         oldest=None if status.oldest is None else status.oldest.timestamp(),
         wait=wait,
-        consumers=consumers,
+        consumers=len(consumers.live) if consumers.known else None,
+        ended=None if ended is None else ended.over_ms / 1000,
+        lost=ended is not None and ended.end == "lost",
         paused=None
         if pause is None or (pause.until is not None and pause.until.timestamp() <= at)
         else pause.since.timestamp(),

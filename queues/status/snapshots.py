@@ -55,7 +55,7 @@ def read_statuses(
             reads[queue_id] = (
                 attached_status.begin_status(tr, keys, config, change, preview, counts=counts, now=at_time)
                 if config.attached
-                else begin_status(tr, keys, config, change, preview)
+                else begin_status(tr, keyspace, config, change, preview, at_time)
             )
         except UNREADABLE as error:
             if not tolerant:

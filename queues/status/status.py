@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from queues.consumers.consumer import NONE, Consumers, begin_consumers
 from queues.health import Health, decode, limits_of
 from queues.items.counters import depth_of, total
 from queues.items.ready import Heads, OldestRead, stored
 from queues.items.stored_item import as_item
+from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side, Subspace
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model.bands import Band, bands
 from queues.model.config import Config, Kind, Pause
-from queues.model.ids import at, minted_at
+from queues.model.ids import at, minted_at, to_ms
 from queues.model.item import Item
 from queues.model.limits import UNSET, Limits
 from queues.model.priority import PriorityType
@@ -81,6 +83,8 @@ class QueueStatus:
     drift: bool = False
     #: As recorded last; None before the first time, and of an attached queue. A new verdict changes the queue.
     health: Health | None = None
+    #: The processes that take from it; none is known of an attached queue. One that comes or goes changes the queue.
+    consumers: Consumers = NONE
     #: Processes keep conflicting, so one of them executes the pops of all: see queues/serving/staging.py.
     staging: bool = False
     #: Other programs write the items: no counters, ages, rates, bands, pause. `change` differs when what is shown does;
@@ -104,6 +108,12 @@ class QueueStatus:
     limits: Limits = UNSET
     #: Why the records cannot be read; then only id, name and change are known, and numbers mean nothing.
     unreadable: str = ""
+
+    @property
+    def live_consumers(self) -> int | None:
+        """The number of live consumers; None when unknown, as where programs take that send no heartbeats."""
+        known = self.consumers.known and not (self.health is not None and self.health.untold_takes)
+        return len(self.consumers.live) if self.consumers.live or known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +150,20 @@ def read_totals(tr: ReadTransaction, keys: QueueKeys, config: Config) -> Totals:
     return _totals(config, _Counters(tr, keys, config).wait(), TotalsRead(tr, keys.traffic).wait())
 
 
-def read_status(tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int) -> QueueStatus:
+def read_status(
+    tr: ReadTransaction, keyspace: Keyspace, config: Config, change: int, preview: int, now: datetime
+) -> QueueStatus:
     """Read one queue's status; raise `QueueUnreadable`."""
     with reading(config.name):
-        return begin_status(tr, keys, config, change, preview)()
+        return begin_status(tr, keyspace, config, change, preview, now)()
 
 
 def begin_status(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, change: int, preview: int
+    tr: ReadTransaction, keyspace: Keyspace, config: Config, change: int, preview: int, now: datetime
 ) -> Callable[[], QueueStatus]:
     """Issue every read of one queue's status; the returned function waits for them."""
+    keys = keyspace.queue(config.id)
+    consumers = begin_consumers(tr, keyspace, config.id)
     counters, traffic = _Counters(tr, keys, config), TotalsRead(tr, keys.traffic)
     mix = _Mix(tr, keys, config)
     oldest = OldestRead(tr, keys, config.generations)
@@ -189,6 +203,7 @@ def begin_status(
             drift=drift.wait() is not None,
             staging=staging.wait() is not None,
             health=decode(health.wait()),
+            consumers=consumers(to_ms(now)),
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,

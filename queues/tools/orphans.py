@@ -21,7 +21,7 @@ from queues.model.steps import first_keys, in_background, pairs, steps
 #: Keys cleared in one transaction.
 _STEP = 500
 #: Totals outside of generations, which a detached or lost queue leaves behind.
-_TOTALS = frozenset("Tfhvw")
+_TOTALS = frozenset("Tfhpvw")
 #: Items of all states.
 _ITEMS = frozenset("idlz")
 

@@ -102,6 +102,8 @@ class Pool:
     def start(self) -> None:
         """Begin to work."""
         self._at_work = len(self._workers)
+        for queue in self._handlers:
+            queue.opened.consumption.attend(self, lambda: self._idle, self._name)
         for thread in (*self._helpers, *self._workers):
             thread.start()
 
@@ -149,6 +151,8 @@ class Pool:
 
     def _end(self) -> None:
         """Make the helper threads end."""
+        for queue in self._handlers:
+            queue.opened.consumption.desert(self)
         self._heartbeats.stop()
         self._dispatcher.stop()
         while self._alive(self._helpers):

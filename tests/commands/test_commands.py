@@ -287,9 +287,10 @@ def test_queues_shows_the_depth_of_every_state_and_the_queues_state(run: Run, sh
     }
     assert (shapes["broken"]["ready"], shapes["broken"]["dead"]) == (0, 4)
     lines = {line.split()[0]: line.split() for line in run("queues").out.splitlines()}
-    assert lines["Queue"] == ["Queue", "Kind", "Ready", "Delayed", "Leased", "Dead", "Min", "Max", "Oldest", "State"]
-    assert lines["broken"] == ["broken", "int", "0", "0", "0", "4", "dead"]
-    assert lines["later"] == ["later", "int", "0", "1", "0", "0", "ok"]
+    columns = ["Kind", "Ready", "Delayed", "Leased", "Dead", "Min", "Max", "Oldest", "Consumers", "State"]
+    assert lines["Queue"] == ["Queue", *columns]
+    assert lines["broken"] == ["broken", "int", "0", "0", "0", "4", "–", "dead"]
+    assert lines["later"] == ["later", "int", "0", "1", "0", "0", "–", "ok"]
     assert lines["idle"][-1] == "empty"
     assert lines["held"][-2:] == ["paused:", "deploy"]
 
@@ -300,7 +301,8 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
     assert list(jobs_shape) == [
         "queue", "kind", "priority_type", "codec", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
-        "min_priority", "max_priority", "pause", "prefix", "counted_at", "unreadable", "state",
+        "min_priority", "max_priority", "consumers", "last_consumer", "pause", "prefix",
+        "counted_at", "unreadable", "state",
     ]  # fmt: skip
     assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
     assert jobs_shape["pause"]["reason"] == "deploy"
@@ -308,6 +310,19 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     assert (mail_shape["kind"], mail_shape["priority_type"], mail_shape["pause"]) == ("fifo", None, None)
     assert [queue["queue"] for queue in run("queues", "--prefix", "mail:", "--json").json["queues"]] == ["mail:out"]
     assert run("queues", "--prefix", "nothing", "--json").json == {"queues": []}
+
+
+def test_queues_lists_the_consumers(run: Run, shop: Shop, jobs: Queue) -> None:
+    shop.store.create_queue("idle")
+    jobs.lease(seconds=60, worker="press\x1b[31m")
+    shop.store.context.presence.beat()
+    idle, shape = run("queues", "--json").json["queues"]
+    (consumer,) = shape["consumers"]
+    assert (consumer["pid"], consumer["worker"], consumer["holds"]) == (os.getpid(), "press\x1b[31m", 1)
+    assert (consumer["takes"], consumer["end"], shape["last_consumer"]) == (1, None, None)
+    assert (idle["consumers"], idle["last_consumer"]) == (None, None)
+    lines = run("queues").out.splitlines()
+    assert [line.split()[-2] for line in lines if line.split()[0] in ("jobs", "idle")] == ["–", "1"]
 
 
 def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:

@@ -46,7 +46,9 @@ class Threads(BackgroundThreads):
         self._life = life
 
     def start(self, work: Callable[[], None], name: str) -> None:
-        """Add a thread to the process."""
+        """Add a thread to the process; heartbeats of consumers have no part in these schedules."""
+        if name == "pq-consumers":
+            return
 
         def run(client: Client) -> None:
             self._crowd.enter(client, self._life)

@@ -102,7 +102,7 @@ def test_what_falls_due_soon_wakes_sleepers_and_what_is_far_does_not(
         assert woken(store, known)
 
 
-def test_an_idle_store_costs_four_reads_a_round_however_many_queues_there_are(
+def test_an_idle_store_costs_five_reads_a_round_however_many_queues_there_are(
     store: Store, sweeper: Sweeper, clock: Clock
 ) -> None:
     for n in range(30):
@@ -114,7 +114,7 @@ def test_an_idle_store_costs_four_reads_a_round_however_many_queues_there_are(
     for _ in range(10):
         assert sweeper.round().rest == LONGEST
         clock.advance(LONGEST)
-    assert store.context.kv.reads() - before == 10 * 4
+    assert store.context.kv.reads() - before == 10 * 5
 
 
 def test_a_lease_that_was_acknowledged_leaves_the_due_index_when_its_second_has_come(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from queues import Item, Query, Queue, Store
+from queues import Consumers, Item, Query, Queue, Store
 from queues.items.stored_item import StoredItem
 from queues.model.config import Pause
 from queues.operations import attached  # noqa: F401 - executes requests to attached queues
@@ -17,7 +17,7 @@ from queues.operations.configure import ConfigureRequest, PauseRequest
 from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
 from queues.operations.delay import PromoteRequest, RescheduleRequest
 from queues.operations.lease import ExpireRequest
-from queues.operations.measure import DepthRequest, OldestRequest, StatusRequest, TotalsRequest
+from queues.operations.measure import ConsumersRequest, DepthRequest, OldestRequest, StatusRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
 from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
 from queues.operations.pop import LeaseRequest, PopRequest, RemoveRequest
@@ -88,6 +88,7 @@ READS: list[Make] = [
     lambda at: FindRequest(at.queue.id, THIRD.hex()),
     lambda at: SearchRequest(at.queue.id, _QUERY, "min", 10, 100, None, None),
     lambda at: OutlookRequest(at.queue.id),
+    lambda at: ConsumersRequest(at.queue.id),
 ]
 
 
@@ -108,6 +109,8 @@ def told(answer: Any) -> Any:
         return told(answer.items)
     if hasattr(answer, "totals"):
         return (answer.totals, told(answer.min), told(answer.max), answer.pause)
+    if isinstance(answer, Consumers):
+        return answer
     if hasattr(answer, "known"):
         return (answer.ready, answer.late, answer.rest)
     return answer if not isinstance(answer, bytes) else b"config"

@@ -24,6 +24,7 @@ _WORDS = {
     "unclaimed": ("item of a process that died put into the trash", "items of processes that died put into the trash"),
     "slots": ("slot forgotten", "slots forgotten"),
     "audit": ("old record of the audit removed", "old records of the audit removed"),
+    "consumers": ("consumer without a heartbeat ended", "consumers without a heartbeat ended"),
     "answers": ("answer of an old request forgotten", "answers of old requests forgotten"),
 }
 

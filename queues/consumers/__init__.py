@@ -1,0 +1,1 @@
+"""Consumers: processes that take items from a queue, as their heartbeats tell."""

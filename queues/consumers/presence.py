@@ -1,0 +1,311 @@
+"""Presence: tells other processes which queues this one takes items from, by heartbeats.
+
+Takes are counted in memory. One thread writes a record for each queue that is being consumed, all in one transaction,
+every few seconds; it is there only meanwhile. So no take writes more than before, a program that ends at once writes
+nothing, and an open store that is not consumed from is silent. Heartbeats add to no change key, except the first and
+the last of a consumer: screens show which come and go.
+"""
+
+import logging
+import os
+import socket
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from queues.consumers import consumer as records
+from queues.consumers.consumer import BEAT, MAX_NAME, Consumer
+from queues.errors import ForkedStore, StoreClosed
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import KeyValueStore, Transaction
+from queues.model.ids import at
+from queues.model.log_limit import LogLimit
+from queues.serving.background import BackgroundThreads
+
+log = logging.getLogger("queues.consumers")
+
+#: Seconds from the first take to the first heartbeat, and without a take or a wait until a process consumes no more.
+FIRST, IDLE = 2.0, 60.0
+#: Seconds over which the rate of takes is averaged.
+_RATE = 60.0
+
+
+class Consumption:
+    """What this process takes from one queue, counted in memory.
+
+    Callers count without a lock: no count is lost while one thread at a time runs Python.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_asked",
+        "_base",
+        "_beats",
+        "_clock",
+        "_held",
+        "_join",
+        "_last",
+        "_mutex",
+        "_pools",
+        "_since",
+        "_taken",
+        "_waiting",
+        "_worker",
+        "joined",
+        "queue_id",
+    )
+
+    def __init__(self, queue_id: int, clock: Callable[[], float], join: "Callable[[Consumption], None]") -> None:
+        self.queue_id = queue_id
+        #: The presence tells of it.
+        self.joined = False
+        self._clock = clock
+        self._join = join
+        self._worker = ""
+        #: When a caller asked for an item last, and when one got it; seconds since the epoch.
+        self._asked = self._last = 0.0
+        #: Items ever taken; how many of them before it joined, and when that was.
+        self._taken = self._base = 0
+        self._since = 0.0
+        #: Nonces of leases that are held, and when they end.
+        self._held: dict[bytes, int] = {}
+        self._waiting = 0
+        #: What tells how many threads of a pool wait.
+        self._pools: dict[object, Callable[[], int]] = {}
+        self._mutex = threading.Lock()
+        #: Times of heartbeats, and what had been taken by then.
+        self._beats: deque[tuple[float, int]] = deque()
+
+    def took(self, n: int) -> None:
+        """Count items that a caller was given; 0: it asked in vain."""
+        self._asked = now = self._clock()
+        if n:
+            self._taken += n
+            self._last = now
+        if not self.joined:
+            self._begin(now, n)
+
+    def leased(self, held: Mapping[bytes, int], worker: str | None) -> None:
+        """Count items that a caller leased: the nonces of their leases, and the milliseconds at which these end."""
+        self._held.update(held)
+        if worker is not None:
+            self._worker = worker[:MAX_NAME]
+        self.took(len(held))
+
+    def extended(self, nonce: bytes, ends_ms: int) -> None:
+        """Note that a lease ends at another time."""
+        if nonce in self._held:
+            self._held[nonce] = ends_ms
+
+    def settled(self, leases: Iterable[tuple[bytes, bytes]]) -> None:
+        """Note that leases, given by item and nonce, are held no longer."""
+        if self._held:
+            for _, nonce in leases:
+                self._held.pop(nonce, None)
+
+    @contextmanager
+    def waits(self, n: int = 1) -> Iterator[None]:
+        """Count callers that wait for an item while this block runs."""
+        self._wait(n)
+        try:
+            yield
+        finally:
+            self._wait(-n)
+
+    def attend(self, pool: object, waiting: Callable[[], int], worker: str | None) -> None:
+        """Begin to consume by a pool, of which `waiting` tells how many threads wait."""
+        self._pools[pool] = waiting
+        if worker is not None:
+            self._worker = worker[:MAX_NAME]
+        self.took(0)
+
+    def desert(self, pool: object) -> None:
+        """End what `attend` began."""
+        self._pools.pop(pool, None)
+
+    def _wait(self, n: int) -> None:
+        with self._mutex:
+            self._waiting += n
+        self.took(0)
+
+    def _begin(self, now: float, n: int) -> None:
+        self.joined = True
+        self._since, self._base = now, self._taken - n
+        self._beats.clear()
+        self._join(self)
+
+    # For heartbeats
+
+    def leaves(self, now: float) -> bool:
+        """Say whether it takes nothing any more: then it has left, and joins again with the next take."""
+        if not self._pools:  # the leases of a pool are extended by another process
+            over = [nonce for nonce, ends_ms in self._held.copy().items() if ends_ms < now * 1000]
+            for nonce in over:
+                self._held.pop(nonce, None)
+        asked = self._asked
+        if self._waiting or self._pools or self._held or abs(now - asked) < IDLE:
+            return False
+        self.joined = False
+        if self._asked == asked:
+            return True
+        self.joined = True  # a caller asked at this moment
+        return False
+
+    def told(self, now: float, process: Consumer) -> Consumer:
+        """Return what a heartbeat of this process tells."""
+        takes = self._taken - self._base
+        if not self._beats:
+            self._beats.append((self._since, 0))
+        self._beats.append((now, takes))
+        while len(self._beats) > 2 and self._beats[1][0] <= now - _RATE:
+            self._beats.popleft()
+        then, before = self._beats[0]
+        return replace(
+            process,
+            worker=self._worker,
+            since=_moment(self._since),
+            last_take=_moment(self._last) if takes else None,
+            takes=takes,
+            rate=(takes - before) / (now - then) if now - then >= 1.0 else 0.0,
+            waiting=self._waiting + sum(waiting() for waiting in list(self._pools.values())),
+            holds=len(self._held),
+            heard=_moment(now),
+        )
+
+
+class Presence:
+    """Heartbeats of one open store, for each queue that it takes from. Thread-safe."""
+
+    def __init__(
+        self, kv: KeyValueStore, keyspace: Keyspace, clock: Callable[[], float], threads: BackgroundThreads
+    ) -> None:
+        self._kv, self._keyspace, self._clock, self._threads = kv, keyspace, clock, threads
+        self._id, self._pid = os.urandom(8), os.getpid()
+        self._mutex = threading.Lock()
+        self._known: weakref.WeakValueDictionary[int, Consumption] = weakref.WeakValueDictionary()
+        self._consuming: dict[int, Consumption] = {}
+        #: Queues with a record of this process. Used by one heartbeat at a time.
+        self._told: set[int] = set()
+        self._beating = threading.Lock()
+        self._running = False
+        self._stopped = threading.Event()
+        self._limited = LogLimit(log, monotonic=threads.now)
+
+    def of(self, queue_id: int) -> Consumption:
+        """Return what counts this process's takes from a queue."""
+        with self._mutex:
+            found = self._known.get(queue_id)
+            if found is None:
+                found = self._known[queue_id] = Consumption(queue_id, self._clock, self._join)
+            return found
+
+    def beat(self) -> None:
+        """Tell what this process consumes now, and what no longer. Raises the store's errors."""
+        with self._beating:
+            if not self._stopped.is_set():
+                self._tell(self._clock())
+
+    def stop(self) -> None:
+        """Tell of nothing any more, and remove what was told."""
+        self._stopped.set()
+        if self._pid == os.getpid():  # a forked child tells nothing of its parent
+            with self._beating:
+                self._attempt(lambda: self._tell(self._clock(), closing=True))
+
+    # Inside
+
+    def _join(self, consumption: Consumption) -> None:
+        with self._mutex:
+            self._consuming[consumption.queue_id] = consumption
+            if self._running or self._stopped.is_set():
+                return
+            self._running = True
+        try:
+            self._threads.start(self._run, "pq-consumers")
+        except RuntimeError:  # the interpreter ends, or has no more threads: takes go on untold
+            self._running = False
+
+    def _run(self) -> None:
+        rest = FIRST
+        while not self._threads.wait(self._stopped, rest) and self._attempt(self.beat):
+            rest = BEAT
+            with self._mutex:
+                if not self._consuming:
+                    self._running = False
+                    return
+
+    def _tell(self, now: float, *, closing: bool = False) -> None:
+        with self._mutex:
+            consuming = dict(self._consuming)
+        ended = {queue_id for queue_id, one in consuming.items() if closing or one.leaves(now)}
+        how: records.End = "closed" if closing else "idle"
+        told = {
+            queue_id: replace(one.told(now, self._process), end=how if queue_id in ended else None)
+            for queue_id, one in consuming.items()
+            if queue_id not in ended or queue_id in self._told
+        }
+        if told:
+            self._kv.transact(lambda tr: self._write(tr, told), background=not closing)
+        self._told = told.keys() - ended
+        with self._mutex:
+            for queue_id in ended:
+                if not consuming[queue_id].joined:
+                    self._consuming.pop(queue_id, None)
+
+    def _write(self, tr: Transaction, told: Mapping[int, Consumer]) -> None:
+        keys = {queue_id: self._keyspace.consumers.key(queue_id, self._id) for queue_id in told}
+        there = {queue_id: tr.snapshot.get(key) for queue_id, key in keys.items()}
+        for queue_id, consumer in told.items():
+            if consumer.end is None:
+                records.tell(tr, self._keyspace, consumer, queue_id, keys[queue_id], new=there[queue_id].wait() is None)
+            else:
+                records.end(tr, self._keyspace, consumer, queue_id, keys[queue_id])
+
+    @cached_property
+    def _process(self) -> Consumer:
+        began = _moment(0.0)
+        return Consumer(
+            id=self._id.hex(),
+            pid=self._pid,
+            host=socket.gethostname()[:MAX_NAME],
+            program=_program()[:MAX_NAME],
+            worker="",
+            since=began,
+            last_take=None,
+            takes=0,
+            rate=0.0,
+            waiting=0,
+            holds=0,
+            heard=began,
+        )
+
+    def _attempt(self, work: Callable[[], None]) -> bool:
+        """Do it; False when the store is closed. A failure is logged, and the next heartbeat tries again."""
+        try:
+            work()
+        except (StoreClosed, ForkedStore):
+            return False
+        except Exception as error:
+            self._limited.warn(
+                type(error), "The consumers of this process are not told: %s: %s", type(error).__name__, error
+            )
+        return True
+
+
+def _program() -> str:
+    """Return the name of the running program, never its arguments: these may be secret."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None:
+        return str(spec.name).removesuffix(".__main__")
+    return Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+
+
+def _moment(seconds: float) -> datetime:
+    return at(int(seconds * 1000))
