@@ -45,6 +45,8 @@ class Preference(models.Model):
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="preference")
     #: The ids of favorite queues, in their order.
     favorites = models.JSONField(default=list)
+    #: The groups of the overview that are shut, by label.
+    folded = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return str(self.user_id)

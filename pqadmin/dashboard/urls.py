@@ -24,6 +24,7 @@ urlpatterns = [
     path("", overview.overview, name="overview"),
     path("theme/", reader.choose_theme, name="theme"),
     path("favorite/", favorites.choose, name="favorite"),
+    path("fold/", favorites.fold, name="fold"),
     path("language/", reader.choose_language, name="language"),
     path("time-zone/", reader.choose_time_zone, name="time-zone"),
     path("palette/", palette.palette, name="palette"),

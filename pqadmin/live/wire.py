@@ -182,7 +182,16 @@ def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDT
 
 def group(label: str, summary: Summary) -> str:
     """Serialize the sum over a group of queues."""
-    return _text({"label": label, **_sums(summary), "problems": summary.problem_count})
+    return _text(
+        {"label": label, **_sums(summary), "problems": summary.problem_count, "worst": _worst(summary.worst_row)}
+    )
+
+
+def _worst(row: Row | None) -> Json | None:
+    if row is None:
+        return None
+    name = row.status.name
+    return {"rank": row.rank, "state": row.state, "problem": row.problem, "shown": display_name(name)}
 
 
 def total(summary: Summary) -> str:

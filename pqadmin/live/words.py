@@ -11,6 +11,7 @@ from pqadmin.live.board.health import PROBLEMS, Outlook, Problem, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Attached
 from queues import Pause
+from queues.errors import display_name
 
 #: Every word by its code. Lazy: a page looks up only the words that it shows.
 _WORDS = {
@@ -68,6 +69,7 @@ _WORDS = {
     "waits": gettext_lazy("oldest waits %(age)s"),
     "dead-items": gettext_lazy("%(n)s dead"),
     "sums-age": gettext_lazy("as of %(age)s ago"),
+    "worst": gettext_lazy("%(word)s: %(queue)s"),
     "moved": gettext_lazy("%(n)s queues changed places"),
     "moved-one": gettext_lazy("1 queue changed places"),
     "reorder": gettext_lazy("update"),
@@ -143,6 +145,12 @@ def _state_and_reason(row: Row, now: datetime, *, whole: bool) -> str:
     if row.state is State.GROWING and row.grows_by is not None:
         return _say("growing-by", rate=write.rate(row.grows_by))
     return state_word(row.state)
+
+
+def worst_words(row: Row) -> str:
+    """Describe the queue of a group that needs attention most: its name, but for one that needs none."""
+    word = state_word(row.state)
+    return _say("worst", word=word, queue=display_name(row.status.name)) if row.problem else word
 
 
 def counted_words(counted_at: datetime | None, now: datetime) -> str:

@@ -20,7 +20,7 @@ from pqadmin.live.board.health import Outlook, Problem, State
 from pqadmin.live.board.row_html import COLUMNS, render_rows
 from pqadmin.live.board.rows import Row, row_of
 from pqadmin.live.board.sums import total_of
-from pqadmin.live.words import attached_words, problem_words
+from pqadmin.live.words import attached_words, problem_words, words, worst_words
 from pqadmin.pages.queue_context import mix
 from pqadmin.pages.refusals import explain
 from pqadmin.pages.toasts import Toast
@@ -59,6 +59,8 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "now": now,
         "rows": render_rows(rows, now=now, can_act=True, stars={1}, lines=dict.fromkeys((1,), _LINE)),
         "columns": COLUMNS + 1,
+        "worst": worst_words(min(rows, key=lambda row: row.rank)),
+        "moved": words()["moved"] % {"n": "3"} + " · " + words()["reorder"],
         "summary": summary,
         "problems": problem_words(dict(summary.problems)),
         "attached_words": attached_words(summary.attached, now),

@@ -52,6 +52,7 @@ PAGES = {
     "dashboard:disarm": Row(open=Open.OPERATORS, method="POST", status=303),
     "dashboard:overview": Row(open=Open.VIEWERS),
     "dashboard:favorite": Row(open=Open.VIEWERS, method="POST", data={"on": "1"}, status=303),
+    "dashboard:fold": Row(open=Open.VIEWERS, method="POST", data={"shut": "a:"}, status=303),
     "dashboard:theme": Row(open=Open.PEOPLE, method="POST", data={"theme": "dark"}, status=303),
     "dashboard:language": Row(open=Open.ALL, method="POST", data={"language": "en"}, status=302),
     "dashboard:time-zone": Row(open=Open.PEOPLE, method="POST", data={"zone": "Asia/Shanghai"}, status=303),

@@ -1,4 +1,6 @@
-"""Favorites: queues that a person wants to have at hand. Kept with the person, set by a form that needs no script."""
+"""What a person chose on the overview: favorite queues, and groups that are shut. Set by forms that need no script."""
+
+from typing import NamedTuple
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
@@ -12,17 +14,28 @@ from pqadmin.accounts.scope import scope_of
 from pqadmin.display.addresses import leave_for_next
 from pqadmin.live.monitor import get_monitor
 
-#: More are no favorites; the oldest ones leave.
+#: More are no favorites, and more groups are not shut; the oldest ones leave.
 MOST = 500
 _MAX_DIGITS = 20
+#: Characters of a group's label as shown.
+_MAX_LABEL = 2_000
 
 
-def of(user: User | AnonymousUser) -> frozenset[int]:
-    """Return the ids of the user's favorite queues."""
+class Chosen(NamedTuple):
+    """What a user chose: the ids of favorite queues, and the labels of the groups that are shut."""
+
+    stars: frozenset[int] = frozenset()
+    shut: frozenset[str] = frozenset()
+
+
+def of(user: User | AnonymousUser) -> Chosen:
+    """Return what the user chose."""
     if not isinstance(user, User):
-        return frozenset()
-    found = Preference.objects.filter(user=user).values_list("favorites", flat=True).first()
-    return frozenset(one for one in found or () if isinstance(one, int))
+        return Chosen()
+    stars, shut = Preference.objects.filter(user=user).values_list("favorites", "folded").first() or ((), ())
+    return Chosen(
+        frozenset(one for one in stars if isinstance(one, int)), frozenset(one for one in shut if isinstance(one, str))
+    )
 
 
 @require_POST
@@ -42,6 +55,23 @@ def choose(request: HttpRequest) -> HttpResponse:
             rest.append(queue_id)
         kept.favorites = rest[-MOST:]
         kept.save(update_fields=["favorites"])
-    if request.headers.get("HX-Request"):
-        return HttpResponse(status=204)
-    return leave_for_next(request)
+    return _back(request)
+
+
+@require_POST
+@require(Right.READ)
+def fold(request: HttpRequest) -> HttpResponse:
+    """Shut or open a group of the overview, and go back to the page it was chosen on."""
+    shut = "shut" in request.POST
+    label, user = request.POST.get("shut" if shut else "open", "")[:_MAX_LABEL], request.user
+    assert isinstance(user, User)
+    with transaction.atomic():
+        kept, _new = Preference.objects.select_for_update().get_or_create(user=user)
+        rest = [one for one in kept.folded if one != label]
+        kept.folded = [*rest, label][-MOST:] if shut else rest
+        kept.save(update_fields=["folded"])
+    return _back(request)
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(status=204) if request.headers.get("HX-Request") else leave_for_next(request)

@@ -56,6 +56,8 @@ class Group:
     rows: Sequence[Row]
     #: Of the whole group, as far as it passes the filter.
     sum: Summary | None = None
+    #: Its rows are hidden.
+    shut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,57 +73,84 @@ class Listing:
 
 
 def arrange(
-    seen: Overview, *, order: Order, wanted: Filter, after: str, favorites: frozenset[int] = frozenset()
+    seen: Overview,
+    *,
+    order: Order,
+    wanted: Filter,
+    after: str,
+    favorites: frozenset[int] = frozenset(),
+    shut: frozenset[str] = frozenset(),
 ) -> Listing:
-    """Return the window of rows that the address asks for. Equal requests share one sorted list."""
+    """Return the window of rows that the address asks for; of groups that are `shut`, the headings.
+
+    Equal requests share one sorted list.
+    """
     mine = favorites if wanted.personal or order.favorites else frozenset()
-    key, passes = _key(order, mine), partial(wanted.passes, now=seen.at)
+    key, passes = _key(order, mine, seen), partial(wanted.passes, now=seen.at)
     keyed: Sequence[tuple[Key, Row]] = seen.keep(
         ("order", wanted.text, order, mine),
         lambda: sorted(
             ((key(row), row) for row in (filter(passes, seen.rows) if wanted else seen.rows)), key=itemgetter(0)
         ),
     )
+    listed = _folded(keyed, shut) if shut and order.grouping == "group" else keyed
     first, foreign = 0, False
     if after:
         try:
-            first = bisect_right(keyed, _decode(after), key=itemgetter(0))
+            first = bisect_right(listed, _decode(after), key=itemgetter(0))
         except (ValueError, TypeError, RecursionError):  # the last: nested deeper than any cursor of ours
             foreign = True
-    window = keyed[first : first + WINDOW]
-    more = first + WINDOW < len(keyed)
+    window = listed[first : first + WINDOW]
+    more = first + WINDOW < len(listed)
+    groups = _groups([row for _, row in window], keyed, order, wanted, seen, mine, shut)
     return Listing(
-        groups=_groups([row for _, row in window], keyed, order, wanted, seen, mine),
-        shown=len(window),
+        groups=groups,
+        shown=sum(len(group.rows) for group in groups),
         matching=len(keyed),
         cursor=_encode(window[-1][0]) if more else None,
         foreign_cursor=foreign,
     )
 
 
-def _key(order: Order, favorites: Container[int]) -> Callable[[Row], Key]:
-    """Return what rows are sorted by: favorites, the grouping, the field, the name, the id."""
-    by_group = _GROUPINGS[order.grouping]
-    sign = -1.0 if order.descending else 1.0
-    # Among the queues in trouble the deepest comes first.
-    deepest = order.grouping == "problems" and not order.sort
-    field = (lambda row: -(row.ready or 0) if row.problem else 0) if deepest else _FIELDS[order.sort]
+def _folded(keyed: Sequence[tuple[Key, Row]], shut: frozenset[str]) -> Sequence[tuple[Key, Row]]:
+    """Return the rows without those of groups that are shut, but for the first of each, in whose place it is."""
+    listed, headed = [], set()
+    for entry in keyed:
+        label = label_of(entry[1].status.name)
+        if label not in headed:
+            listed.append(entry)
+        if label in shut:
+            headed.add(label)
+    return listed
+
+
+def _key(order: Order, favorites: Container[int], seen: Overview) -> Callable[[Row], Key]:
+    """Return what rows are sorted by: favorites, groups, trouble unless a field is chosen, the field, the name, the id.
+
+    `static/pqadmin/js/order.js` compares by the same, as frames carry it.
+    """
+    grouped, ranked = order.grouping == "group", order.grouping != "name" and not order.sort
+    sign, field = -1.0 if order.descending else 1.0, _FIELDS[order.sort]
     backwards = order.sort == "name" and order.descending
 
     def key(row: Row) -> Key:
         starred = (row.status.id not in favorites,) if order.favorites else ()
+        group = _place(seen, row) if grouped else ()
+        rank = (row.rank,) if ranked else ()
         value = [-ord(c) for c in row.status.name] + [1] if backwards else sign * field(row)
-        return (*starred, *by_group(row), value, row.status.name, row.status.id)
+        return (*starred, *group, *rank, value, row.status.name, row.status.id)
 
     return key
 
 
-_GROUPINGS: dict[str, Callable[[Row], Key]] = {
-    "problems": lambda row: (row.rank,),
-    "name": lambda row: (),
-    "group": lambda row: (label_of(row.status.name),),
-}
-#: `static/pqadmin/js/order.js` compares by the same numbers, as frames carry them.
+def _place(seen: Overview, row: Row) -> Key:
+    """Return the place of the row's group: that of its worst member, then its name."""
+    label = label_of(row.status.name)
+    worst = seen.groups[label].worst_row
+    return (row.rank if worst is None else worst.rank, label)
+
+
+_GROUPINGS = ("problems", "name", "group")
 _FIELDS: dict[str, Callable[[Row], float]] = {
     "": lambda row: 0,
     "name": lambda row: 0,
@@ -139,6 +168,7 @@ def _groups(
     wanted: Filter,
     seen: Overview,
     mine: frozenset[int],
+    shut: frozenset[str],
 ) -> Sequence[Group]:
     if order.grouping != "group":
         return (Group(label=None, rows=window),)
@@ -150,7 +180,10 @@ def _groups(
     members: dict[str, list[Row]] = {}
     for row in window:
         members.setdefault(label_of(row.status.name), []).append(row)
-    return [Group(label=label, rows=rows, sum=sums[label]) for label, rows in members.items()]
+    return [
+        Group(label=label, rows=() if label in shut else rows, sum=sums[label], shut=label in shut)
+        for label, rows in members.items()
+    ]
 
 
 def _encode(key: Key) -> str:

@@ -36,10 +36,10 @@ def overview(request: HttpRequest) -> HttpResponse:
     seen = monitor.overview(may)
     now = store_now()
     asked = {name: request.GET.get(name, "")[:4_000] for name in ("q", "group", "sort", "first", "after")}
-    stars = favorites.of(request.user)
+    stars, shut = favorites.of(request.user)
     wanted = parse(asked["q"], stars)
     order = Order.parse(asked["group"], asked["sort"], asked["first"])
-    listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favorites=stars)
+    listing = arrange(seen, order=order, wanted=wanted, after=asked["after"], favorites=stars, shut=shut)
     depths = {row.status.id: row.ready for group in listing.groups for row in group.rows if not row.status.attached}
     lines = SPARKS.of(get_store(), depths, now.timestamp())
     can_act = may.anywhere(Right.ACT)
@@ -60,6 +60,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "bodies": [
             {
                 "group": group,
+                "worst": seen.groups[group.label].worst_row if group.label is not None else None,
                 "rows": render_rows(group.rows, lines=lines, **drawn),
                 "attached": attached_note(group.sum.attached) if group.sum else "",
             }

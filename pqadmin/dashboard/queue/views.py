@@ -42,7 +42,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         return render(request, "dashboard/_items.html", listing)
     context = {
         **listing,
-        "starred": status.id in favorites.of(request.user),
+        "starred": status.id in favorites.of(request.user).stars,
         "words": state_words(seen.row, seen.now, whole=True),
         "outlook": outlook_words(seen.row),
         "mix": [] if status.kind == "fifo" else mix(status.bands),

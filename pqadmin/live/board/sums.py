@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -51,6 +51,8 @@ class Summary:
     #: Queues that exist and were not read yet.
     unread: int
     attached: Attached
+    #: Of a group, the row that needs attention most.
+    worst_row: Row | None = None
 
 
 def total_of(rows: Sequence[Row], *, queues: int, as_of: datetime) -> Summary:
@@ -85,7 +87,13 @@ def groups_of(rows: Sequence[Row], *, now: datetime) -> dict[str, Summary]:
     members: dict[str, list[Row]] = {}
     for row in rows:
         members.setdefault(label_of(row.status.name), []).append(row)
-    return {label: total_of(them, queues=len(them), as_of=now) for label, them in members.items()}
+    return {
+        label: replace(
+            total_of(them, queues=len(them), as_of=now),
+            worst_row=min(them, key=lambda row: (row.rank, row.status.name)),
+        )
+        for label, them in members.items()
+    }
 
 
 @lru_cache(maxsize=32_768)

@@ -10,9 +10,10 @@ from django.utils.translation import get_language
 
 from pqadmin.live import release as pages
 from pqadmin.live import words_view as file
-from pqadmin.live.words import words
+from pqadmin.live.words import words, worst_words
 
 register = template.Library()
+register.filter(worst_words)
 
 
 @register.simple_tag

@@ -6,8 +6,8 @@ import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js"
 import { setCountdown } from "./countdown.js";
 import { counted, number } from "./format.js";
 import { takeRows } from "./order.js";
-import { applyRow, idOf, markGone, rename, setAge, setItem, setNumber, setRate } from "./row.js";
-import { attachedWords, problemWords, word } from "./words.js";
+import { applyRow, idOf, markGone, rename, setAge, setData, setItem, setNumber, setRate, splitName } from "./row.js";
+import { attachedWords, problemWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
 const GONE_FOR = 30_000;
@@ -135,7 +135,7 @@ export class Screen {
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);
       if (element) applyRow(element, row, now);
-      else strangers.push(row);
+      else if (!isFolded(row)) strangers.push(row);
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
@@ -146,7 +146,7 @@ export class Screen {
   #append(strangers, now) {
     const template = document.getElementById("row-template");
     const bodies = document.querySelectorAll("#queues table.q > tbody");
-    if (template === null || bodies.length !== 1) {
+    if (template === null || bodies.length !== 1 || bodies[0].querySelector("[data-group]")) {
       this.#grow();
       return;
     }
@@ -217,11 +217,26 @@ export class Screen {
   }
 }
 
+function headOf(label) {
+  return document.querySelector(`#queues tr[data-group="${CSS.escape(label)}"]`);
+}
+
+/** Whether the heading of a queue's group is all that is shown of it. */
+function isFolded(row) {
+  return headOf(splitName(row.shown)[0])?.querySelector(".fold[aria-expanded=false]") != null;
+}
+
 /** Write the sum of a group into its heading. */
 function setGroup(sum, now) {
-  const head = document.querySelector(`#queues tr[data-group="${CSS.escape(sum.label)}"]`);
+  const head = headOf(sum.label);
   if (head === null) return;
   setNumber(head.querySelector("[data-group-ready]"), sum.ready);
+  if (sum.worst !== null) {
+    setData(head, "rank", String(sum.worst.rank));
+    setData(head, "state", sum.worst.state);
+    setData(head, "problem", sum.worst.problem);
+    setText(head.querySelector("[data-group-worst]"), worstWords(sum.worst));
+  }
   for (const element of head.querySelectorAll("[data-sum]")) {
     const field = element.dataset.sum;
     if (field === "in" || field === "out") setRate(element, sum[field]);

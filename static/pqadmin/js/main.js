@@ -13,7 +13,7 @@ import { startMore } from "./more.js";
 import { keepOrder } from "./order.js";
 import { startPalette } from "./palette.js";
 import { startPresses } from "./press.js";
-import { refetchTable } from "./refetch.js";
+import { refetchTable, startFolds } from "./refetch.js";
 import { nameRows, tickAges } from "./row.js";
 import { startSearches } from "./search.js";
 import { startSelections } from "./select.js";
@@ -143,6 +143,7 @@ function start(topic) {
   setInterval(second, 1000);
   if (overview) {
     startMore();
+    startFolds();
     let scrolled = 0; // of very many rows those in sight are watched
     const look = () => {
       clearTimeout(scrolled);

@@ -93,8 +93,8 @@ function inOrder(rows, compare) {
 function comparison(order, sort, stars) {
   const name = sort.replace("-", "");
   const sign = sort.startsWith("-") ? -1 : 1;
-  const ranked = order === "problems" || (order === "group" && name === "");
-  const value = ranked && name === "" ? (row) => (row.problem ? -FIELDS.ready(row) : 0) : FIELDS[name];
+  const ranked = order !== "name" && name === "";
+  const value = FIELDS[name];
   const starred = (row) => (stars && row.querySelector(".star").ariaPressed !== "true" ? 1 : 0);
   return ([rowA, a], [rowB, b]) =>
     starred(rowA) - starred(rowB) ||

@@ -1,7 +1,7 @@
 // @ts-check
 // Asks the server for the table anew where rows cannot simply be added: the first queue of all, or a grouped table.
 
-import { isAttended } from "./attention.js";
+import { isAttended, replace } from "./attention.js";
 
 /** Milliseconds to wait while the pointer, the focus or a selection is in the table: rows do not move under it. */
 const PATIENCE = 1000;
@@ -13,6 +13,30 @@ export function refetchTable() {
     running = null;
   });
   return running;
+}
+
+/** Open and shut groups in the page as it is; without scripts the same form leads to the page anew. */
+export function startFolds() {
+  document.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    if (form.id !== "folds") return;
+    event.preventDefault();
+    fold(form, event.submitter);
+  });
+}
+
+async function fold(form, button) {
+  const body = new FormData(form);
+  body.set(button.name, button.value);
+  try {
+    const answer = await fetch(form.action, { method: "POST", headers: { "HX-Request": "true" }, body });
+    const table = answer.ok ? await fetchTable() : null;
+    if (table === null || region() === null) throw new Error("no table");
+    replace(region(), table);
+    window.htmx?.process?.(table);
+  } catch {
+    location.reload(); // the page that comes says why
+  }
 }
 
 async function refetch() {

@@ -249,15 +249,21 @@ function alikeMark(words) {
   return mark;
 }
 
+/** The group of a queue, and the rest of its name, as the server splits them. */
+export function splitName(shown) {
+  const cut = shown.replace(/:+$/, "").lastIndexOf(":") + 1;
+  return [shown.slice(0, cut), shown.slice(cut)];
+}
+
 /** Give a row (new, or renamed) its name and its addresses. */
 export function rename(root, row) {
   root.dataset.queue = row.name;
   if (root.dataset.queueId) root.dataset.queueId = row.id;
-  const cut = row.shown.replace(/:+$/, "").lastIndexOf(":") + 1;
+  const [group, own] = splitName(row.shown);
   for (const name of root.querySelectorAll("[data-part=name]")) {
     const rest = document.createElement("b");
-    rest.textContent = row.shown.slice(cut);
-    name.replaceChildren(row.shown.slice(0, cut), ...(cut ? [document.createElement("wbr")] : []), rest);
+    rest.textContent = own;
+    name.replaceChildren(group, ...(group ? [document.createElement("wbr")] : []), rest);
   }
   for (const mark of root.querySelectorAll("[data-part=alike]")) mark.remove();
   for (const link of root.querySelectorAll("[data-part=link]")) {

@@ -96,6 +96,12 @@ function stateAndReason(row, now, whole) {
   return word(`state-${row.state}`);
 }
 
+/** The queue of a group that needs attention most, by its name, but for one that needs none. */
+export function worstWords(worst) {
+  const state = word(`state-${worst.state}`);
+  return worst.problem ? word("worst", { word: state, queue: worst.shown }) : state;
+}
+
 /** How old the count (ms, or null before the first) of an attached queue is. */
 export function countedWords(ms, now) {
   return ms === null ? word("counting") : word("counted", { age: age((now - ms) / 1000) });

@@ -122,7 +122,7 @@ def test_favorites_come_first_when_wanted() -> None:
     assert names(rows, order=Order.parse("", "", "favorites")) == ["deep", "a"]
 
 
-def test_problems_come_first_the_deepest_before_the_rest() -> None:
+def test_problems_come_first_and_a_chosen_field_sorts_all() -> None:
     rows = [
         row("a", 10**6),
         row("growing", 5, state=State.GROWING, problem=Problem.GROWING),
@@ -131,7 +131,30 @@ def test_problems_come_first_the_deepest_before_the_rest() -> None:
         row("stalled-deep", 50, state=State.STALLED, problem=Problem.STALLED),
         row("drift", 5, problem=Problem.DRIFT),
     ]
-    assert names(rows) == ["stalled-deep", "stalled", "growing", "drift", "paused", "a"]
+    assert names(rows) == ["stalled", "stalled-deep", "growing", "drift", "paused", "a"]
+    assert names(rows, order=Order.parse("", "-ready"))[:2] == ["a", "stalled-deep"]
+
+
+def test_groups_come_in_the_order_of_their_worst_member() -> None:
+    rows = [
+        row("a:1", 9),
+        row("a:2", 1),
+        row("b:1", 5),
+        row("b:2", 7, state=State.STALLED, problem=Problem.STALLED),
+        row("c:1", 1, state=State.PAUSED, problem=Problem.PAUSED),
+    ]
+    by_group = Order.parse("group", "")
+    assert names(rows, order=by_group) == ["b:2", "b:1", "c:1", "a:1", "a:2"]
+    assert names(rows, order=Order.parse("group", "ready")) == ["b:1", "b:2", "c:1", "a:2", "a:1"]
+    total = total_of(rows, queues=len(rows), as_of=NOW)
+    seen = Overview(snapshot_version=1, at=NOW, rows=rows, summary=total)
+    listing = arrange(seen, order=by_group, wanted=parse(""), after="", shut=frozenset({"b:", "gone:"}))
+    assert [(group.label, len(group.rows), group.shut) for group in listing.groups] == [
+        ("b:", 0, True),
+        ("c:", 1, False),
+        ("a:", 2, False),
+    ]
+    assert (listing.shown, listing.matching) == (3, 5)
 
 
 def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:

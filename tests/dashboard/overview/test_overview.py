@@ -136,7 +136,7 @@ def test_groups_and_sorting_come_from_the_address(operator: Desk, store: Store) 
     assert operator.open("/?group=name&sort=-name").order == ["b:2", "b:1", "a:1"]
     grouped = operator.open("/?group=group")
     assert grouped.order == ["a:1", "b:1", "b:2"]
-    assert "b: · 2 queues · 11 ready" in grouped
+    assert "b: ok · 2 queues · 11 ready" in grouped
     assert operator.open("/?group=%00&sort=__class__").order == ["a:1", "b:1", "b:2"]
 
 
@@ -190,6 +190,38 @@ def test_the_theme_is_chosen_without_script(operator: Desk) -> None:
     astray = operator.send(back, "/theme/", theme="", next="//evil.example/")
     assert astray.path == "/"
     assert "data-theme" not in astray.html
+
+
+def test_groups_are_shut_without_script_and_stay_so_with_the_person(
+    operator: Desk, desk: Callable[..., Desk], store: Store
+) -> None:
+    for name in ("a:1", "b:1", "b:2", "alone"):
+        store.create_queue(name)
+    store.queue("b:2").pause(reason="", by="ops-2")
+    page = operator.open("/?group=group")
+    assert page.order == ["b:2", "b:1", "alone", "a:1"]
+    assert "paused: b:2" in page
+    page = operator.send(page, "/fold/", shut="b:", next="/?group=group")
+    assert page.order == ["alone", "a:1"]
+    assert "paused: b:2" in page
+    page = operator.send(page, "/fold/", shut="", next="/?group=group")
+    assert page.order == ["a:1"]
+    assert len(operator.open("/").order) == 4, "other orders show every queue"
+    assert desk(Role.OPERATOR).open("/?group=group").order == ["b:2", "b:1", "alone", "a:1"]
+    page = operator.send(page, "/fold/", open="b:", next="/?group=group")
+    assert page.order == ["b:2", "b:1", "a:1"]
+
+
+def test_windows_of_shut_groups_are_of_headings(operator: Desk, store: Store) -> None:
+    for n in range(210):
+        store.create_queue(f"g{n % 3}:q{n:03}")
+    page = operator.open("/?group=group")
+    assert len(page.order) == 100
+    page = operator.send(page, "/fold/", shut="g0:", next="/?group=group")
+    assert len(page.order) == 99
+    assert page.order[0] == "g1:q001"
+    (further,) = {link for link in page.links if "after=" in link}
+    assert len(operator.open("/" + further).order) == 41
 
 
 def test_a_favorite_is_chosen_without_script_and_kept_with_the_person(
