@@ -276,7 +276,7 @@ class Queue:
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
-        return self._send(RetryDeadRequest(self.id, item_id), tr)
+        return self._send(RetryDeadRequest(self.id, item_id, self.opened.context.now_ms()), tr)
 
     def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Take a dead item out for good, and return it; None when no dead item has this id."""
@@ -321,7 +321,7 @@ class Queue:
         return self.opened.look(TotalsRequest(self.id), tr)
 
     def oldest(self, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the ready item that was pushed first, from the index by age."""
+        """Return the item that is ready for longest, from the index by age; see `Item.ready_at`."""
         return self.opened.look(OldestRequest(self.id), tr)
 
     def peek_many(self, n: int, *, end: str = "min", tr: ReadTransaction | None = None) -> list[Item]:

@@ -6,8 +6,8 @@ from collections import Counter
 from queues import Queue, Store
 from queues.background import due_index
 from queues.items.counters import total
-from queues.items.stored_item import from_lease
-from queues.keys.item_suffix import read_place, ready_elements, timed_elements
+from queues.items.stored_item import at_place, from_lease
+from queues.keys.item_suffix import id_by_age, read_place, ready_elements, ready_since, timed_elements
 from queues.keys.queue_keys import OUTSIDE, QueueKeys, last_element
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config
@@ -34,7 +34,7 @@ def check_full_count(store: Store, queue: Queue) -> int:
         status = queue.status(tr=tr)
         for state, places in there.items():
             index = {
-                last_element(key): read_place(value)[:2]
+                id_by_age(last_element(key), value): read_place(value)[:2]
                 for index in keys.indexes(state, config.generations)
                 for key, value in tr.get_range(*index, limit=EVERYTHING).wait()
             }
@@ -72,7 +72,6 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
     places, bands = {}, Counter()
     for generation in config.generations:
         ready = keys.generation(generation)
-        tried = tr.get(ready.tried).wait() is not None
         for key, _ in tr.get_range(*ready.ready.all, limit=EVERYTHING).wait():
             suffix = ready.ready.suffix_of(key)
             priority, _, rand = ready_elements(suffix, fifo=config.fifo)
@@ -80,10 +79,18 @@ def _ready(tr: ReadTransaction, keys: QueueKeys, config: Config) -> tuple[dict, 
             places[rand] = (generation, suffix)
             if priority is not None:
                 bands[bisect_right(config.edges, priority)] += 1
-            index = tr.get(keys.index("ready", generation).key(rand)).wait()
-            assert index is not None, "an item has a place that no index shows"
-            attempts = read_place(index)[2]
-            assert tried or not attempts, "attempts without the mark: takers would not ask for them"
+            by_id = [tr.get(found_at).wait() for found_at in keys.found_at("ready", generation, rand)]
+            assert sum(entry is not None for entry in by_id) == 1, "an item has no place in the index, or two"
+            (entry,) = filter(None, by_id)
+            there = at_place(rand, "ready", entry)
+            assert there.since_ms is not None or not (there.attempts or there.header), (
+                "takers ask for no attempts there"
+            )
+            by_age = there.by_age(keys)
+            assert by_age is None or tr.get(by_age[0]).wait() == by_age[1], "no entry by age"
+        later = len(tr.get_range(*ready.later.all, limit=EVERYTHING).wait())
+        by_age = tr.get_range(*keys.index("ready", generation).all, limit=EVERYTHING).wait()
+        assert later == sum(ready_since(entry) is not None for _, entry in by_age), "entries by id and by age differ"
     return places, bands
 
 

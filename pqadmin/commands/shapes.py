@@ -33,6 +33,7 @@ def item_shape(item: Item) -> Shape:
         "count": item.count,
         "state": item.state,
         "pushed_at": time_shape(item.pushed_at),
+        "ready_at": time_shape(item.ready_at),
         "size": item.size,
         "attempts": item.attempts,
         "due_at": time_shape(item.due_at),

@@ -86,7 +86,7 @@ def print_items(output: Console, items: Iterable[Item], now: datetime) -> None:
     for item in found:
         table.add_row(
             Text(foreign.priority_short(item)),
-            Text(age_since(item.pushed_at, now)),
+            Text(age_since(item.since, now)),
             Text(number(item.size)),
             _shrinking(foreign.preview(item, NOTHING, _VALUE_WIDTH)),
             *(_shrinking(cell(item, now)) for _, cell in added),

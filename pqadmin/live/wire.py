@@ -175,7 +175,7 @@ def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDT
         "text": items.preview(item, rules, width),
         "size": item.size,
         "cut": item.truncated,
-        "pushed": _maybe(item.pushed_at),
+        "since": _maybe(item.since),
         "attempts": item.attempts,
     }
 

@@ -150,7 +150,9 @@ def move_items(
 
     def move(tr: Transaction, keyspace: Keyspace, source: Config, target: Config, items: list[StoredItem]) -> Changes:
         rands = action.context.id_generator.new_ids(len(items))
-        return edit.move(tr, keyspace, source, target, items, priority=priority, rands=rands)
+        return edit.move(
+            tr, keyspace, source, target, items, priority=priority, rands=rands, now_ms=action.context.now_ms()
+        )
 
     return _change(action, "move", queue_name, item_ids, move, to=to, **options)
 
@@ -201,7 +203,8 @@ def edit_item(
 @action
 def promote(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Make up to 1,000 delayed items (5 MB) ready now, due or not."""
-    return _change(action, "promote", queue_name, item_ids, state_changes.promote, state="delayed", **options)
+    change = partial(state_changes.promote, now_ms=action.context.now_ms())
+    return _change(action, "promote", queue_name, item_ids, change, state="delayed", **options)
 
 
 @action
@@ -215,7 +218,7 @@ def reschedule(
     **options: Unpack[ItemOptions],
 ) -> Changed:
     """Give up to 1,000 delayed items (5 MB) another due time, now included."""
-    change = partial(state_changes.reschedule, due_ms=_due_ms(action, delay, due))
+    change = partial(state_changes.reschedule, due_ms=_due_ms(action, delay, due), now_ms=action.context.now_ms())
     return _change(action, "reschedule", queue_name, item_ids, change, state="delayed", **options)
 
 
@@ -240,7 +243,8 @@ def delay(
 @action
 def retry_dead(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Return up to 1,000 dead items (5 MB) to their places, with no attempts counted."""
-    return _change(action, "retry", queue_name, item_ids, state_changes.retry, state="dead", **options)
+    change = partial(state_changes.retry, now_ms=action.context.now_ms())
+    return _change(action, "retry", queue_name, item_ids, change, state="dead", **options)
 
 
 @action

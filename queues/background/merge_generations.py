@@ -11,7 +11,7 @@ from msgspec import structs
 
 from queues.items import generations, transition
 from queues.items.counters import CounterDelta, total
-from queues.items.stored_item import StoredItem, at_place, from_record, with_stored
+from queues.items.stored_item import PlaceRead, StoredItem, at_place, from_record, with_stored
 from queues.keys.item_suffix import place, read_place, ready_elements
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import SIDES, QueueKeys
@@ -78,7 +78,7 @@ def _ready(tr: Transaction, keys: QueueKeys, config: Config, found: list[KeyValu
     generation = config.generations[0]
     suffixes = [keys.generation(generation).ready.suffix_of(key) for key, _ in found]
     rands = [ready_elements(suffix, fifo=config.fifo)[2] for suffix in suffixes]
-    reads = [tr.get(keys.index("ready", generation).key(rand)) for rand in rands]
+    reads = [PlaceRead(tr, keys, (generation,), rand) for rand in rands]
     bare = [
         at_place(rand, "ready", place(generation, suffix) if where is None or read_place(where)[1] != suffix else where)
         for rand, suffix, where in zip(rands, suffixes, (read.wait() for read in reads), strict=True)

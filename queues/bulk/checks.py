@@ -117,8 +117,7 @@ def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
         return "age"  # leases that are extended change their places
     if shifts or (act == "reprioritize" and query.state != "ready"):
         return "age"  # these stay in their state: one that is moved behind the mark would be met again
-    timed = query.since is not None or query.until is not None
-    return "age" if timed and not ordered and act not in ("move", "promote") else "place"
+    return "age" if query.timed and not ordered and act not in ("move", "promote") else "place"
 
 
 def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None:

@@ -43,7 +43,7 @@ from queues.items import edit, locate, scan, state_changes, transition
 from queues.items.counters import note_by_hand
 from queues.items.stored_item import StoredItem, find
 from queues.items.transition import Change
-from queues.keys.item_suffix import ready_elements, ready_suffix, timed_elements
+from queues.keys.item_suffix import id_by_age, ready_elements, ready_suffix, timed_elements
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
@@ -97,11 +97,11 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
     query = job.wanted
     filters, lanes = query.filters, lanes_of(keys, config, job.order, query)
     sees = shown(config) if query.text else None
-    read = scan.read_index if job.order == "age" else scan.read_places
+    read = scan.read_index if job.order == "age" else partial(scan.read_places, timed=query.timed)
     seen, step, size = Look(job.mark), StepSize(_FIRST_READ, MAX_CHUNK, LOOK_BYTES), 0
     while True:
         found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(step.limit, SCAN - seen.met))
-        for (place, _, _), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
+        for (place, _, (_, where)), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
             if place > job.bound:
                 seen.ended = True
                 return seen
@@ -110,7 +110,7 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
                 continue
             size += len(one.value)
             if not filters or query.picked(one, shown=sees) is not None:
-                seen.wanted.append(_rand(place, job, config))
+                seen.wanted.append(_rand(place, where, job, config))
             if len(seen.wanted) == limit or (size >= LOOK_BYTES and seen.wanted):
                 return seen
         seen.ended = last
@@ -119,9 +119,9 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
         step.took(seen.met, size)
 
 
-def _rand(place: bytes, job: Job, config: Config) -> bytes:
+def _rand(place: bytes, where: bytes, job: Job, config: Config) -> bytes:
     if job.order == "age":
-        return place
+        return id_by_age(place, where) if job.state == "ready" else place
     rand: bytes = ready_elements(place, fifo=config.fifo)[2] if job.state == "ready" else timed_elements(place)[1]
     return rand
 
@@ -327,11 +327,11 @@ def _changes(
     """Change these items as the job says, and return the changes; items that are as asked already are left out."""
     if target is not None:
         rands = [there.rand for there in some]
-        return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands)
+        return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands, now_ms=now_ms)
     verbs: dict[str, Callable[..., list[Change]]] = {
         "delete": edit.delete,
-        "promote": state_changes.promote,
-        "retry": state_changes.retry,
+        "promote": partial(state_changes.promote, now_ms=now_ms),
+        "retry": partial(state_changes.retry, now_ms=now_ms),
         "release": partial(state_changes.release, now_ms=now_ms, reason=job.reason),
         "reprioritize": partial(edit.reprioritize, priority=job.priority, shift=job.shift),
     }

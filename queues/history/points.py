@@ -35,7 +35,7 @@ class Point:
     #: Items that ever became ready, and that ever left, until then: rates are differences.
     arrived: int
     left: int
-    #: When the oldest ready item was pushed, in seconds since the epoch; None when nothing is ready.
+    #: Since when the oldest ready item is ready, in seconds since the epoch; None when nothing is ready.
     oldest_at: int | None = None
     #: Waits of items taken since the point before: percentiles 50, 95 and 99 in milliseconds, rounded up to a √2-wide
     #: bucket; None when nothing was taken, or for points of single seconds.

@@ -49,7 +49,7 @@ def promote_due(
         if room < 0 and promoted:
             break
         tr.add_read_conflict_key(there.key(keys))
-        after = transition.promoted(there, config, config.base + tr.stamp())
+        after = transition.promoted(there, config, config.base + tr.stamp(), there.due_ms)
         transition.change(tr, keys, config, there, after, delta)
         promoted += 1
     if promoted:

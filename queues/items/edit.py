@@ -55,6 +55,7 @@ def move(
     *,
     priority: Priority | None,
     rands: Sequence[bytes],
+    now_ms: int,
 ) -> list[Change]:
     """Bring items to another queue: ready and dead ones come in as newcomers, delayed ones stay delayed.
 
@@ -66,7 +67,7 @@ def move(
     admission.admit(tr, keyspace.queue(target.id), target, sizes, _NOTHING_MOVED)
     tr.use_reserve()  # values move, they do not come in
     transition.apply(tr, keyspace, source, [Change(before=there, after=None) for there in stored_items], "move")
-    afters = _moved(tr, target, stored_items, priorities, rands)
+    afters = _moved(tr, target, stored_items, priorities, rands, now_ms)
     transition.arrive(tr, keyspace, target, afters, "move_in")
     return [Change(before=before, after=after) for before, after in zip(stored_items, afters, strict=True)]
 
@@ -90,6 +91,7 @@ def _moved(
     stored_items: Sequence[StoredItem],
     priorities: Sequence[Priority | None],
     rands: Sequence[bytes],
+    now_ms: int,
 ) -> list[StoredItem]:
     """Return items as they come into another queue."""
     ids = [there.rand or minted for there, minted in zip(stored_items, rands, strict=True)]
@@ -104,7 +106,7 @@ def _moved(
             suffix = ready_suffix(priority, target.base + tr.stamp(), rand)
             # Dead items begin anew, or the next worker's failure would be their last again.
             tried = there.attempts if there.state == "ready" else 0
-            after = transition.new_ready(rand, there.value, target, suffix, tried=tried, log=there.log)
+            after = transition.new_ready(rand, there.value, target, suffix, tried=tried, log=there.log, since_ms=now_ms)
         moved.append(after)
     return moved
 

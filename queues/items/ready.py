@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
-from queues.items.stored_item import StoredItem
-from queues.keys.item_suffix import place_header, read_place, ready_elements, unpacked_suffix
+from queues.items.stored_item import PlaceRead, StoredItem, clear_entries
+from queues.keys.item_suffix import id_by_age, place_header, read_place, ready_elements, unpacked_suffix
 from queues.keys.queue_keys import QueueKeys, last_element
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
@@ -53,10 +53,10 @@ class Heads:
 
 
 class Ahead:
-    """A look at what is ahead of ready items: whether any was tried before, and when the next delayed one is due.
+    """A look at what is ahead of ready items: whether any has a past, and when the next delayed one is due.
 
-    One key read for each generation, issued and not yet waited for. A mark sorts before all delayed items: it is there
-    once a ready item may have attempts, and only then do takers ask for them, and once more for the next due.
+    One key read for each generation, issued and not yet waited for. The entries of items that became ready after their
+    push sort before all delayed items. Only where there is one do takers ask for pasts, and once more for the next due.
     """
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
@@ -66,35 +66,38 @@ class Ahead:
             for delayed in (keys.generation(generation) for generation in generations)
         ]
 
-    def tried(self) -> bool:
-        """Say whether ready items may have attempts; ask again for the next due where that prevented it."""
-        marked = [read.wait() == delayed.tried for delayed, read in self._reads]
+    def pasts(self) -> bool:
+        """Say whether ready items may have a past; ask again for the next due where that prevented it."""
+        hidden = [key is not None and key <= of.tried for of, read in self._reads for key in [read.wait()]]
         self._reads = [
-            (delayed, self._tr.get_key(*delayed.delayed.all) if mark else read)
-            for mark, (delayed, read) in zip(marked, self._reads, strict=True)
+            (of, self._tr.get_key(*of.delayed.all) if hides else read)
+            for hides, (of, read) in zip(hidden, self._reads, strict=True)
         ]
-        return any(marked)
+        return any(hidden)
 
     def next_due_ms(self) -> int | None:
-        """Return when the next delayed item is due; call `tried` first."""
+        """Return when the next delayed item is due; call `pasts` first."""
         dues = (delayed.delayed.elements(key)[0] for delayed, read in self._reads if (key := read.wait()) is not None)
         return min(dues, default=None)
 
 
-def tried_of(
+def pasts_of(
     tr: ReadTransaction, keys: QueueKeys, config: Config, pairs: Sequence[KeyValue]
 ) -> dict[bytes, StoredItem]:
-    """Return the items that were tried, by key."""
-    items = with_attempts(tr, keys, stored(keys, config, pairs))
+    """Return the items that have a past, by key: were tried, or became ready after their push."""
+    return _with_a_past(keys, with_pasts(tr, keys, stored(keys, config, pairs)))
+
+
+def _with_a_past(keys: QueueKeys, items: Iterable[StoredItem]) -> dict[bytes, StoredItem]:
     return {there.key(keys): there for there in items if there.attempts or there.header}
 
 
 def stored(
-    keys: QueueKeys, config: Config, pairs: Iterable[KeyValue], tried: Mapping[bytes, StoredItem] | None = None
+    keys: QueueKeys, config: Config, pairs: Iterable[KeyValue], pasts: Mapping[bytes, StoredItem] | None = None
 ) -> list[StoredItem]:
-    """Return pairs of any of the queue's generations as stored items; `tried` has those that were tried, by key."""
+    """Return pairs of any of the queue's generations as stored items; `pasts` has those with a past, by key."""
     begins = [(generation, keys.generation(generation).ready.prefix) for generation in config.generations]
-    known = tried or {}
+    known = pasts or {}
     return [
         known.get(key)
         or StoredItem(
@@ -112,9 +115,9 @@ def stored(
     ]
 
 
-def with_attempts(tr: ReadTransaction, keys: QueueKeys, items: Sequence[StoredItem]) -> list[StoredItem]:
-    """Return these ready items with their attempts and the log of these."""
-    reads = [tr.get(there.index(keys)) for there in items]
+def with_pasts(tr: ReadTransaction, keys: QueueKeys, items: Sequence[StoredItem]) -> list[StoredItem]:
+    """Return these ready items with their attempts, the log of these, and since when each is ready."""
+    reads = [PlaceRead(tr, keys, (there.generation,), there.rand) for there in items]
     return [
         there if where is None else replace(there, attempts=read_place(where)[2], header=place_header(where))
         for there, where in zip(items, (read.wait() for read in reads), strict=True)
@@ -133,8 +136,7 @@ def take(
 ) -> list[Item]:
     """Remove these ready items, conflicting on exactly their keys, and return them as items."""
     pairs = [(there.key(keys), there.value) for there in items]
-    tried = {there.key(keys): there for there in items if there.attempts or there.header}
-    return take_pairs(tr, keys, config, pairs, now_ms, delta, tried=tried, verb=verb)
+    return take_pairs(tr, keys, config, pairs, now_ms, delta, pasts=_with_a_past(keys, items), verb=verb)
 
 
 def take_pairs(
@@ -145,12 +147,12 @@ def take_pairs(
     now_ms: int,
     delta: CounterDelta,
     *,
-    tried: Mapping[bytes, StoredItem],
+    pasts: Mapping[bytes, StoredItem],
     verb: str = "pop",
 ) -> list[Item]:
     """Remove ready items as they lie in the store, conflicting on exactly their keys, and return them as items.
 
-    `tried` has the items that were tried, by key.
+    `pasts` has the items that have a past, by key.
     """
     found, values = zip(*pairs, strict=True)
     if sum(map(len, values)) > MAX_BYTES:
@@ -171,15 +173,21 @@ def take_pairs(
         if not config.fifo:
             priorities = [row[0] for row in unpacked if row[0] is not None]
             delta.bands(generation, count_bands(priorities, config.edges), "out")
+    later = [pasts[key] for key in found if key in pasts and pasts[key].since_ms is not None] if pasts else []
+    for there in later:
+        clear_entries(tr, keys, there)
     if verb in _TAKING:
         times = Counter(
             [rand[:TIME] for _, _, rand, _ in rows.values() if isinstance(rand, bytes) and len(rand) == SIZE]
         )
-        pushed = {minted_ms(time): n for time, n in times.items()}
-        delta.waits(now_ms, {ms: n for ms, n in pushed.items() if ms <= LAST_MS})
+        began = {minted_ms(time): n for time, n in times.items()}
+        for there in later:
+            for ms, n in ((minted_ms(there.rand), -1), (there.since_ms or 0, 1)):
+                began[ms] = began.get(ms, 0) + n
+        delta.waits(now_ms, {ms: n for ms, n in began.items() if n > 0 and ms <= LAST_MS})
     delta.traffic(verb, len(found))
-    logs = map({key: (there.attempts, there.entries) for key, there in tried.items()}.get, found)
-    return ready_items(values, zip(map(rows.__getitem__, found), logs, strict=False), config.values)
+    known = map({key: (there.attempts, there.entries, there.since_ms) for key, there in pasts.items()}.get, found)
+    return ready_items(values, zip(map(rows.__getitem__, found), known, strict=False), config.values)
 
 
 #: Verbs that end an item's wait.
@@ -203,7 +211,7 @@ def note_drift(tr: Transaction, keys: QueueKeys, config: Config) -> None:
 
 
 class OldestRead:
-    """A read of the oldest ready item's id and place, issued and not yet waited for."""
+    """A read of the id and place of the item that is ready for longest, issued and not yet waited for."""
 
     def __init__(self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int]) -> None:
         self._keys = keys
@@ -212,4 +220,7 @@ class OldestRead:
     def wait(self) -> tuple[bytes, bytes] | None:
         """Return (id, place), or None when nothing is ready."""
         found = [(last_element(key), value) for read in self._reads for key, value in read.wait()]
-        return min(found, default=None)
+        if not found:
+            return None
+        element, where = min(found)
+        return id_by_age(element, where), where

@@ -4,13 +4,13 @@ By place, in the order in which the state keeps its items; or by age, through th
 place for life. A walk remembers nothing but the last place: what comes and goes meanwhile neither stops nor turns it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from queues.items import ready
 from queues.items.stored_item import ItemRead, StoredItem, as_item, from_lease, from_record
-from queues.keys.item_suffix import timed_elements
+from queues.keys.item_suffix import id_by_age, timed_elements
 from queues.keys.keyspace import first_id
 from queues.keys.queue_keys import IN_GENERATIONS, QueueKeys, last_element
 from queues.kv.port import KeyValue, ReadTransaction
@@ -101,7 +101,7 @@ def by_place(
 
 
 def by_age(keys: QueueKeys, config: Config, state: str, since_ms: int | None, until_ms: int | None) -> list[Lane]:
-    """Return the lanes of a state's index, of what was pushed between two times, both included."""
+    """Return the lanes of a state's index, of what was pushed (is ready since) between two times, both included."""
     return [
         _indexed(keys, state, generation, since_ms, until_ms)
         for generation in (config.generations if state in IN_GENERATIONS else (1,))
@@ -109,12 +109,17 @@ def by_age(keys: QueueKeys, config: Config, state: str, since_ms: int | None, un
 
 
 def read_places(
-    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
+    tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found], *, timed: bool = False
 ) -> list[Met | None]:
-    """Return what lies at places of a state's own order, None where an item is gone; raise `QueueUnreadable`."""
+    """Return what lies at places of a state's own order, None where an item is gone; raise `QueueUnreadable`.
+
+    `timed`: ready items are asked since when they are.
+    """
     with reading(config.name):
         if state == "ready":
-            return [_ready(keys, config, place, pair) for place, _, pair in found]
+            asks = timed and ready.Ahead(tr, keys, config.generations).pasts()
+            pasts = ready.pasts_of(tr, keys, config, [pair for _, _, pair in found]) if asks else {}
+            return [_ready(keys, config, place, pair, pasts) for place, _, pair in found]
         if state == "leased":
             return _leases(tr, keys, config, [(place, timed_elements(place)[1]) for place, _, _ in found])
         return [
@@ -155,8 +160,8 @@ def _read_index(
 ) -> list[Met | None]:
     if state == "leased":
         return _leases(tr, keys, config, [(rand, rand) for rand, _, _ in found])
-    reads = [(rand, ItemRead(tr, keys, rand, state, where)) for rand, _, (_, where) in found]
-    return [None if there is None else _met(config, rand, there) for rand, read in reads for there in [read.wait()]]
+    reads = [(place, ItemRead(tr, keys, id_by_age(place, where), state, where)) for place, _, (_, where) in found]
+    return [None if there is None else _met(config, place, there) for place, read in reads for there in [read.wait()]]
 
 
 def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None, until_ms: int | None) -> Lane:
@@ -169,9 +174,9 @@ def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None,
     return Lane(generation, (begin, end), index.key, last_element)
 
 
-def _ready(keys: QueueKeys, config: Config, place: bytes, pair: KeyValue) -> Met:
+def _ready(keys: QueueKeys, config: Config, place: bytes, pair: KeyValue, pasts: Mapping[bytes, StoredItem]) -> Met:
     def item() -> Item:
-        (there,) = ready.stored(keys, config, [pair])
+        (there,) = ready.stored(keys, config, [pair], pasts)
         return as_item(there, fifo=config.fifo, codec=config.values)
 
     return Met(place, pair[1], item)

@@ -15,22 +15,30 @@ from queues.kv.port import Transaction
 from queues.model.config import Config
 
 
-def promote(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
+def promote(
+    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, now_ms: int
+) -> list[Change]:
     """Make delayed items ready now, behind all items pushed before, in the order given."""
     _only(stored_items, "delayed", Words("only delayed items are promoted."))
 
     def become(there: StoredItem) -> StoredItem:
-        return transition.promoted(there, config, config.base + tr.stamp())
+        return transition.promoted(there, config, config.base + tr.stamp(), now_ms)
 
     return _change(tr, keyspace, config, stored_items, become, "promote")
 
 
 def reschedule(
-    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, due_ms: int | None
+    tr: Transaction,
+    keyspace: Keyspace,
+    config: Config,
+    stored_items: Sequence[StoredItem],
+    *,
+    due_ms: int | None,
+    now_ms: int,
 ) -> list[Change]:
     """Give delayed items another due time, None: now. Items that are due then already are left out."""
     if due_ms is None:
-        return promote(tr, keyspace, config, stored_items)
+        return promote(tr, keyspace, config, stored_items, now_ms=now_ms)
     _only(stored_items, "delayed", Words("only delayed items are rescheduled."))
     others = [there for there in stored_items if there.due_ms != due_ms]
     return _change(tr, keyspace, config, others, lambda there: transition.delayed_until(there, config, due_ms))
@@ -46,10 +54,12 @@ def delay(
     return _change(tr, keyspace, config, stored_items, lambda there: transition.delayed_until(there, config, due_ms))
 
 
-def retry(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
+def retry(
+    tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem], *, now_ms: int
+) -> list[Change]:
     """Put dead items back at their places, with all their attempts before them."""
     _only(stored_items, "dead", Words("only dead items are retried."))
-    return _change(tr, keyspace, config, stored_items, lambda there: transition.retried(there, config), "retry")
+    return _change(tr, keyspace, config, stored_items, lambda there: transition.retried(there, config, now_ms), "retry")
 
 
 def release(

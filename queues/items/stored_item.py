@@ -4,15 +4,25 @@ Reads are serializable: of two transactions that change the same item one commit
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from queues.keys.item_suffix import expired_nonce, place, place_header, read_place, ready_elements, timed_elements
+from queues.keys.item_suffix import (
+    SINCE,
+    by_age,
+    expired_nonce,
+    place,
+    place_header,
+    read_place,
+    ready_elements,
+    timed_elements,
+)
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys
-from queues.kv.port import ReadTransaction
+from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
 from queues.model.attempts import LOG, Entry, size_of
 from queues.model.codec import Codec
@@ -57,6 +67,16 @@ class StoredItem(Struct, frozen=True, kw_only=True):
         ready = self.state == "ready"
         nonce, header = b"" if self.state == "leased" else self.nonce, self.header if ready else None
         return place(self.generation, self.suffix, self.attempts, nonce, header)
+
+    @property
+    def since_ms(self) -> int | None:
+        """When a ready item became so, in milliseconds; None: with its push, as far as is known."""
+        return self.header.get(SINCE) if self.state == "ready" else None
+
+    @property
+    def ready_at(self) -> datetime | None:
+        """Since when a ready item can be taken; None where that is unknown."""
+        return minted_at(self.rand) if self.since_ms is None else at(self.since_ms)
 
     @property
     def log(self) -> Mapping[str, Any]:
@@ -108,12 +128,35 @@ class StoredItem(Struct, frozen=True, kw_only=True):
         return keys.leases.key(self.rand) if self.state == "leased" else keys.dead.at(self.suffix)
 
     def index(self, keys: QueueKeys) -> bytes:
-        """Return the key by which the item is found by its id."""
-        return keys.index(self.state, self.generation).key(self.rand)
+        """Return the key by which the item is found by its id; mostly also by its age."""
+        if self.since_ms is None:
+            return keys.index(self.state, self.generation).key(self.rand)
+        return keys.generation(self.generation).later.key(self.rand)
+
+    def by_age(self, keys: QueueKeys) -> tuple[bytes, bytes] | None:
+        """Return the index entry by which an item is found by its age, if that is another one than by its id."""
+        if self.since_ms is None:
+            return None
+        key = keys.index("ready", self.generation).key(by_age(self.rand, self.since_ms))
+        return key, place(self.generation, self.suffix, self.attempts, header={SINCE: self.since_ms})
 
     def expiry(self, keys: QueueKeys) -> bytes:
         """Return the key by which the expiry of a leased item is found."""
         return keys.expiries.key(self.expires_ms, self.rand)
+
+
+def write_entries(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
+    """Write the index entries of an item."""
+    tr.set(there.index(keys), there.place)
+    if (entry := there.by_age(keys)) is not None:
+        tr.set(*entry)
+
+
+def clear_entries(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:
+    """Clear the index entries of an item."""
+    tr.clear(there.index(keys))
+    if (entry := there.by_age(keys)) is not None:
+        tr.clear(entry[0])
 
 
 def digest(stored: bytes) -> str:
@@ -198,7 +241,7 @@ class PlaceRead:
         self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], rand: bytes, state: str = "ready"
     ) -> None:
         where = generations if state in IN_GENERATIONS else (1,)
-        self._reads = [tr.get(keys.index(state, generation).key(rand)) for generation in where]
+        self._reads = [tr.get(key) for generation in where for key in keys.found_at(state, generation, rand)]
 
     def wait(self) -> bytes | None:
         """Return the place, or None when no item of the state has this id."""
@@ -259,6 +302,7 @@ def as_item(there: StoredItem, *, fifo: bool, codec: Codec | None, preview: int 
         pushed_at=minted_at(there.rand),
         size=len(there.value),
         state=state,
+        ready_at=there.ready_at if state == "ready" else None,
         attempts=there.attempts,
         attempt_records=there.entries,
         due_at=when if state == "delayed" else None,

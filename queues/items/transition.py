@@ -30,22 +30,23 @@ from queues.errors import PlaceTaken
 from queues.items import attached
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
-from queues.items.stored_item import ATTACHED, StoredItem
-from queues.keys.item_suffix import ready_elements, ready_suffix, timed_suffix
+from queues.items.stored_item import ATTACHED, StoredItem, clear_entries, write_entries
+from queues.keys.item_suffix import SINCE, ready_elements, ready_suffix, timed_suffix
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import attempts
 from queues.model.bands import count_bands
 from queues.model.config import Config
+from queues.model.ids import minted_ms
 from queues.model.priority import Priority
 
 # What an item becomes
 
 
-def promoted(there: StoredItem, config: Config, count: int) -> StoredItem:
+def promoted(there: StoredItem, config: Config, count: int, since_ms: int) -> StoredItem:
     """Return a delayed item as ready, pushed last by this count."""
-    return _as_ready(there, config, ready_suffix(there.header["priority"], count, there.rand))
+    return _as_ready(there, config, ready_suffix(there.header["priority"], count, there.rand), since_ms)
 
 
 def delayed_until(there: StoredItem, config: Config, due_ms: int, *, reason: str = "") -> StoredItem:
@@ -103,21 +104,24 @@ def ended(
 
 def given_back(there: StoredItem, config: Config, *, now_ms: int, reason: str = "", dies: bool = True) -> StoredItem:
     """Return a leased item as ready at its place, or as dead after its last attempt if it `dies` by that."""
-    return _given_back(there, config, b"", now_ms, reason, dies=dies)
+    return _given_back(there, config, b"", now_ms, now_ms, reason, dies=dies)
 
 
 def expired(there: StoredItem, config: Config, *, now_ms: int) -> StoredItem:
     """Return an item whose lease is over as ready at its place, or as dead, with that lease in its log.
 
-    The nonce stays with the item: it can still be acknowledged by that lease.
+    The nonce stays with the item: it can still be acknowledged by that lease. It is ready since then, not since a sweep
+    noticed it.
     """
-    after = ended(there, config, now_ms=now_ms, expired=True)
-    return _given_back(after, config, there.nonce, now_ms, f"lease expired at attempt {there.attempts}", dies=True)
+    after, reason = ended(there, config, now_ms=now_ms, expired=True), f"lease expired at attempt {there.attempts}"
+    return _given_back(after, config, there.nonce, now_ms, there.expires_ms, reason, dies=True)
 
 
-def _given_back(there: StoredItem, config: Config, nonce: bytes, now_ms: int, reason: str, *, dies: bool) -> StoredItem:
+def _given_back(
+    there: StoredItem, config: Config, nonce: bytes, now_ms: int, since_ms: int, reason: str, *, dies: bool
+) -> StoredItem:
     if not dies or not is_last(there, config):
-        return _as_ready(there, config, there.suffix, nonce=nonce)
+        return _as_ready(there, config, there.suffix, since_ms, nonce=nonce)
     priority, count, _ = ready_elements(there.suffix, fifo=config.fifo)
     header = {
         "priority": priority,
@@ -131,10 +135,10 @@ def _given_back(there: StoredItem, config: Config, nonce: bytes, now_ms: int, re
     return replace(there, state="dead", generation=OUTSIDE, suffix=suffix, header=header, nonce=nonce)
 
 
-def retried(there: StoredItem, config: Config) -> StoredItem:
+def retried(there: StoredItem, config: Config, now_ms: int) -> StoredItem:
     """Return a dead item as ready at its place, with all its attempts before it."""
     suffix = ready_suffix(there.header["priority"], there.header["count"], there.rand)
-    return replace(_as_ready(there, config, suffix), attempts=0)
+    return replace(_as_ready(there, config, suffix, now_ms), attempts=0)
 
 
 def new_ready(
@@ -145,8 +149,9 @@ def new_ready(
     *,
     tried: int = 0,
     log: Mapping[str, Any] | None = None,
+    since_ms: int | None = None,
 ) -> StoredItem:
-    """Return an item that arrives as ready, with the attempts that it had elsewhere."""
+    """Return an item that arrives as ready, with the attempts that it had elsewhere; `since_ms` is None for a push."""
     return StoredItem(
         state="ready",
         rand=rand,
@@ -154,7 +159,7 @@ def new_ready(
         suffix=suffix,
         attempts=tried,
         value=value,
-        header=log or {},
+        header={**(log or {}), **({} if since_ms is None else {SINCE: since_ms})},
     )
 
 
@@ -192,10 +197,9 @@ def with_value(there: StoredItem, value: bytes) -> StoredItem:
     return replace(there, value=value, header=header, nonce=b"")
 
 
-def _as_ready(there: StoredItem, config: Config, suffix: bytes, *, nonce: bytes = b"") -> StoredItem:
-    return replace(
-        there, state="ready", generation=config.generations[-1], suffix=suffix, header=there.log, nonce=nonce
-    )
+def _as_ready(there: StoredItem, config: Config, suffix: bytes, since_ms: int, *, nonce: bytes = b"") -> StoredItem:
+    header, newest = {**there.log, SINCE: since_ms}, config.generations[-1]
+    return replace(there, state="ready", generation=newest, suffix=suffix, header=header, nonce=nonce)
 
 
 # Writing it
@@ -239,7 +243,14 @@ def change(
 def settled(config: Config, there: StoredItem) -> StoredItem:
     """Return an item in the newest generation if its own is no longer live."""
     if there.state in IN_GENERATIONS and there.generation not in config.generations:
-        return replace(there, generation=config.generations[-1])
+        there = replace(there, generation=config.generations[-1])
+    return with_time(there)
+
+
+def with_time(there: StoredItem) -> StoredItem:
+    """Return an item with a time if it is ready and was tried: takers look for attempts where the times are."""
+    if there.state == "ready" and there.since_ms is None and (there.attempts or there.header):  # of an earlier build
+        return replace(there, header={**there.header, SINCE: minted_ms(there.rand)})
     return there
 
 
@@ -249,9 +260,7 @@ def write(tr: Transaction, keys: QueueKeys, there: StoredItem, prefix: bytes | N
         tr.set(AttachedKeys(prefix).at(there.suffix), there.value)
         return
     tr.set(there.key(keys), there.stored)
-    tr.set(there.index(keys), there.place)
-    if there.state == "ready" and (there.attempts or there.header):
-        tr.set(keys.generation(there.generation).tried, b"")
+    write_entries(tr, keys, there)
     if there.state == "leased":
         tr.set(there.expiry(keys), b"")
 
@@ -261,7 +270,7 @@ def _clear(tr: Transaction, keys: QueueKeys, config: Config, there: StoredItem) 
         attached.clear(tr, AttachedKeys(config.prefix), there.suffix)
         return
     tr.clear(there.key(keys))
-    tr.clear(there.index(keys))
+    clear_entries(tr, keys, there)
     if there.state == "leased":
         tr.clear(there.expiry(keys))
 
@@ -304,7 +313,8 @@ def new_keys(keys: QueueKeys, config: Config, before: StoredItem | None, after: 
     """Return the keys by which the item after is found and the item before was not."""
     after = settled(config, after)
     had = () if before is None else (before.key(keys), before.index(keys))
-    return [key for key in (after.key(keys), after.index(keys)) if key not in had]
+    found_at = keys.found_at(after.state, after.generation, after.rand)
+    return [key for key in (after.key(keys), *found_at) if key not in had]
 
 
 # Several at once

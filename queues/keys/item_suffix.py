@@ -5,6 +5,7 @@ from struct import Struct
 from typing import Any
 
 from queues.model import records
+from queues.model.ids import TIME
 from queues.model.priority import Priority
 from queues.model.tuples import pack, pack_bytes, pack_number, pack_priority, unpack_behind, unpack_item
 
@@ -58,6 +59,8 @@ NONCE_SIZE = 8
 _HEAD = 9
 #: In the byte of the nonce's size: a record lies before the suffix.
 _RECORD = 0x80
+#: The field of that record with the time at which the item became ready, if that was after its push (ms).
+SINCE = "since"
 
 _place = Struct(">BII").pack
 
@@ -86,6 +89,21 @@ def read_place(value: bytes) -> tuple[int, bytes, int]:
 def place_header(value: bytes) -> dict[str, Any]:
     """Return what else an index value tells of a ready item."""
     return records.decode(value[_behind_nonce(value) :])[0] if value[:1] >= b"\x80" else {}
+
+
+def ready_since(value: bytes) -> int | None:
+    """Return when the item of an index value became ready, if that was after its push; in milliseconds."""
+    return place_header(value).get(SINCE)
+
+
+def by_age(rand: bytes, since_ms: int) -> bytes:
+    """Return what orders an item that became ready after its push in the index by age: that time, then its id."""
+    return since_ms.to_bytes(TIME, "big") + rand
+
+
+def id_by_age(element: bytes, value: bytes) -> bytes:
+    """Return the id in an entry of the index by age."""
+    return element if ready_since(value) is None else element[TIME:]
 
 
 def expired_nonce(value: bytes) -> bytes:

@@ -13,13 +13,16 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, "w")  ("q", id, "v")        = total        wake key, change key: ADD 1, outside the generation
     ("q", id, gen, "i", priority, count, rand) = value   ready: the recipe's key, the raw value
     ("q", id, gen, "i", count, rand)      = value        ready, FIFO: the Queues recipe's key
-    ("q", id, gen, "d")                   = ""           mark: ready items of the generation may have attempts
+    ("q", id, gen, "c", rand)             = place        ready items by id that became ready after their push, with the
+                                                         log of their attempts
+    ("q", id, gen, "d")                   = ""           mark of earlier builds: places of ready items tell attempts
     ("q", id, gen, "d", due_ms, rand)     = record       delayed
     ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction; leased
                                                          and dead items are outside of generations: gen is 0
     ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
-    ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest; with the
-                                                         log of a ready item's attempts
+    ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest; an item
+                                                         that became ready after its push has the 6 bytes of that time
+                                                         before its id, and is found by id under "c"
     ("q", id, gen, "o", state, rand)      = place        the same, for what is ready or delayed in generations after the
                                                          first: a purge takes it along
     ("q", id, "l", rand)                  = record       lease

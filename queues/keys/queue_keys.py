@@ -35,7 +35,7 @@ CHANGE = pack("v")
 _INDEX = {state: pack("o", state) for state in STATES}
 _LEASES, _EXPIRIES, _DEAD, _TRAFFIC, _WAITS, _WAKE, _DRIFT, _HEALTH, _CONSUMER = (pack(kind) for kind in "lezThwfsp")
 _STAGING, _REQUESTS, _RESULTS = (pack("r", kind) for kind in "fqa")
-_READY, _DELAYED, _COUNTERS, _BANDS = (pack(kind) for kind in "idnb")
+_READY, _LATER, _DELAYED, _COUNTERS, _BANDS = (pack(kind) for kind in "icdnb")
 
 
 class Subspace(msgspec.Struct, frozen=True):
@@ -150,8 +150,13 @@ class QueueKeys:
             keys = self._generations[generation] = GenerationKeys(self._whole.key(generation))
         return keys
 
+    def found_at(self, state: str, generation: int, rand: bytes) -> list[bytes]:
+        """Return the keys by which an item of a state may be found by its id."""
+        found = [self.index(state, generation).key(rand)]
+        return [*found, self.generation(generation).later.key(rand)] if state == "ready" else found
+
     def index(self, state: str, generation: int = 1) -> Subspace:
-        """Return the index of a state by item id, the oldest item first."""
+        """Return the index of a state by item id, the oldest item first; of ready items by since when they are."""
         if generation > 1 and state in IN_GENERATIONS:
             return self._whole.sub(generation, "o", state)
         return self._index[state]
@@ -186,7 +191,7 @@ class QueueKeys:
 class GenerationKeys:
     """Keys of the ready and delayed items and their totals in one generation."""
 
-    __slots__ = ("_prefix", "ahead", "bands", "counters", "delayed", "ready", "tried")
+    __slots__ = ("_prefix", "ahead", "bands", "counters", "delayed", "later", "ready", "tried")
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
@@ -194,9 +199,11 @@ class GenerationKeys:
         self.ready = Subspace(prefix + _READY)
         #: Delayed items, the next due first.
         self.delayed = Subspace(prefix + _DELAYED)
-        #: The mark of tried items, followed by the delayed items.
+        #: Ready items by id that became ready after their push; the mark of earlier builds for tried ones; and then
+        #: the delayed items.
+        self.later = Subspace(prefix + _LATER)
         self.tried = self.delayed.prefix
-        self.ahead = self.tried, self.delayed.all[1]
+        self.ahead = self.later.all[0], self.delayed.all[1]
         #: Totals of states and of bands, in and out.
         self.counters = Subspace(prefix + _COUNTERS)
         self.bands = Subspace(prefix + _BANDS)

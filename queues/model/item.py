@@ -11,13 +11,15 @@ from queues.model.attempts import Attempt, Entry
 from queues.model.attempts import read as read_log
 from queues.model.codec import Codec
 from queues.model.foreign_tuples import ForeignKey
-from queues.model.ids import minted_at
+from queues.model.ids import at, minted_at
 from queues.model.priority import Priority
 
 #: What the key of a ready item tells: priority, count, id, and perhaps the packed id.
 Row = tuple[Any, ...]
-#: Parts of a ready item: its row, and if it was tried, its attempts and their log.
-Parts = tuple[Row, tuple[int, tuple[Entry, ...]] | None]
+#: Of a ready item that is not as it was pushed: its attempts, their log, and when it became ready (ms).
+Past = tuple[int, tuple[Entry, ...], int | None]
+#: Parts of a ready item: its row, and its past.
+Parts = tuple[Row, Past | None]
 
 
 class _Made:
@@ -49,6 +51,8 @@ class Item(_Made):
     size: int
     #: ready, delayed, leased or dead.
     state: str = "ready"
+    #: Since when a ready item can be taken, UTC: its push, or when it last became ready. None in other states.
+    ready_at: datetime | None = None
     #: How often it was leased and not acknowledged.
     attempts: int = 0
     #: The log of attempts as it is stored: see `attempt_log`.
@@ -92,6 +96,11 @@ class Item(_Made):
         return read_log(self.attempt_records)
 
     @property
+    def since(self) -> datetime | None:
+        """When its age begins: since when a ready item can be taken, else its push; None where that is unknown."""
+        return self.ready_at or self.pushed_at
+
+    @property
     def truncated(self) -> bool:
         """Whether `raw` is only the beginning of the whole value."""
         return len(self.raw) < self.size
@@ -100,7 +109,7 @@ class Item(_Made):
 def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | None) -> list[Item]:
     """Return ready items with these whole values.
 
-    Setting seventeen fields was a third of the cost of a pop, and few programs read more than the value. So only the
+    Setting eighteen fields was a third of the cost of a pop, and few programs read more than the value. So only the
     bytes and the codec are set, in loops that run in C, and `__getattr__` computes the other fields.
     """
     items = list(map(_new, repeat(Item, len(values))))
@@ -130,9 +139,14 @@ _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
     "priority": lambda parts: parts[0][0],
     "count": lambda parts: parts[0][1],
     "pushed_at": lambda parts: minted_at(parts[0][2]),
+    "ready_at": lambda parts: _ready_at(*parts),
     "attempts": lambda parts: 0 if parts[1] is None else parts[1][0],
     "attempt_records": lambda parts: () if parts[1] is None else parts[1][1],
 }
+
+
+def _ready_at(row: Row, past: Past | None) -> datetime | None:
+    return minted_at(row[2]) if past is None or past[2] is None else at(past[2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

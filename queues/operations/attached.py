@@ -207,7 +207,7 @@ class _AttachedLayout(Layout):
     def order(self) -> Order:
         return "place"
 
-    def with_attempts(self, found: Sequence[Item]) -> Sequence[Item]:
+    def with_pasts(self, found: Sequence[Item]) -> Sequence[Item]:
         return found
 
 

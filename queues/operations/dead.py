@@ -15,6 +15,7 @@ class RetryDeadRequest(Request[Item | None], frozen=True, gc=False):
     """Put a dead item back at its place, with all its attempts before it; the answer is the item, or None."""
 
     item_id: str
+    now_ms: int
 
 
 class DeleteDeadRequest(Request[Item | None], frozen=True, gc=False):
@@ -32,7 +33,7 @@ def end_death(
     (there,) = find(tr, keys, config, [ids.parse(request.item_id)], ["dead"])
     if there is None:
         return [None]
-    after = transition.retried(there, config) if isinstance(request, RetryDeadRequest) else None
+    after = transition.retried(there, config, request.now_ms) if isinstance(request, RetryDeadRequest) else None
     if after is not None:
         transition.refuse_taken(tr, keys, config, [(there, after)])
     tr.use_reserve()

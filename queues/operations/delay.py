@@ -43,7 +43,7 @@ def reschedule(queue: OpenQueue, tr: Transaction, requests: Sequence[RescheduleR
         return [None]
     delta = CounterDelta(keys, wake=False)
     if request.due_ms is None:
-        after = transition.promoted(there, config, config.base + tr.stamp())
+        after = transition.promoted(there, config, config.base + tr.stamp(), request.now_ms)
         delta.traffic("promote")
     else:
         after = transition.delayed_until(there, config, request.due_ms)

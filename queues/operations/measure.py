@@ -23,7 +23,7 @@ class TotalsRequest(Request[Totals], frozen=True, gc=False):
 
 
 class OldestRequest(Request[Item | None], frozen=True, gc=False):
-    """Find the ready item that was pushed first."""
+    """Find the item that is ready for longest."""
 
 
 class StatusRequest(Request[QueueStatus], frozen=True, gc=False):
@@ -61,7 +61,7 @@ def totals(tr: ReadTransaction, queue: OpenQueue, request: TotalsRequest) -> Tot
 
 @reads(OldestRequest)
 def oldest(tr: ReadTransaction, queue: OpenQueue, request: OldestRequest) -> Item | None:
-    """Return the ready item that was pushed first, from the index by age."""
+    """Return the item that is ready for longest, from the index by age."""
     config, read = queue.with_config(tr, lambda config: ready.OldestRead(tr, queue.keys, config.generations))
     found = read.wait()
     there = None if found is None else ItemRead(tr, queue.keys, found[0], "ready", found[1]).wait()

@@ -126,8 +126,8 @@ def first_items(
     found = ready.stored(keys, config, [pair for result in results for pair in result.wait()])
     found.sort(key=lambda there: there.suffix, reverse=reverse)
     shown = found[:limit]
-    if ahead.tried():
-        shown = ready.with_attempts(tr, keys, shown)
+    if ahead.pasts():
+        shown = ready.with_pasts(tr, keys, shown)
     items = [as_item(there, fifo=config.fifo, codec=config.values, preview=request.preview) for there in shown]
     return items, shown[-1].suffix if len(found) > limit else None
 

@@ -81,8 +81,8 @@ class _Front:
     config: Config
     #: The first to leave first.
     ends: Mapping[End, list[KeyValue]]
-    #: The items that were tried before, by key.
-    tried: Mapping[bytes, StoredItem]
+    #: The items that have a past, by key.
+    pasts: Mapping[bytes, StoredItem]
     #: Something was due.
     late: bool
 
@@ -113,7 +113,7 @@ def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> 
     popped = [pair for request, hand in dealt if isinstance(request, PopRequest) for pair in hand]
     items: Iterator[Item] = iter(())
     if popped:
-        items = iter(ready.take_pairs(tr, queue.keys, front.config, popped, now_ms, delta, tried=front.tried))
+        items = iter(ready.take_pairs(tr, queue.keys, front.config, popped, now_ms, delta, pasts=front.pasts))
     answers: list[Taken] = [
         list(islice(items, len(hand)))
         if isinstance(request, PopRequest)
@@ -151,7 +151,7 @@ def _lease(
     """Lease what a request was dealt."""
     if not hand:
         return []
-    items = ready.stored(queue.keys, front.config, hand, front.tried)
+    items = ready.stored(queue.keys, front.config, hand, front.pasts)
     return leased.begin(
         tr,
         queue.keys,
@@ -201,17 +201,17 @@ def _read_front(
     config, (heads, ahead) = queue.with_config(tr, issue)
     if config.pause is not None and config.pause.holds(now_ms):
         raise _paused(config, config.pause)
-    any_tried = ahead.tried()
+    asks = ahead.pasts()
     late = False
     if late_ms is not None:
         due_ms = ahead.next_due_ms()
         late = (due_ms is not None and due_ms <= late_ms) or (expired is not None and expired.wait() is not None)
     ends = {end: head.wait() for end, head in heads.items()}
-    tried: dict[bytes, StoredItem] = {}
-    if any_tried:
+    pasts: dict[bytes, StoredItem] = {}
+    if asks:
         for pairs in ends.values():
-            tried |= ready.tried_of(tr.snapshot, keys, config, pairs)
-    return _Front(config=config, ends=ends, tried=tried, late=late)
+            pasts |= ready.pasts_of(tr.snapshot, keys, config, pairs)
+    return _Front(config=config, ends=ends, pasts=pasts, late=late)
 
 
 def deal(requests: Sequence[TakeRequest], ends: Mapping[End, list[KeyValue]]) -> list[list[KeyValue]]:

@@ -264,7 +264,11 @@ def _insert(
 def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item]:
     """Write the items of a push of which some are delayed."""
     newest, states = config.generations[-1], ["ready" if due_ms is None else "delayed" for due_ms in push.due_ms]
-    held = [tr.get(queue.keys.index(state, newest).key(rand)) for state, rand in zip(states, push.ids, strict=True)]
+    held = [
+        tr.get(key)
+        for state, rand in zip(states, push.ids, strict=True)
+        for key in queue.keys.found_at(state, newest, rand)
+    ]
     if any(read.wait() is not None for read in held):
         raise taken()
     delta = CounterDelta(queue.keys, wake=False)

@@ -17,7 +17,7 @@ from queues.errors import BadCursor, BadEnd, BadLimit, BadState, NaiveTime, TooL
 from queues.items import ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order
-from queues.items.stored_item import ItemRead, PlaceRead, StoredItem, as_item, at_place
+from queues.items.stored_item import ItemRead, PlaceRead, as_item, at_place
 from queues.keys.queue_keys import STATES, QueueKeys
 from queues.kv.port import ReadTransaction
 from queues.model import cursor as cursors
@@ -50,7 +50,8 @@ class Query:
     item_id: str = ""
     low: Priority | None = None
     high: Priority | None = None
-    #: Pushed then or later, and then or earlier, aware; foreign keys tell no time and never fit.
+    #: Pushed then or later, and then or earlier, aware; a ready item: ready since then or later, and then or earlier.
+    #: Foreign keys tell no time and never fit.
     since: datetime | None = None
     until: datetime | None = None
 
@@ -58,6 +59,11 @@ class Query:
     def filters(self) -> bool:
         """Say whether it leaves out any item of its state."""
         return self != Query(state=self.state)
+
+    @property
+    def timed(self) -> bool:
+        """Say whether it asks for a time."""
+        return self.since is not None or self.until is not None
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
@@ -70,8 +76,8 @@ class Query:
             and self.item_id.lower() in item.id
             and (self.low is None or (_same(item.priority, self.low) and item.priority >= self.low))  # type: ignore[operator]
             and (self.high is None or (_same(item.priority, self.high) and item.priority <= self.high))  # type: ignore[operator]
-            and (self.since is None or (item.pushed_at is not None and to_ms(item.pushed_at) >= to_ms(self.since)))
-            and (self.until is None or (item.pushed_at is not None and to_ms(item.pushed_at) <= to_ms(self.until)))
+            and (self.since is None or (item.since is not None and to_ms(item.since) >= to_ms(self.since)))
+            and (self.until is None or (item.since is not None and to_ms(item.since) <= to_ms(self.until)))
         )
 
     def says(self, value: bytes, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
@@ -259,13 +265,15 @@ class Layout:
 
     def meet(self, order: Order, found: Sequence[walking.Found]) -> list[Met | None]:
         """Return the items at these places."""
-        read = walking.read_index if order == "age" else walking.read_places
-        return read(self.tr, self.queue.keys, self.config, self.query.state, found)
+        tr, keys, config, state = self.tr, self.queue.keys, self.config, self.query.state
+        if order == "age":
+            return walking.read_index(tr, keys, config, state, found)
+        return walking.read_places(tr, keys, config, state, found, timed=self.query.timed)
 
     def order(self) -> Order:
         """Choose the order in which less is looked at."""
         query = self.query
-        if query.since is None and query.until is None:
+        if not query.timed:
             # Leases that are extended change their places, but not their ids.
             return "age" if query.state == "leased" and query.filters else "place"
         if query.state != "ready" or (query.low is None and query.high is None):
@@ -274,14 +282,13 @@ class Layout:
         ended = walking.along(self.tr, self.lanes("age"), after=None, end="min", limit=self.request.scan)[1]
         return "age" if ended else "place"
 
-    def with_attempts(self, found: Sequence[Item]) -> Sequence[Item]:
-        """Return ready items with their attempts and the log of these, which their own keys do not tell."""
+    def with_pasts(self, found: Sequence[Item]) -> Sequence[Item]:
+        """Return ready items with their pasts, which their own keys do not tell."""
         tr, keys, generations = self.tr, self.queue.keys, self.config.generations
-        if not found or not ready.Ahead(tr, keys, generations).tried():
+        if not found or not ready.Ahead(tr, keys, generations).pasts():
             return found
-        reading = [PlaceRead(tr, keys, generations, bytes.fromhex(item.id)) for item in found]
-        places = [(item, read.wait()) for item, read in zip(found, reading, strict=True)]
-        return [item if where is None else _tried(item, at_place(b"", "ready", where)) for item, where in places]
+        reading = [(item, PlaceRead(tr, keys, generations, bytes.fromhex(item.id))) for item in found]
+        return [item if (where := read.wait()) is None else _with_past(item, where) for item, read in reading]
 
 
 @reads(SearchRequest)
@@ -306,8 +313,8 @@ def search(
     order = start.order or items_of.order()
     place = _walk(items_of, order, start.place, step)
     items: Sequence[Item] = step.items
-    if order == "place" and query.state == "ready":
-        items = items_of.with_attempts(items)
+    if query.state == "ready":  # neither order tells all of their pasts
+        items = items_of.with_pasts(items)
     if preview is not None:
         items = [replace(item, raw=item.raw[:preview]) for item in items]
     searched, found = start.searched + step.searched, start.found + len(items)
@@ -375,8 +382,9 @@ def _start(request: SearchRequest) -> _Start:
     )
 
 
-def _tried(item: Item, there: StoredItem) -> Item:
-    return replace(item, attempts=there.attempts, attempt_records=there.entries)
+def _with_past(item: Item, where: bytes) -> Item:
+    there = at_place(bytes.fromhex(item.id), "ready", where)
+    return replace(item, ready_at=there.ready_at, attempts=there.attempts, attempt_records=there.entries)
 
 
 def _same(priority: Priority | None, bound: Priority) -> bool:

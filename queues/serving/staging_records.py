@@ -12,12 +12,13 @@ import msgspec
 
 from queues.errors import NewerFormat
 from queues.items.stored_item import StoredItem, as_item, from_lease
-from queues.keys.item_suffix import ready_elements, ready_suffix
+from queues.keys.item_suffix import SINCE, ready_elements, ready_suffix
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
 from queues.model.attempts import LOG
 from queues.model.config import Config
+from queues.model.ids import to_ms
 from queues.model.item import Item
 
 #: Bytes of a request, and of one part of a result.
@@ -138,7 +139,8 @@ def _got(one: Item | StoredItem, values: list[bytes]) -> list[Any]:
         assert one.count is not None
         suffix = ready_suffix(one.priority, one.count, bytes.fromhex(one.id))
         values.append(one.raw)
-        return [[suffix.hex(), one.attempts], len(one.raw)]
+        since = [] if one.ready_at in (None, one.pushed_at) else [to_ms(one.ready_at)]
+        return [[suffix.hex(), one.attempts, *since], len(one.raw)]
     record = one.stored
     values.append(record)
     return [one.rand.hex(), len(record)]
@@ -147,8 +149,8 @@ def _got(one: Item | StoredItem, values: list[bytes]) -> list[Any]:
 def _read_got(what: Any, stored: bytes, config: Config, header: Mapping[str, Any]) -> Item | StoredItem:
     if isinstance(what, str):
         return from_lease(bytes.fromhex(what), stored)
-    suffix, tried = what
-    suffix = bytes.fromhex(suffix)
+    encoded, tried, *since = what
+    suffix = bytes.fromhex(encoded)
     rand = ready_elements(suffix, fifo=config.fifo)[2]
     log = header.get("logs", {}).get(rand.hex())
     there = StoredItem(
@@ -158,6 +160,6 @@ def _read_got(what: Any, stored: bytes, config: Config, header: Mapping[str, Any
         suffix=suffix,
         attempts=tried,
         value=stored,
-        header={LOG: log} if log else {},
+        header=({LOG: log} if log else {}) | ({SINCE: since[0]} if since else {}),
     )
     return as_item(there, fifo=config.fifo, codec=config.values)

@@ -5,7 +5,7 @@ read version, so sums over it add up even while items move between queues.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,13 +13,13 @@ from queues.consumers.consumer import NONE, Consumers, begin_consumers
 from queues.health import Health, decode, limits_of
 from queues.items.counters import depth_of, total
 from queues.items.ready import Heads, OldestRead, stored
-from queues.items.stored_item import as_item
+from queues.items.stored_item import as_item, at_place
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, Side, Subspace
 from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model.bands import Band, bands
 from queues.model.config import Config, Kind, Pause
-from queues.model.ids import at, minted_at, to_ms
+from queues.model.ids import at, to_ms
 from queues.model.item import Item
 from queues.model.limits import UNSET, Limits
 from queues.model.priority import PriorityType
@@ -68,11 +68,11 @@ class QueueStatus:
     left: int = 0
     #: The priority mix, lowest band first; empty in a FIFO queue.
     bands: tuple[Band, ...] = ()
-    #: When the oldest ready item was pushed; None when nothing is ready.
+    #: Since when the oldest ready item can be taken; None when nothing is ready.
     oldest: datetime | None = None
-    #: First to leave at the minimum end (FIFO: the head); its value cut, its attempts not asked for.
+    #: First to leave at the minimum end (FIFO: the head); its value cut, `attempts` and `ready_at` not asked for.
     min: Item | None = None
-    #: First to leave at the maximum end (FIFO: the tail); its value cut, its attempts not asked for.
+    #: First to leave at the maximum end (FIFO: the tail); its value cut, `attempts` and `ready_at` not asked for.
     max: Item | None = None
     pause: Pause | None = None
     #: Pushing is refused.
@@ -193,7 +193,7 @@ def begin_status(
             arrived=sum(counted.get((generation, "ready", "in"), 0) for generation in config.generations),
             left=sum(counted.get((generation, "ready", "out"), 0) for generation in config.generations),
             bands=mix.wait(),
-            oldest=None if ages is None else minted_at(ages[0]),
+            oldest=None if ages is None else at_place(ages[0], "ready", ages[1]).ready_at,
             min=_shown(keys, config, first, preview),
             max=_shown(keys, config, last, preview),
             pause=config.pause,
@@ -218,7 +218,7 @@ def begin_status(
 
 def _shown(keys: QueueKeys, config: Config, pairs: list[KeyValue], preview: int) -> Item | None:
     for there in stored(keys, config, pairs):
-        return as_item(there, fifo=config.fifo, codec=config.values, preview=preview)
+        return replace(as_item(there, fifo=config.fifo, codec=config.values, preview=preview), ready_at=None)
     return None
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from queues.items.counters import counted_in, total
 from queues.items.stored_item import PlaceRead, StoredItem, at_place
-from queues.keys.item_suffix import read_place, ready_elements, timed_suffix
+from queues.keys.item_suffix import id_by_age, read_place, ready_elements, timed_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import OUTSIDE, STATES, GenerationKeys, QueueKeys, Side
+from queues.keys.queue_keys import OUTSIDE, STATES, GenerationKeys, QueueKeys, Side, last_element
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.priority import Priority
@@ -174,7 +174,11 @@ def items_of(
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem | None]:
         items = [_parsed(keys, of, config, state, generation, key) for key, _ in found]
         reads = [
-            (item, tr.get(item.there.index(keys)), [(other, place_read(tr, item, other)) for other in earlier])
+            (
+                item,
+                PlaceRead(tr, keys, (generation,), item.there.rand, state),
+                [(other, place_read(tr, item, other)) for other in earlier],
+            )
             for item in items
             if item is not None
         ]
@@ -231,8 +235,15 @@ def _compare(
     if there.state == "ready":
         item.indexed = item.indexed and generation == there.generation
         item.hidden = not item.indexed and _has_other(tr, keys, config, there.rand, entry)
+        item.indexed = item.indexed and _has_age(tr, keys, there.rand, entry)
     if item.hidden or earlier:
         item.doubles = [there]
+
+
+def _has_age(tr: ReadTransaction, keys: QueueKeys, rand: bytes, entry: bytes | None) -> bool:
+    """Return whether a ready item is found by its age as it is by its id."""
+    found = None if entry is None else at_place(rand, "ready", entry).by_age(keys)
+    return found is None or tr.get(found[0]).wait() == found[1]
 
 
 def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
@@ -243,11 +254,23 @@ def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes
 
 
 def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[list[bytes]]:
-    """Yield the keys of the ready index whose item is gone, in steps."""
+    """Yield the keys of entries of ready items that are gone, or not as the entry says, in steps."""
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[bytes]:
-        items = [(key, tr.get(at_place(b"", "ready", value).key(keys))) for key, value in found]
-        return [key for key, item in items if item.wait() is None]
+        items = [(key, value, tr.get(at_place(b"", "ready", value).key(keys))) for key, value in found]
+        return [key for key, value, item in items if item.wait() is None or is_stale(tr, keys, key, value)]
 
     for index in keys.indexes("ready", config.generations):
         yield from steps(look, index, read)
+    for generation in config.generations:
+        yield from steps(look, keys.generation(generation).later.all, read)
+
+
+def is_stale(tr: ReadTransaction, keys: QueueKeys, key: bytes, value: bytes) -> bool:
+    """Say whether an entry by age shows another time than the item's entry by its id."""
+    there = at_place(id_by_age(last_element(key), value), "ready", value)
+    by_age = there.by_age(keys)
+    if by_age is None or by_age[0] != key:
+        return False
+    by_id = tr.get(there.index(keys)).wait()
+    return by_id is None or at_place(there.rand, "ready", by_id).since_ms != there.since_ms

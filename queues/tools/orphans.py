@@ -9,7 +9,7 @@ from queues.catalog import directory
 from queues.errors import display_name
 from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import QueueKeys
+from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.bands import default_edges
@@ -214,7 +214,9 @@ def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_
         return None
     keys = keyspace.queue(queue_id)
     firsts = first_keys(lambda fn: fn(tr), keys.everything, lambda key: keys.behind(keys.elements(key)[0]))
-    generations = sorted(first for key in firsts if isinstance(first := keys.elements(key)[0], int))
+    generations = sorted(
+        first for key in firsts if isinstance(first := keys.elements(key)[0], int) and first != OUTSIDE
+    )
     guess = _guess(tr, keys, generations)
     if guess is None:
         return None

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from queues.items import transition
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import StoredItem, at_place, with_stored
+from queues.items.stored_item import PlaceRead, StoredItem, at_place, clear_entries, with_stored, write_entries
 from queues.keys.item_suffix import timed_suffix, with_rand
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, Side
@@ -21,7 +21,7 @@ from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another
 from queues.model.steps import in_background
-from queues.tools.count import QueueCount, items_of, stray_entries
+from queues.tools.count import QueueCount, is_stale, items_of, stray_entries
 
 #: Index entries of one transaction.
 _STEP = 200
@@ -48,8 +48,8 @@ def repair_ids(kv: KeyValueStore, keyspace: Keyspace, config: Config, doubles: S
 
 def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) -> int:
     """Give an item another id, made of its own and of its key. Leave the index of the other item alone."""
-    key, index = bare.key(keys), bare.index(keys)
-    read, where = tr.get(key), tr.get(index).wait()
+    key = bare.key(keys)
+    read, where = tr.get(key), PlaceRead(tr, keys, (bare.generation,), bare.rand, bare.state).wait()
     stored = read.wait()
     if stored is None:
         return 0
@@ -58,10 +58,11 @@ def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) 
     tr.clear(key)
     if where is not None and (entry := at_place(bare.rand, bare.state, where)).suffix == bare.suffix:
         tried, header = entry.attempts, entry.header or header
-        tr.clear(index)
+        clear_entries(tr, keys, entry)
     ready = bare.state == "ready"
     suffix = with_rand(bare.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
-    transition.write(tr, keys, structs.replace(there, rand=rand, suffix=suffix, attempts=tried, header=header))
+    there = structs.replace(there, rand=rand, suffix=suffix, attempts=tried, header=header)
+    transition.write(tr, keys, transition.with_time(there))
     return 1
 
 
@@ -81,25 +82,24 @@ def _in_steps(
 
 
 def _write_entry(tr: Transaction, keys: QueueKeys, there: StoredItem) -> int:
-    index = there.index(keys)
-    entry = tr.get(index)
+    entry = PlaceRead(tr, keys, (there.generation,), there.rand)
     if tr.get(there.key(keys)).wait() is None:
         return 0
-    old, tried, header = entry.wait(), 0, there.header
+    old = entry.wait()
     if old is not None:
         other = at_place(there.rand, "ready", old)
-        if tr.get(other.key(keys)).wait() is not None:
+        if other.key(keys) != there.key(keys) and tr.get(other.key(keys)).wait() is not None:
             return 0  # two items of one id: the index keeps the one that it shows
-        tried, header = other.attempts, other.header
-    tr.set(index, structs.replace(there, attempts=tried, header=header).place)
-    if tried or header:
-        tr.set(keys.generation(there.generation).tried, b"")
+        there = structs.replace(there, attempts=other.attempts, header=other.header)
+    write_entries(tr, keys, transition.with_time(there))
     return 1
 
 
 def _clear_entry(tr: Transaction, keys: QueueKeys, key: bytes) -> int:
     entry = tr.get(key).wait()
-    if entry is None or tr.get(at_place(b"", "ready", entry).key(keys)).wait() is not None:
+    if entry is None:
+        return 0
+    if tr.get(at_place(b"", "ready", entry).key(keys)).wait() is not None and not is_stale(tr, keys, key, entry):
         return 0
     tr.clear(key)
     return 1

@@ -213,13 +213,16 @@ def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
         there = undo_log.at_place(header["place"], value)
         item = as_item(there, fifo=header["priority"] is None, codec=codec)
         return replace(item, priority=header["priority"])
+    pushed_at = ids.minted_at(bytes.fromhex(header["item"]))
+    since_ms = header.get("since", header.get("place", {}).get("record", {}).get("since"))
     return Item(
         id=header["item"],
         priority=header["priority"],
         count=header["count"],
         raw=value,
-        pushed_at=ids.minted_at(bytes.fromhex(header["item"])),
+        pushed_at=pushed_at,
         size=len(value),
+        ready_at=pushed_at if since_ms is None else ids.at(since_ms),
         attempts=header["attempts"],
         attempt_records=tuple(header.get(LOG, header.get("place", {}).get("record", {}).get(LOG, ()))),
         codec=codec,

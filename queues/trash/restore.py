@@ -77,7 +77,9 @@ class Restoring:
             log = {LOG: list(item.attempt_records)} if item.attempt_records else {}
             rand = bytes.fromhex(item.id)
             suffix = ready_suffix(item.priority, item.count, rand)
-            there = transition.new_ready(rand, value, config, suffix, tried=item.attempts, log=log)
+            there = transition.new_ready(
+                rand, value, config, suffix, tried=item.attempts, log=log, since_ms=header.get("since")
+            )
         transition.arrive(self._tr, self._keyspace, config, [there], "restore")
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 

@@ -74,8 +74,9 @@ class Trash:
         more: dict[str, Any] = {"priority": item.priority, "count": item.count, "attempts": item.attempts}
         if there is not None and there.state != ATTACHED:
             more["place"] = undo_log.place_of(there)
-        elif item.attempt_records:
-            more[LOG] = list(item.attempt_records)
+        else:
+            more |= {LOG: list(item.attempt_records)} if item.attempt_records else {}
+            more |= {} if item.ready_at in (None, item.pushed_at) else {"since": ids.to_ms(item.ready_at)}
         if config.prefix is not None and self.keeps:
             more |= _foreign(config, item)
         if config.redact:

@@ -17,7 +17,7 @@ from queues import Queue
 from tests.commands.conftest import Run, Shop
 from tests.sweeps import sweep_trash
 
-ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "size", "key"}
+ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "ready_at", "size", "key"}
 ITEM_FIELDS |= {"attempts", "due_at", "expires_at", "worker", "died_at", "reason"}
 
 

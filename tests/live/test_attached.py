@@ -35,7 +35,7 @@ async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, 
     assert (row["state"], row["outlook"], row["problem"]) == ("attached", "attached", "")
     assert (row["in"], row["out"], row["oldest"], row["mix"]) == (None, None, None, [])
     assert (row["min"]["text"], row["max"]["text"]) == ("one", "nine")
-    assert row["min"]["pushed"] is None
+    assert row["min"]["since"] is None
     if row["ready"] is None:  # never a zero for what was not counted
         assert row["attached"]["counted"] is None
         assert frame["total"]["attached"] == {"queues": 1, "ready": 0, "counted": None, "uncounted": 1}

@@ -319,7 +319,7 @@ def _end(which: str, item: Item | None, pen: _Pen | None, rules: Redaction = NOT
         )
     priority = _safe(items.priority_short(item))
     value = _safe_between_tags(items.preview(item, rules, _END_WIDTH))
-    age = '<time data-age datetime=""></time>' if item.pushed_at is None else _age(item.pushed_at, pen)
+    age = '<time data-age datetime=""></time>' if item.since is None else _age(item.since, pen)
     return (
         f'<span class="end {which}" data-field="{which}"><b data-part="priority">{priority}</b>'
         f'<q data-part="value">{value}</q>{age}</span>'

@@ -36,7 +36,7 @@ class Summary:
     #: None until a rate is known for any queue.
     rate_in: float | None
     rate_out: float | None
-    #: When the oldest ready item of all queues was pushed, and where it lies.
+    #: Since when the oldest ready item of all queues is ready, and where it lies.
     oldest: datetime | None
     oldest_queue: str | None
     #: When something falls due next, in any queue.

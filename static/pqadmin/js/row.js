@@ -109,7 +109,7 @@ export function setItem(element, item, now) {
   if (priority !== null) setText(priority, item === null ? "" : item.priority);
   if (value !== null) setText(value, item === null ? "" : item.text);
   const time = element.querySelector("time[data-age]");
-  if (time !== null) setAge(time, item === null ? null : item.pushed, now);
+  if (time !== null) setAge(time, item === null ? null : item.since, now);
 }
 
 function setMix(element, mix) {

@@ -67,7 +67,7 @@ WRITES: list[Make] = [
     lambda at: ExpireRequest(at.queue.id, 10, at.now_ms + 10_000),
     lambda at: PromoteRequest(at.queue.id, 10, at.now_ms + 70_000),
     lambda at: RescheduleRequest(at.queue.id, THIRD.hex(), at.now_ms + 90_000, at.now_ms),
-    lambda at: RetryDeadRequest(at.queue.id, SECOND.hex()),
+    lambda at: RetryDeadRequest(at.queue.id, SECOND.hex(), at.now_ms),
     lambda at: DeleteDeadRequest(at.queue.id, SECOND.hex()),
     lambda at: RemoveRequest(at.queue.id, at.queue.peek_max().id, "delete", at.now_ms),  # type: ignore[union-attr]
     lambda at: PauseRequest(

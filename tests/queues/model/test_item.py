@@ -12,10 +12,11 @@ from queues.model.item import Item, ready_items
 LOG = ({"number": 1, "worker": "w", "began": 1, "ended": 2},)
 
 
+@pytest.mark.parametrize("since", [None, 1_795_000_000_000])
 @pytest.mark.parametrize("read", [False, True])
-def test_an_item_is_like_one_whose_fields_were_given(read: bool) -> None:
+def test_an_item_is_like_one_whose_fields_were_given(read: bool, since: int | None) -> None:
     rand = b"\x01\xa2\x00\xa2\x11\x98" + b"r" * 14
-    (item,) = ready_items([b"value"], [((3, 70_000, rand), (2, LOG))], None)
+    (item,) = ready_items([b"value"], [((3, 70_000, rand), (2, LOG, since))], None)
     if read:
         assert [getattr(item, field.name) for field in fields(item)]
     given_ = Item(
@@ -25,13 +26,14 @@ def test_an_item_is_like_one_whose_fields_were_given(read: bool) -> None:
         raw=b"value",
         pushed_at=ids.minted_at(rand),
         size=5,
+        ready_at=ids.minted_at(rand) if since is None else ids.at(since),
         attempts=2,
         attempt_records=LOG,
     )
     assert item == given_
     assert hash(item) == hash(given_)
     assert repr(item) == repr(given_)
-    (again,) = ready_items([b"value"], [((3, 70_000, rand), (2, LOG))], None)
+    (again,) = ready_items([b"value"], [((3, 70_000, rand), (2, LOG, since))], None)
     assert pickle.loads(pickle.dumps(again)) == copy.copy(again) == copy.deepcopy(again) == given_
     assert replace(again, priority=4).priority == 4
     assert not again.truncated

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from queues import Queue, Store
 from queues.items.counters import total_bytes
+from queues.items.stored_item import StoredItem, find, write_entries
 from queues.keys.item_suffix import place, ready_suffix
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.kv.slots import Mark, SlotPool
@@ -33,6 +35,9 @@ def jobs(store: Store) -> Queue:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"%d" % n, n % 12) for n in range(42)])
     jobs.pop_min(), jobs.pop_max()
+    rand = bytes.fromhex(jobs.release(jobs.lease(seconds=60, end="max")).id)
+    keys = store.context.keyspace.queue(jobs.id)
+    RETURNED[:] = store.read(lambda tr: find(tr, keys, jobs.config, [rand]))
     store.create_queue("mail", kind="fifo").enqueue_many([b"a", b"b", b"c"])
     store.create_queue("names", priority_type="str").push(b"x", priority="m")
     store.create_queue("empty", priority_type="float").pause(reason="rest")
@@ -41,6 +46,8 @@ def jobs(store: Store) -> Queue:
     return jobs
 
 
+#: The item of the queue that was released.
+RETURNED: list[StoredItem] = []
 #: The ids of the queues, for damages that are done inside a transaction.
 KNOWN: dict[str, int] = {}
 
@@ -176,6 +183,24 @@ def stale_slot(store: Store) -> None:
     write(store, key, Mark(sequence=1, attempt=0, ms=0).encode())
 
 
+def later_entry_gone(store: Store) -> None:
+    write(store, RETURNED[0].index(keys_of(store)), None)
+
+
+def later_entry_without_age(store: Store) -> None:
+    write(store, RETURNED[0].by_age(keys_of(store))[0], None)
+
+
+def later_entry_of_another_age(store: Store) -> None:
+    write(store, *msgspec.structs.replace(RETURNED[0], header={"since": 7}).by_age(keys_of(store)))
+
+
+def later_entry_of_nothing(store: Store) -> None:
+    rand = b"\x01" * 20
+    other = msgspec.structs.replace(RETURNED[0], rand=rand, suffix=ready_suffix(5, 1, rand))
+    store.transact(lambda tr: write_entries(tr, keys_of(store), other))
+
+
 #: Each damage, and the kinds of what is found.
 DAMAGES: dict[Damage, set[str]] = {
     counters_too_high: {"counter"},
@@ -185,6 +210,10 @@ DAMAGES: dict[Damage, set[str]] = {
     index_entry_gone: {"index"},
     index_entry_elsewhere: {"index"},
     index_entry_of_nothing: {"index"},
+    later_entry_gone: {"index"},
+    later_entry_without_age: {"index"},
+    later_entry_of_another_age: {"index"},
+    later_entry_of_nothing: {"index"},
     item_taken_by_others: {"index", "counter", "band"},
     item_pushed_by_others: {"index", "counter", "band"},
     drift_flag: {"drift"},
@@ -305,9 +334,8 @@ def test_pushes_sort_behind_what_is_there_after_the_order_was_mended(store: Stor
 def test_the_index_keeps_how_often_an_item_was_tried(store: Store) -> None:
     index_entry_elsewhere(store)
     store.doctor.repair()
-    _, rand = first_key(store)
-    entry = store.read(lambda tr: tr.get(keys_of(store).index("ready").key(rand)).wait())
-    assert entry == place(1, first_key(store)[0], attempts=3)
+    first = store.queue("jobs").peek_min()
+    assert (first.attempts, first.ready_at) == (3, first.pushed_at)
 
 
 def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
