@@ -45,6 +45,8 @@ from queues.model.bands import default_edges
 from queues.model.codec import CODECS, Codec, codec_of
 from queues.model.config import Config
 from queues.model.cursor import End
+from queues.model.error_groups import MAX_GROUP as MAX_ERROR_GROUP
+from queues.model.error_groups import error_group
 from queues.model.foreign_tuples import Element as TupleElement
 from queues.model.foreign_tuples import decoded_value
 from queues.model.foreign_tuples import describe as describe_element
@@ -97,6 +99,7 @@ __all__ = [
     "LIMIT_NAMES",
     "LIMIT_OF",
     "LONGEST_TARGET",
+    "MAX_ERROR_GROUP",
     "MAX_NAME_CHARACTERS",
     "MAX_NOTE",
     "MAX_PUSH_JOB_ITEMS",
@@ -170,6 +173,7 @@ __all__ = [
     "describe_element",
     "describe_skew",
     "described_name",
+    "error_group",
     "history_mix",
     "item_digest",
     "lookalikes",

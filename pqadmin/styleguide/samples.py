@@ -8,6 +8,7 @@ from typing import Any
 
 from pqadmin.dashboard.items import acts
 from pqadmin.dashboard.items.act_previews import Preview
+from pqadmin.dashboard.items.dead_errors import Group
 from pqadmin.dashboard.items.page import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import tell
@@ -93,8 +94,29 @@ def sample_history(now: datetime) -> dict[str, Any]:
     line = {"at": now, "by": "ada", "via": "web", "what": "moved", "details": f"{HOSTILE} → done", "reason": HOSTILE}
     return {
         "lines": [line, line | {"by": "bob", "via": "cli", "what": "pushed", "details": "", "reason": ""}],
+        "audited": True,
         "more": True,
     }
+
+
+def sample_attempts(now: datetime) -> list[dict[str, Any]]:
+    """Return attempts of an item with hostile words in them."""
+    one = {"number": 12, "worker": HOSTILE, "at": now, "took": "9 s", "what": "released", "error": HOSTILE}
+    return [
+        one | {"traceback": f"Traceback (most recent call last):\n  {HOSTILE}\n" + "w" * 400},
+        one | {"number": 10**6, "worker": "", "error": "", "traceback": ""},
+    ]
+
+
+def sample_errors(now: datetime) -> dict[str, Any]:
+    """Return groups of dead items by error."""
+    links = dict.fromkeys(("items", "sample", "retry", "delete"), "#")
+    groups = [
+        Group(error=error, count=count, first=now - timedelta(days=9), last=now, sample="0")
+        for error, count in ((HOSTILE, 10**12), ("KeyError: 'customer'", 7), ("w" * 200, 1))
+    ]
+    rows = [(group, links) for group in groups]
+    return {"rows": rows, "more": 12, "begin": 1, "end": 10_000, "next_url": "#"}
 
 
 def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]]:

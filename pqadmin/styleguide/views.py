@@ -29,6 +29,8 @@ from pqadmin.styleguide.pages import sample_audit, sample_pages, sample_wall
 from pqadmin.styleguide.samples import (
     RAW,
     sample_acts,
+    sample_attempts,
+    sample_errors,
     sample_history,
     sample_jobs,
     sample_lists,
@@ -73,6 +75,8 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "standings": sample_standings(sample, now),
         "beside": sample_neighbors(sample),
         "history": sample_history(now),
+        "attempts": sample_attempts(now),
+        "dead_errors": sample_errors(now),
         "jobs": sample_jobs(now),
         "here": JobsHere(told=tuple(sample_jobs(now)[:3]), more=12, unseen=True, takes=True, brings=True),
         "values": [(show(value, rules=rules_of(())), _item(now, value)) for value in (*_VALUES, b"", b"x" * 30_000)],

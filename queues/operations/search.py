@@ -24,6 +24,7 @@ from queues.model import cursor as cursors
 from queues.model import ids
 from queues.model.config import Config
 from queues.model.cursor import End
+from queues.model.error_groups import error_group, without_values
 from queues.model.ids import at, to_ms
 from queues.model.item import Item
 from queues.model.priority import Priority, normalize
@@ -48,6 +49,8 @@ class Query:
     text: str = ""
     #: A whole id, or a part of one.
     item_id: str = ""
+    #: Of the reason why an item is dead, its group: see `queues.model.error_groups`.
+    error: str = ""
     low: Priority | None = None
     high: Priority | None = None
     #: Pushed then or later, and then or earlier, aware; a ready item: ready since then or later, and then or earlier.
@@ -67,13 +70,14 @@ class Query:
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
-        return self.fits(item) and (self.says(item.raw, shown=shown) or self._reasons(item))
+        return self.fits(item) and (self.says(item.raw, shown=shown) or self._reasons(item, shown))
 
     def fits(self, item: Item) -> bool:
         """Say whether an item fits in all respects but its value."""
         return (
             item.state == self.state
             and self.item_id.lower() in item.id
+            and (not self.error or error_group(item.reason) == self.error)
             and (self.low is None or (_same(item.priority, self.low) and item.priority >= self.low))  # type: ignore[operator]
             and (self.high is None or (_same(item.priority, self.high) and item.priority <= self.high))  # type: ignore[operator]
             and (self.since is None or (item.since is not None and to_ms(item.since) >= to_ms(self.since)))
@@ -93,11 +97,12 @@ class Query:
         if not said and self.state != "dead":
             return None
         item = met.item()
-        return item if self.fits(item) and (said or self._reasons(item)) else None
+        return item if self.fits(item) and (said or self._reasons(item, shown)) else None
 
-    def _reasons(self, item: Item) -> bool:
-        """Say whether the reason why an item is dead contains the text, by the same rule as a value does."""
-        return item.state == "dead" and self.says(item.reason.encode("utf-8", "surrogatepass"))
+    def _reasons(self, item: Item, shown: Callable[[bytes], bytes] | None) -> bool:
+        """Say whether the reason why an item is dead contains the text, in a part that no rule may hide."""
+        reason = item.reason if shown is None else without_values(item.reason)
+        return item.state == "dead" and self.says(reason.encode("utf-8", "surrogatepass"))
 
     def encode(self) -> dict[str, Any]:
         """Return it as plain JSON values, without what is not named."""
@@ -120,7 +125,7 @@ class Query:
         """Raise an error that says what makes no sense in it."""
         if self.state not in STATES:
             raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
-        if len(self.text) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
+        if max(len(self.text), len(self.error)) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
             raise TooLarge("One looks for at most {most:,} characters.", most=MAX_TEXT)
         if any(time is not None and time.utcoffset() is None for time in (self.since, self.until)):
             raise NaiveTime("A time to search from or to needs a time zone.")
@@ -307,7 +312,7 @@ def search(
         return _one(items_of.find(), query, preview, shown)
     start = _start(request)
     # Where keys tell what fits, one read brings the page and tells whether more is behind it.
-    whole = not query.text and not query.item_id and limit < MAX_READ  # a page is one read
+    whole = not query.text and not query.item_id and not query.error and limit < MAX_READ  # a page is one read
     first = limit + 1 if whole else FIRST_READ
     step = Step(partial(query.picked, shown=shown), limit=limit, scan=request.scan, first=first)
     order = start.order or items_of.order()

@@ -1,9 +1,12 @@
-"""What is known of one item besides itself: what people did to it, and where it went when it is gone."""
+"""What is known of one item besides itself: its timeline and attempts, and where it went when it is gone.
+
+The timeline is put together from the item, the log of its attempts and the audit. What none of them tells is left out.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -13,10 +16,12 @@ from django.utils.translation import gettext_lazy, ngettext
 from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
+from pqadmin.display.error_text import error_text, redacted
+from pqadmin.display.redaction import NOTHING, Redaction
 from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store
-from queues import AuditEntry, RecordPage
+from queues import Attempt, AuditEntry, Item, RecordPage, TrashEntry
 from queues.admin import to_ms
 from queues.errors import QueueError, display_name
 
@@ -49,12 +54,79 @@ class Whereabouts:
     trash_id: str = ""
     #: Items that the restoring brings back, this one among them.
     count: int = 1
+    #: The item as the trash has it, and the rules of redaction for it.
+    item: Item | None = None
+    redact: tuple[str, ...] = ()
 
 
-def history_of(item_id: str, may: Scope) -> dict[str, Any]:
-    """Return what people did to an item as far as `may` sees it, newest first, and whether the audit has more."""
+def history_of(item_id: str, may: Scope, item: Item | None = None, rules: Redaction = NOTHING) -> dict[str, Any]:
+    """Return an item's timeline as far as `may` sees it, newest first, and whether the audit has more.
+
+    `item` is the item as it is, or as it was when an action took it: without it only what people did is known.
+    """
     page = _entries(item_id, may)
-    return {"lines": [_line(entry) for entry in page.entries], "more": page.cursor is not None}
+    lines: list[dict[str, Any]] = []
+    if item is not None and item.foreign is None:
+        pushed = any(entry.verb in ("push", "enqueue") for entry in page.entries)
+        lines += _own_lines(item, rules, pushed=pushed)
+    # Of one moment, what a person did comes behind what the item tells.
+    lines += [_line(entry) for entry in reversed(page.entries)]
+    lines.sort(key=lambda line: line["at"])
+    return {"lines": lines[::-1], "audited": bool(page.entries), "more": page.cursor is not None}
+
+
+def attempts_of(item: Item, rules: Redaction = NOTHING) -> list[dict[str, Any]]:
+    """Return the attempts of an item for its page, newest first; what rules hide of their errors is redacted."""
+    return [
+        {
+            "number": one.number,
+            "worker": write.visible(one.worker),
+            "at": one.ended_at,
+            "took": write.age(max(0.0, (one.ended_at - one.began_at).total_seconds())),
+            "what": str(_ENDS[_end_of(one)]),
+            "error": error_text(one.error, rules),
+            "traceback": "\n".join(map(write.visible, redacted(one.traceback, rules).rstrip().split("\n"))),
+        }
+        for one in reversed(item.attempt_log)
+    ]
+
+
+#: How an attempt ended.
+_ENDS = {
+    "released": gettext_lazy("released"),
+    "expired": gettext_lazy("lost the lease: it expired"),
+    "died": gettext_lazy("released; the item was dead"),
+    "expired, died": gettext_lazy("lost the lease: it expired; the item was dead"),
+}
+
+
+def _end_of(one: Attempt) -> str:
+    return ("expired, died" if one.expired else "died") if one.died else "expired" if one.expired else "released"
+
+
+def _own_lines(item: Item, rules: Redaction, *, pushed: bool) -> list[dict[str, Any]]:
+    """Return the lines that the item itself tells; `pushed`: the audit tells of the push."""
+    lines = []
+    if item.pushed_at is not None and not pushed:
+        lines.append(_own(item.pushed_at, verb_words("push")))
+    for one in item.attempt_log:
+        number = _("attempt %(n)s") % {"n": write.number(one.number)}
+        lines.append(_own(one.began_at, verb_words("lease"), one.worker, number))
+        ended = _own(one.ended_at, str(_ENDS[_end_of(one)]), one.worker, number)
+        lines.append(ended | {"reason": write.shorten(error_text(one.error, rules), 200)})
+    if item.state == "leased" and item.leased_at is not None:
+        number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
+        lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number))
+    elif item.state == "delayed" and item.due_at is not None:
+        lines.append(_own(item.due_at, _("due")))
+    elif item.state == "dead" and item.died_at is not None and not any(one.died for one in item.attempt_log[-1:]):
+        dead = _own(item.died_at, str(_ENDS["died"]), item.worker)  # as a release without a log left it
+        lines.append(dead | {"reason": write.shorten(error_text(item.reason, rules), 200)})
+    return lines
+
+
+def _own(at: datetime, what: str, by: str = "", details: str = "") -> dict[str, Any]:
+    return {"at": at, "by": write.shorten(write.visible(by), 60), "what": what, "details": details}
 
 
 def latest(item_id: str, may: Scope) -> AuditEntry | None:
@@ -82,10 +154,11 @@ def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     if verb not in _TAKING:
         return None
     words = str(_TAKING[verb]) % _who(last)
-    trash_id = _in_trash(last, queue_id, item_id)
-    if not trash_id:
+    kept = _in_trash(last, queue_id, item_id)
+    if kept is None:
         return Whereabouts(words=words)
-    return Whereabouts(words=f"{words} {_('It is in the trash.')}", trash_id=trash_id, count=last.count)
+    words = f"{words} {_('It is in the trash.')}"
+    return Whereabouts(words=words, trash_id=kept.id, count=last.count, item=kept.item, redact=kept.redact)
 
 
 def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
@@ -100,8 +173,8 @@ def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
     return Whereabouts(words=words, label=_("To that queue"), link=queue_url(to))
 
 
-def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
-    """Return the id of the trash entry of what this act took; empty when it cannot be restored any more."""
+def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> TrashEntry | None:
+    """Return the trash entry of what this act took; None when it cannot be restored any more."""
     after = to_ms(entry.at + _APART).to_bytes(6, "big").hex() + "f" * 28
     for kept in get_store().trash.entries(limit=_TRASH, after=after).entries:
         if kept.at < entry.at - _APART:
@@ -109,8 +182,8 @@ def _in_trash(entry: AuditEntry, queue_id: int, item_id: str) -> str:
         if kept.queue_id != queue_id or kept.by != entry.actor or kept.count != entry.count:
             continue
         if kept.item.id == item_id if kept.item is not None else kept.act == verb_of(entry):
-            return kept.id
-    return ""
+            return kept
+    return None
 
 
 def _line(entry: AuditEntry) -> dict[str, Any]:

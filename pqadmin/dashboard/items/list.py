@@ -11,9 +11,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.accounts.rights import Right
+from pqadmin.dashboard.items import dead_errors
 from pqadmin.dashboard.items.acts import acts_in
 from pqadmin.dashboard.items.page import PAGE, Seen
-from pqadmin.dashboard.items.query import TRASH
+from pqadmin.dashboard.items.query import MAX_CURSOR, TRASH
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of
@@ -63,6 +64,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "url": url,
         "tabs": _tabs(seen, trash),
         "ends": _ends(seen),
+        "dead_errors": dead_errors.shown(status.name, asked, request.GET.get("errors", "")[:MAX_CURSOR] or None),
         "foreign_cursor": foreign_cursor,
         "in_middle": asked.after is not None and not foreign_cursor,
         "first_url": asked.address(),

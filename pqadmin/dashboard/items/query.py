@@ -19,7 +19,7 @@ from pqadmin.display.errors import said
 from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.store import store_now
 from queues import Priority, Query, Queue, QueueStatus
-from queues.admin import MAX_SEARCH_TEXT, STATES, End, parse_priority
+from queues.admin import MAX_ERROR_GROUP, MAX_SEARCH_TEXT, STATES, End, parse_priority
 from queues.errors import BadPriority
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max
 #: The last ones that died come first.
 _FIRST_END: dict[str, End] = {"dead": "max"}
 #: Characters of what is read; ids of attached items are their keys, up to 10,000 bytes.
-_MAX_PRIORITY, _MAX_ID, _MAX_TIME, _MAX_CURSOR = 2_000, 20_100, 60, 14_000
+_MAX_PRIORITY, _MAX_ID, _MAX_TIME, MAX_CURSOR = 2_000, 20_100, 60, 14_000
 _ID = re.compile(r"[0-9a-f]{1,40}")
 _FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
 
@@ -80,7 +80,7 @@ def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetim
     return Asked(
         state=state,
         end=end,
-        after=fields.get("after", "")[:_MAX_CURSOR] or None,
+        after=fields.get("after", "")[:MAX_CURSOR] or None,
         query=query,
         typed=reading.typed,
         wrong=reading.wrong,
@@ -95,6 +95,7 @@ def fields_of(query: Query) -> dict[str, str]:
     named = {
         "state": query.state,
         "q": query.text,
+        "error": query.error,
         "id": query.item_id,
         "low": "" if query.low is None else write_priority(query.low),
         "high": "" if query.high is None else write_priority(query.high),
@@ -123,7 +124,8 @@ class _Reading:
     def query(self, state: str, end: End) -> Query:
         """Return what is asked for of a state's items."""
         fifo, attached = self._queue.kind == "fifo", self._queue.attached
-        query = Query(state=state, text=self._text(), item_id=self._id(attached=attached))
+        error = self._fields.get("error", "")[:MAX_ERROR_GROUP] if state == "dead" else ""
+        query = Query(state=state, text=self._text(), item_id=self._id(attached=attached), error=error)
         if not fifo:
             low, high, start = (self._take(name, _MAX_PRIORITY, self._priority) for name in ("low", "high", "from"))
             if start is not None:

@@ -149,7 +149,12 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpRespons
         where=where,
         pushed_at=None if rand is None else minted_at(rand),
         restore_number=once.number(request, f"restore:{where.trash_id}") if where and where.trash_id else "",
-        history=history.history_of(item_id, visibility.scope(request)),
+        history=history.history_of(
+            item_id,
+            visibility.scope(request),
+            None if where is None else where.item,
+            NOTHING if where is None else rules_of(where.redact),
+        ),
     )
     return render(request, "dashboard/gone.html", context, status=404)
 
@@ -158,11 +163,11 @@ def _context(
     request: HttpRequest, status: QueueStatus, found: Item, beside: Neighbors | None, *, revealed: bool = False
 ) -> dict[str, Any]:
     """Return what the page of an item shows; once it is revealed all of it, in the view that a form asks for."""
-    everything = revealed or "all" in request.GET
+    everything, rules = revealed or "all" in request.GET, NOTHING if revealed else rules_of(status.redact)
     shown = show(
         found.raw,
         codec=found.codec,
-        rules=NOTHING if revealed else rules_of(status.redact),
+        rules=rules,
         wanted=(request.POST if revealed else request.GET).get("as", ""),
         everything=everything,
     )
@@ -179,7 +184,8 @@ def _context(
         shown_all=everything,
         revealed=revealed,
         beside=beside,
-        history=history.history_of(found.id, visibility.scope(request)),
+        history=history.history_of(found.id, visibility.scope(request), found, rules),
+        attempts=history.attempts_of(found, rules),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
         reveal_fields=hidden_fields(request, "reveal", status) if may_act and shown.hides else {},
         now=store_now(),

@@ -136,6 +136,8 @@ def scope_words(query: Query) -> list[str]:
     found = []
     if query.text:
         found.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
+    if query.error:
+        found.append(_("dead by “%(error)s”") % {"error": _cut(query.error)})
     if query.item_id:
         found.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
     low, high = (None if edge is None else write.priority_short(edge) for edge in (query.low, query.high))

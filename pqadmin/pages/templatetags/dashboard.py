@@ -19,6 +19,7 @@ from pqadmin import jobs
 from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display import items, prefixes
+from pqadmin.display.error_text import error_text
 from pqadmin.display.moments import ZONES
 from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.words import actor_words, done_words, item_state_word, view_word
@@ -226,16 +227,23 @@ def counted_ago(moment: datetime | None, now: datetime | None = None) -> SafeStr
     )
 
 
+@register.filter("error_text")
+def error_text_of(text: str, redact: tuple[str, ...]) -> str:
+    """Write an error of a queue with these rules."""
+    return error_text(text, rules_of(redact))
+
+
 @register.filter
-def state_of(item: Item) -> str:
-    """Say in which state an item is, and what matters about that."""
+def state_of(item: Item, redact: tuple[str, ...] = ()) -> str:
+    """Say in which state an item of a queue with these rules is, and what matters about that."""
     if item.state == "delayed" and item.due_at is not None:
         return _("due %(at)s") % {"at": write.clock(item.due_at)}
     if item.state == "leased":
         worker = write.shorten(write.visible(item.worker), _STATE_WIDTH) or _("somebody")
         return _("leased by %(worker)s") % {"worker": worker}
     if item.state == "dead" and item.reason:
-        return _("dead: %(reason)s") % {"reason": write.shorten(write.visible(item.reason), _STATE_WIDTH)}
+        reason = error_text_of(item.reason, redact)
+        return _("dead: %(reason)s") % {"reason": write.shorten(reason, _STATE_WIDTH)}
     return item_state_word(item.state)
 
 
