@@ -16,6 +16,7 @@ from pqadmin.dashboard.push import views as push
 from pqadmin.dashboard.queue import actions as queue_actions
 from pqadmin.dashboard.queue import attached, purge, settings
 from pqadmin.dashboard.queue import views as queue
+from pqadmin.dashboard.search import views as search
 from pqadmin.dashboard.trash import views as trash
 from pqadmin.pages import arm, reader
 
@@ -28,6 +29,7 @@ urlpatterns = [
     path("language/", reader.choose_language, name="language"),
     path("time-zone/", reader.choose_time_zone, name="time-zone"),
     path("palette/", palette.palette, name="palette"),
+    path("search/", search.search, name="search"),
     path("keys/", palette.keys, name="keys"),
     path("sample-load/start/", sample_load.StartView.as_view(), name="start-sample"),
     path("sample-load/stop/", sample_load.stop, name="stop-sample"),

@@ -270,6 +270,11 @@ def _edge(p: int | float | str) -> str:
     return shorten(str(p), 7) if abs(p) < 10**_DIGITS_LIMIT else ELLIPSIS
 
 
+def one_line(text: str) -> str:
+    """Write text on one line: line breaks and hidden characters as signs, tabs as spaces."""
+    return visible(_BREAK.sub(" ↵ ", text).replace("\t", " "))
+
+
 def preview(value: bytes, *, width: int = PREVIEW_WIDTH, more: bool = False) -> str:
     """Write a value on one line: text if it is UTF-8, else hex; `more` says that bytes were already cut off its end."""
     if not value:
@@ -281,7 +286,7 @@ def preview(value: bytes, *, width: int = PREVIEW_WIDTH, more: bool = False) -> 
         return shown + (f" {ELLIPSIS}" if more or len(value) > room else "")
     # Only the first characters are shown, so only they are looked at: values may be 90 kB.
     sample = text[: 4 * width + 1]
-    head = visible(_BREAK.sub(" ↵ ", sample).replace("\t", " "))
+    head = one_line(sample)
     if len(text) == len(sample) and len(head) <= width:
         return head + (ELLIPSIS if more else "")
     return head[: width - 1] + ELLIPSIS

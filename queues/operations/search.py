@@ -25,6 +25,7 @@ from queues.model import ids
 from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.error_groups import error_group, without_values
+from queues.model.fields import field_says
 from queues.model.ids import at, to_ms
 from queues.model.item import Item
 from queues.model.priority import Priority, normalize
@@ -47,6 +48,10 @@ class Query:
     state: str = "ready"
     #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead.
     text: str = ""
+    #: A dotted path such as `customer.id`: the text is looked for in this field of JSON or msgpack alone. `exact`: the
+    #: field is the text; otherwise it contains it.
+    field: str = ""
+    exact: bool = False
     #: A whole id, or a part of one.
     item_id: str = ""
     #: Of the reason why an item is dead, its group: see `queues.model.error_groups`.
@@ -86,6 +91,9 @@ class Query:
 
     def says(self, value: bytes, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether a value contains the text, and what is seen of it does."""
+        if self.field:
+            seen = value if shown is None else shown(value)
+            return field_says(seen, self.field, self.text, exact=self.exact)
         if not self.text:
             return True
         text = self.text.encode("utf-8", "surrogatepass").lower()
@@ -107,10 +115,10 @@ class Query:
     def encode(self) -> dict[str, Any]:
         """Return it as plain JSON values, without what is not named."""
         found: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value not in ("", None):
-                found[field.name] = to_ms(value) if isinstance(value, datetime) else value
+        for named in fields(self):
+            value = getattr(self, named.name)
+            if value not in ("", None) and value is not False:
+                found[named.name] = to_ms(value) if isinstance(value, datetime) else value
         return found
 
     @classmethod
@@ -125,7 +133,7 @@ class Query:
         """Raise an error that says what makes no sense in it."""
         if self.state not in STATES:
             raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
-        if max(len(self.text), len(self.error)) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
+        if max(map(len, (self.text, self.field, self.error))) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
             raise TooLarge("One looks for at most {most:,} characters.", most=MAX_TEXT)
         if any(time is not None and time.utcoffset() is None for time in (self.since, self.until)):
             raise NaiveTime("A time to search from or to needs a time zone.")
@@ -312,7 +320,7 @@ def search(
         return _one(items_of.find(), query, preview, shown)
     start = _start(request)
     # Where keys tell what fits, one read brings the page and tells whether more is behind it.
-    whole = not query.text and not query.item_id and not query.error and limit < MAX_READ  # a page is one read
+    whole = not (query.text or query.item_id or query.error) and limit < MAX_READ  # a page is one read
     first = limit + 1 if whole else FIRST_READ
     step = Step(partial(query.picked, shown=shown), limit=limit, scan=request.scan, first=first)
     order = start.order or items_of.order()

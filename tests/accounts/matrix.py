@@ -63,6 +63,7 @@ PAGES = {
     "dashboard:queue": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:item": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
     "dashboard:download": Row(open=Open.VIEWERS, arguments=ITEM, status=404),
+    "dashboard:search": Row(open=Open.VIEWERS),
     "dashboard:bulk": Row(open=Open.OPERATORS, arguments=QUEUE),
     "dashboard:jobs": Row(open=Open.VIEWERS),
     "dashboard:job": Row(open=Open.VIEWERS, arguments={"job_id": "0" * 40}, status=404),

@@ -18,6 +18,8 @@ from queues.errors import BadCursor
 
 #: Items on one page of a queue.
 PAGE = 50
+#: Bytes of a value that a search found, in which the hit is shown.
+FOUND_BYTES = 8_000
 #: Items of one step of a search, each a read of its own; steps and seconds after which an answer goes out.
 SCAN = 5_000
 STEPS = 5
@@ -108,7 +110,8 @@ def list_items(
     query, after, foreign_cursor = asked.query, asked.after, False
     items: list[Item] = []
     until = time.monotonic() + SECONDS
-    search = partial(queue.search, query, end=asked.end, scan=SCAN, preview=PREVIEW_BYTES, shown=shown, tr=tr)
+    preview = FOUND_BYTES if query.text else PREVIEW_BYTES
+    search = partial(queue.search, query, end=asked.end, scan=SCAN, preview=preview, shown=shown, tr=tr)
     for _ in range(STEPS):
         try:
             found = search(after=after, limit=PAGE - len(items))

@@ -30,6 +30,8 @@ _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max
 _FIRST_END: dict[str, End] = {"dead": "max"}
 #: Characters of what is read; ids of attached items are their keys, up to 10,000 bytes.
 _MAX_PRIORITY, _MAX_ID, _MAX_TIME, MAX_CURSOR = 2_000, 20_100, 60, 14_000
+#: A field and its text: neither the beginning of an address (http://) nor of an error (KeyError: …).
+_FIELD = re.compile(r"(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<sign>[:~])(?!//)(?P<text>\S.*)", re.DOTALL)
 _ID = re.compile(r"[0-9a-f]{1,40}")
 _FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
 
@@ -94,7 +96,7 @@ def fields_of(query: Query) -> dict[str, str]:
 
     named = {
         "state": query.state,
-        "q": query.text,
+        "q": write_text(query),
         "error": query.error,
         "id": query.item_id,
         "low": "" if query.low is None else write_priority(query.low),
@@ -103,6 +105,23 @@ def fields_of(query: Query) -> dict[str, str]:
         "until": "" if query.until is None else write_moment(query.until),
     }
     return {name: value for name, value in named.items() if value}
+
+
+def read_text(text: str) -> Query:
+    """Read what is typed: `customer.id:4711` is the whole field, `customer.id~47` a part of it, "…" text as it is."""
+    if len(text) > 1 and text[0] == text[-1] == '"' and _FIELD.fullmatch(text[1:-1]):
+        return Query(text=text[1:-1])
+    field = _FIELD.fullmatch(text)
+    if field is None:
+        return Query(text=text)
+    return Query(text=field["text"], field=field["path"], exact=field["sign"] == ":")
+
+
+def write_text(query: Query) -> str:
+    """Write a text or a field as it is typed."""
+    if query.field:
+        return f"{query.field}{':' if query.exact else '~'}{query.text}"
+    return f'"{query.text}"' if _FIELD.fullmatch(query.text) else query.text
 
 
 def write_priority(priority: Priority) -> str:
@@ -125,7 +144,7 @@ class _Reading:
         """Return what is asked for of a state's items."""
         fifo, attached = self._queue.kind == "fifo", self._queue.attached
         error = self._fields.get("error", "")[:MAX_ERROR_GROUP] if state == "dead" else ""
-        query = Query(state=state, text=self._text(), item_id=self._id(attached=attached), error=error)
+        query = replace(self._text(), state=state, item_id=self._id(attached=attached), error=error)
         if not fifo:
             low, high, start = (self._take(name, _MAX_PRIORITY, self._priority) for name in ("low", "high", "from"))
             if start is not None:
@@ -143,13 +162,13 @@ class _Reading:
             self.typed["until"] = self.typed.pop("age")
         return replace(query, since=since, until=until)
 
-    def _text(self) -> str:
+    def _text(self) -> Query:
         self.typed["q"] = text = self._fields.get("q", "")
         if len(text) > MAX_SEARCH_TEXT:
             self.typed["q"] = text[:MAX_SEARCH_TEXT]
             self.wrong["q"] = _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_SEARCH_TEXT)}
-            return ""
-        return text
+            return Query()
+        return read_text(text)
 
     def _id(self, *, attached: bool) -> str:
         text = self._fields.get("id", "")[:_MAX_ID].strip().lower().removeprefix(write.ELLIPSIS)

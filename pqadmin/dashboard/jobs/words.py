@@ -134,7 +134,10 @@ def _scope(job: Job) -> list[str]:
 def scope_words(query: Query) -> list[str]:
     """Say in a few words each which items a query means, beyond their state."""
     found = []
-    if query.text:
+    if query.field:
+        words = _("%(field)s is “%(text)s”") if query.exact else _("%(field)s contains “%(text)s”")
+        found.append(words % {"field": query.field, "text": _cut(query.text)})
+    elif query.text:
         found.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
     if query.error:
         found.append(_("dead by “%(error)s”") % {"error": _cut(query.error)})

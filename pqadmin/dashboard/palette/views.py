@@ -6,6 +6,7 @@ The palette and the sheet of keys are dialogs of every page, and pages of their 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -18,6 +19,7 @@ from pqadmin.accounts.roles import can, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.dashboard.palette.items import acts_here, find_item
+from pqadmin.dashboard.search.views import in_all_queues, read_query
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.live.board.rows import Row
@@ -27,6 +29,8 @@ from queues.errors import display_name
 
 #: Queues among the entries of one answer, so that pages and acts are not crowded out; and those with acts.
 MOST_QUEUES, MOST_ACTED = 8, 8
+#: Items whose values hold what is typed, and the seconds that looking for them takes at most.
+_MOST_HITS, _HIT_SECONDS = 5, 0.15
 #: Paths of the acts that take much away.
 _GRAVE = {"purge/", "delete/", "detach/"}
 #: And of those that few queues need: to resume, and to retry dead items.
@@ -96,10 +100,27 @@ def find(request: HttpRequest, text: str, place: Place) -> Found:
             *(act for act in acts if act.grave),
         ]
     note = ""
+    if words:
+        entries = entries[: MOST - 1 - _MOST_HITS]
+        entries += _hits(text, may) if ":" in text or "~" in text or not entries else []
+        url = f"{reverse('dashboard:search')}?{urlencode({'q': text})}"
+        label = _("Search items for “%(text)s”") % {"text": write.shorten(write.visible(text), 60)}
+        entries.append(Entry(kind=Kind.PAGE, label=label, detail=_("in all queues"), url=url))
     if words and len(fitting) > MOST_QUEUES:
         note = _("%(n)s queues fit, the best %(shown)s are here: type more of the name.")
         note %= {"n": write.number(len(fitting)), "shown": MOST_QUEUES}
     return Found(entries=entries[:MOST], note=note)
+
+
+def _hits(text: str, may: Scope) -> list[Entry]:
+    """Return the first items whose values hold the text, as far as a short look goes."""
+    look = in_all_queues(read_query(text.strip()), may)
+    look.run("", "", "", limit=_MOST_HITS, seconds=_HIT_SECONDS)
+    where = _("in %(queue)s")
+    return [
+        Entry(kind=Kind.ITEM, label=hit.line, url=hit.url, detail=where % {"queue": hit.queue_name})
+        for hit in look.hits
+    ]
 
 
 def _queues(words: Sequence[str], labels: Mapping[str, str]) -> list[str]:
@@ -145,6 +166,7 @@ def _themes(words: Sequence[str]) -> list[Entry]:
 def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
     return (
         (_("Queues"), "dashboard:overview", Right.READ),
+        (_("Search items"), "dashboard:search", Right.READ),
         (_("Bulk jobs"), "dashboard:jobs", Right.READ),
         (_("Audit"), "dashboard:audit", Right.READ),
         (_("Trash"), "dashboard:trash", Right.READ),

@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from pqadmin import jobs
 from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
-from pqadmin.display import items, prefixes
+from pqadmin.display import highlight, items, prefixes
 from pqadmin.display.error_text import error_text
 from pqadmin.display.moments import ZONES
 from pqadmin.display.redaction import Redaction, rules_of
@@ -204,6 +204,12 @@ def countdown(moment: datetime | None, now: datetime | None = None) -> SafeStrin
         write.moment_and_utc(moment),
         countdown_words(moment, now),
     )
+
+
+@register.simple_tag(takes_context=True)
+def hit(context: Context, item: Item, text: str, width: int = write.PREVIEW_WIDTH) -> str:
+    """Write an item's value on one line, with the hits of a search marked."""
+    return highlight.hit(item.raw, text, context["rules"], width=width) or items.preview(item, context["rules"], width)
 
 
 @register.simple_tag(takes_context=True)

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from fdb import tuple as layer
 
 from queues import Found, Item, Query, Queue, Store, open_store
 from queues.errors import BadCursor, BadPriority, BadQueueKind, BadTime, NotForAttached, TooLarge, WrongKind
+from queues.model.codec import CodecName
 from queues.model.ids import at
 from tests.conftest import Clock, store_url
 
@@ -82,7 +84,9 @@ def test_a_search_finds_exactly_what_a_plain_model_finds(mixed: Queue, clock: Cl
         edges = sorted((dice.randrange(-1, 10), dice.randrange(-1, 10)))
         query = Query(
             state=dice.choice(STATES),
-            text=dice.choice(("", "", "ABC", '"n":1', "9", "nowhere")),
+            text=(text := dice.choice(("", "", "ABC", '"n":1', "9", "nowhere"))),
+            field=dice.choice(("", "", "n")) if text else "",
+            exact=bool(text) and dice.random() < 0.5,
             item_id=dice.choice(("", "", "", dice.choice(ids), dice.choice(ids)[-3:])),
             low=dice.choice((None, edges[0])),
             high=dice.choice((None, edges[1])),
@@ -101,6 +105,52 @@ def test_a_search_finds_exactly_what_a_plain_model_finds(mixed: Queue, clock: Cl
             assert [item.id for item in found] == sorted((item.id for item in model), reverse=end == "max")
         assert Query.decode(query.encode()) == query
     assert hits > 200
+
+
+DOCUMENTS = {
+    "json": {"customer": {"id": 4711, "name": "Zoë Ødegård"}, "lines": [{"sku": "a-1"}, {"sku": "b-2"}], "ok": True},
+    "other": {"customer": {"id": 47}, "id": "4711", "lines": [], "none": None, "a.b": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "exact", "found"),
+    [
+        ("customer.id", "4711", True, ["json"]),
+        ("customer.id", "47", True, ["other"]),
+        ("customer.id", "47", False, ["json", "other"]),
+        ("id", "4711", True, ["other"]),
+        ("lines.sku", "b-2", True, ["json"]),
+        ("lines.sku", "2", False, ["json"]),
+        ("customer.name", "zoë ø", False, ["json"]),
+        ("customer.name", "Zoë", True, []),
+        ("ok", "true", True, ["json"]),
+        ("none", "null", True, ["other"]),
+        ("customer", '{"id":47}', True, ["other"]),
+        ("nowhere", "1", False, []),
+        ("customer.id.more", "4711", False, []),
+    ],
+)
+@pytest.mark.parametrize("codec", ["json", "msgpack", "bytes"])
+def test_a_field_of_json_or_msgpack_is_looked_for(
+    store: Store, codec: CodecName, field: str, text: str, exact: bool, found: list[str]
+) -> None:
+    jobs = store.create_queue("jobs", kind="fifo", codec=codec)
+    names = {}
+    for name, document in DOCUMENTS.items():
+        raw = msgspec.json.encode(document) if codec == "bytes" else document
+        names[jobs.enqueue(raw).id] = name
+    jobs.enqueue(b"\xff\x00 customer id 4711" if codec == "bytes" else "customer.id 4711")
+    items = jobs.search(Query(field=field, text=text, exact=exact)).items
+    assert [names[item.id] for item in items] == found
+
+
+def test_a_field_is_looked_for_in_what_the_searcher_sees(store: Store) -> None:
+    jobs = store.create_queue("jobs", kind="fifo")
+    jobs.enqueue(b'{"pin": "1234", "id": 1}')
+    query = Query(field="pin", text="1234", exact=True)
+    assert jobs.search(query).items
+    assert not jobs.search(query, shown=lambda value: value.replace(b'"1234"', b'"[redacted]"')).items
 
 
 def test_items_that_come_and_go_are_met_once_and_stop_nothing(store: Store, clock: Clock) -> None:

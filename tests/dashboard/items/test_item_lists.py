@@ -39,7 +39,7 @@ def list_of(page: Screen) -> str:
 
 def values(page: Screen) -> list[str]:
     """Return the values of the rows, from top to bottom."""
-    body = page.html.split('id="items"', 1)[1]
+    body = re.sub("</?mark>", "", page.html.split('id="items"', 1)[1])
     return re.findall(r">((?:ready|later|held|hopeless|m)-\d+)<", body)
 
 
@@ -126,7 +126,7 @@ def test_a_long_search_goes_on_step_by_step(operator: Desk, jobs: Queue, monkeyp
 def test_what_is_wrong_is_said_at_its_field_and_asks_for_nothing(operator: Desk, jobs: Queue) -> None:
     for query, words in (
         ("low=high", "is not a whole number"),
-        ("until=yesterday", "Give a length of time"),
+        ("until=tomorrow", "Give a length of time"),
         ("age=99999999999d", "Give a length of time"),
         ("since=0001-01-01T00:00%2B14:00", "This is too far away"),
         ("id=xyz", "An id, or a part of one"),

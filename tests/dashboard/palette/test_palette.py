@@ -21,9 +21,10 @@ from tests.dashboard.conftest import Desk
 NOT_FOUND = {
     "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
     "dashboard:audit-export", "dashboard:favorite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
-    "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview", "styleguide",
+    "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview", "wall:enter", "styleguide",
 }  # fmt: skip
-ENTRY = re.compile(r'<li><a href="([^"]+)">.*?data-kind="(\w+)"')
+#: An entry, but for the last one, which searches all queues for what was typed.
+ENTRY = re.compile(r'<li><a href="((?!/search/\?)[^"]+)">.*?data-kind="(\w+)"')
 
 
 def found(desk: Desk, text: str, here: str = "") -> Sequence[tuple[str, str]]:
@@ -132,8 +133,10 @@ def test_what_one_may_not_see_or_do_is_not_found(desk: Callable[..., Desk], stor
     assert not [url for _, url in everything if url.startswith(("/people/", "/new/", "/attach/", "/styleguide/"))]
 
 
-def test_nothing_that_fits_says_what_to_type(operator: Desk, store: Store) -> None:
-    assert "Nothing fits" in operator.open("/palette/?q=%00%E2%80%AEzzz")
+def test_what_nothing_fits_is_looked_for_in_items(operator: Desk, store: Store) -> None:
+    page = operator.open("/palette/?q=%00%E2%80%AEzzz")
+    assert found(operator, "zzz") == []
+    assert "Search items for “⟨202E⟩zzz”" in page
 
 
 def test_the_sheet_of_keys_is_a_page_too(operator: Desk, store: Store) -> None:

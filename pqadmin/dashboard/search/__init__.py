@@ -1,0 +1,1 @@
+"""Search for items in all queues at once."""

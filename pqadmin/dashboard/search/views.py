@@ -1,0 +1,200 @@
+"""Search for items in all queues that the reader may see: by text, by a field, by an id; in bounded steps."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard.items.page import FOUND_BYTES, SCAN
+from pqadmin.dashboard.items.query import MAX_CURSOR, read_text
+from pqadmin.display import format as write
+from pqadmin.display import highlight, items
+from pqadmin.display.addresses import item_url, queue_url
+from pqadmin.display.redaction import rules_of
+from pqadmin.display.values import what_searchers_see
+from pqadmin.display.words import item_state_word
+from pqadmin.live.board.rows import Row
+from pqadmin.live.monitor import get_monitor
+from pqadmin.pages import visibility
+from pqadmin.store import get_store, store_now
+from queues import Item, Query, Queue
+from queues.admin import MAX_SEARCH_TEXT, STATES, name_pattern, parse_item_id
+from queues.errors import BadCursor, QueueNotFound, QueueUnreadable, display_name
+
+#: Hits of one page, and seconds after which an answer goes out with a way on.
+PAGE, SECONDS = 50, 0.4
+_LIMITS = gettext_lazy("Text is looked for in values as stored: not inside of gzip or zlib, nor in what is redacted.")
+#: Characters of a hit's line.
+_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """An item that was found, as the page shows it."""
+
+    queue: str
+    item: Item
+    line: str
+
+    @property
+    def url(self) -> str:
+        """The page of the item."""
+        return item_url(self.queue, self.item.id)
+
+    @property
+    def queue_name(self) -> str:
+        """The queue's name, with hidden characters visible."""
+        return display_name(self.queue)
+
+    @property
+    def queue_url(self) -> str:
+        """The page of the queue."""
+        return queue_url(self.queue)
+
+    @property
+    def state(self) -> str:
+        """The state of the item in words."""
+        return item_state_word(self.item.state)
+
+
+@dataclass(slots=True, kw_only=True)
+class Search:
+    """One step of a search: where it begins, what it found, and where the next one goes on."""
+
+    query: Query
+    rows: Sequence[Row]
+    states: Sequence[str]
+    hits: list[Hit] = field(default_factory=list)
+    searched: int = 0
+    #: Queues that were looked through to their end, from the first on.
+    done: int = 0
+    unread: list[str] = field(default_factory=list)
+    #: The queue, state and cursor of the next step; None: everything was looked through.
+    onward: tuple[str, str, str] | None = None
+
+    def run(self, at: str, state: str, after: str, *, limit: int = PAGE, seconds: float = SECONDS) -> None:
+        """Look from a place on, until there are enough hits or the time is over."""
+        until, store = time.monotonic() + seconds, get_store()
+        self.done = sum(row.status.name < at for row in self.rows)
+        for row in self.rows[self.done :]:
+            name = row.status.name
+            try:
+                queue = store.queue(name)
+                for each in self._to_look(row, state if name == at else ""):
+                    cursor: str | None = after if (name, each) == (at, state) else ""
+                    while cursor is not None:
+                        if len(self.hits) >= limit or time.monotonic() >= until:
+                            self.onward = (name, each, cursor)
+                            return
+                        cursor = self._step(queue, each, cursor, limit)
+            except QueueUnreadable:
+                self.unread.append(display_name(name))
+            except QueueNotFound:  # deleted meanwhile
+                pass
+            self.done += 1
+
+    def _to_look(self, row: Row, begin: str) -> Iterator[str]:
+        """Yield the states of a queue that hold items."""
+        status = row.status
+        for state in self.states[self.states.index(begin) if begin in self.states else 0 :]:
+            if state == begin or (state == "ready" if status.attached else getattr(status.totals, state)):
+                yield state
+
+    def _step(self, queue: Queue, state: str, cursor: str, limit: int) -> str | None:
+        query, shown = replace(self.query, state=state), what_searchers_see(queue.config)
+        room = limit - len(self.hits)
+        look = partial(queue.search, query, limit=room, scan=SCAN, preview=FOUND_BYTES, shown=shown)
+        try:
+            found = look(after=cursor or None)
+        except BadCursor:
+            found = look()
+        rules = rules_of(queue.config.redact)
+        for item in found.items:
+            line = highlight.hit(item.raw, query.text, rules, width=_WIDTH) or items.preview(item, rules, _WIDTH)
+            self.hits.append(Hit(queue=queue.name, item=item, line=line))
+        self.searched += found.searched
+        return found.cursor
+
+
+@never_cache
+@require_safe
+@require(Right.READ)
+def search(request: HttpRequest) -> HttpResponse:
+    """Show the items of all queues that fit a text, a field or an id."""
+    asked = {name: request.GET.get(name, "").replace("\0", "")[:most] for name, most in _LONGEST.items()}
+    text, may = asked["q"].strip(), visibility.scope(request)
+    if asked["state"] not in STATES:
+        asked["state"] = ""
+    context: dict[str, Any] = {"section": "search", "asked": asked, "states": _state_words(), "looked": bool(text)}
+    if text:
+        context |= _found(request, asked, read_query(text), may)
+    return render(request, "dashboard/search.html", context)
+
+
+#: Characters of what is read.
+_LONGEST = {"q": MAX_SEARCH_TEXT, "queue": 300, "state": 10, "at": 300, "in": 10, "after": MAX_CURSOR}
+
+
+def read_query(text: str) -> Query:
+    """Read what is typed: a whole id, a field, or text."""
+    return Query(item_id=text) if parse_item_id(text) is not None else read_text(text)
+
+
+def in_all_queues(query: Query, may: Scope, *, states: Sequence[str] = STATES, pattern: str = "") -> Search:
+    """Return a search of the queues that a reader may see and whose names contain, or fit, a pattern."""
+    monitor = get_monitor()
+    monitor.refresh()
+    rows: Sequence[Row] = monitor.overview(may).rows
+    if pattern:
+        glob = pattern if set(pattern) & set("*?") else f"*{pattern}*"
+        fits = name_pattern((glob,)).fullmatch
+        rows = [row for row in rows if fits(row.status.name)]
+    return Search(query=query, rows=sorted(rows, key=lambda row: row.status.name), states=states)
+
+
+def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Scope) -> dict[str, Any]:
+    states = (asked["state"],) if asked["state"] else STATES
+    look = in_all_queues(query, may, states=states, pattern=asked["queue"].strip())
+    look.run(asked["at"], asked["in"], asked["after"])
+    before = {name: _count(request.GET.get(name, "")) for name in ("searched", "found")}
+    searched, found = before["searched"] + look.searched, before["found"] + len(look.hits)
+    kept = {name: asked[name] for name in ("q", "queue", "state") if asked[name]}
+    onward: dict[str, Any] = {}
+    if look.onward is not None:
+        onward = dict(zip(("at", "in", "after"), look.onward, strict=True)) | {"searched": searched, "found": found}
+    words = ngettext("searched %(n)s item", "searched %(n)s items", searched) % {"n": write.number(searched)}
+    of = {"done": write.number(look.done), "all": write.number(len(look.rows))}
+    words += " " + _("in %(done)s of %(all)s queues") % of
+    words += " · " + ngettext("%(n)s found", "%(n)s found", found) % {"n": write.number(found)}
+    return {
+        "hits": look.hits,
+        "now": store_now(),
+        "url": reverse("dashboard:search"),
+        "next_url": "" if not onward else "?" + urlencode(kept | onward),
+        "more_to_search": bool(onward),
+        "total": len(look.rows),
+        "listed": {"searched": look.done, "ended": not onward},
+        "scope": words,
+        "scope_limits": _LIMITS if query.text else "",
+        "unread": look.unread,
+    }
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+def _state_words() -> list[tuple[str, str]]:
+    return [("", _("all states")), *((state, item_state_word(state)) for state in STATES)]

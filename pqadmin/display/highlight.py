@@ -1,0 +1,32 @@
+"""Hits of a search in values: the part of a line around the first one, with all of them marked."""
+
+import re
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from pqadmin.display import format as write
+from pqadmin.display.redaction import Redaction
+from pqadmin.display.values import plain
+
+#: Characters that are shown before the first hit.
+_BEFORE = 40
+
+
+def hit(value: bytes, text: str, rules: Redaction, *, width: int) -> SafeString | None:
+    """Write a value on one line from just before the first hit on; None where none is in what is seen of it."""
+    if not text:
+        return None
+    line = write.one_line(plain(value, rules).decode("utf-8", "replace"))
+    found = re.compile(re.escape(write.one_line(text)), re.IGNORECASE)
+    first = found.search(line)
+    if first is None:
+        return None
+    begin = max(0, first.start() - _BEFORE) if first.end() > width else 0
+    shown = line[begin : begin + width]
+    pieces, at = [write.ELLIPSIS if begin else ""], 0
+    for each in found.finditer(shown):
+        pieces += [escape(shown[at : each.start()]), f"<mark>{escape(each[0])}</mark>"]
+        at = each.end()
+    pieces += [escape(shown[at:]), write.ELLIPSIS if begin + width < len(line) else ""]
+    return mark_safe("".join(pieces))  # noqa: S308 # escaped piece by piece

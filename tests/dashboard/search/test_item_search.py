@@ -1,0 +1,115 @@
+"""Search for items in all queues: by text, field and id, in what the reader may see, in steps."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from pqadmin.accounts.models import Grant
+from pqadmin.accounts.rights import Role
+from pqadmin.dashboard.search import views
+from queues import Store
+from tests.dashboard.conftest import Desk
+
+ROW = re.compile(r'<td class="wide mono"><a href="([^"]+)">(.*?)</a>', re.DOTALL)
+
+
+@pytest.fixture
+def orders(store: Store) -> None:
+    eu, us = store.create_queue("orders:eu"), store.create_queue("orders:us", kind="fifo", codec="json")
+    eu.push(b'{"customer": {"id": 4711}, "text": "<b>Bold</b> words"}', 1)
+    eu.push(b'{"customer": {"id": 47}}', 2, delay=3600)
+    us.enqueue({"customer": {"id": "4711"}, "pin": "4711"})
+    store.create_queue("mail", kind="fifo").enqueue(b"plain 4711 text")
+
+
+def found(desk: Desk, query: str) -> list[tuple[str, str]]:
+    """Return (queue, line) of what a query of the page finds."""
+    rows = ROW.findall(desk.open(f"/search/?{query}").html)
+    return [(unescape(url).split("/")[2], line) for url, line in rows]
+
+
+def test_text_is_found_in_every_queue_and_state_with_its_hits_marked(operator: Desk, orders: None) -> None:
+    assert [queue for queue, _ in found(operator, "q=4711")] == ["mail", "orders:eu", "orders:us"]
+    assert found(operator, "q=PLAIN")[0] == ("mail", "<mark>plain</mark> 4711 text")
+    ((_, line),) = found(operator, "q=" + quote("<b>bold"))
+    assert "<mark>&lt;b&gt;Bold</mark>&lt;/b&gt;" in line
+    assert len(found(operator, "q=customer")) == 3
+    assert len(found(operator, "q=customer&state=delayed")) == 1
+    assert [queue for queue, _ in found(operator, "q=4711&queue=orders")] == ["orders:eu", "orders:us"]
+    assert [queue for queue, _ in found(operator, "q=4711&queue=*:us")] == ["orders:us"]
+    page = operator.open("/search/?q=nowhere")
+    assert "Nothing found" in page
+    assert "searched 4 items in 3 of 3 queues · 0 found" in page
+
+
+def test_a_field_is_found_whole_or_in_part(operator: Desk, orders: None, store: Store) -> None:
+    assert [queue for queue, _ in found(operator, "q=customer.id:4711")] == ["orders:eu", "orders:us"]
+    assert [queue for queue, _ in found(operator, "q=customer.id:47")] == ["orders:eu"]
+    assert len(found(operator, "q=customer.id~47")) == 3
+    store.queue("mail").enqueue(b"see customer.id:4711")
+    assert [queue for queue, _ in found(operator, "q=" + quote('"customer.id:4711"'))] == ["mail"]
+    assert [queue for queue, _ in found(operator, "q=" + quote("http://x"))] == []
+    page = operator.open("/queues/orders:eu/?q=customer.id:4711")
+    assert "1 found" in page
+    assert "<mark>4711</mark>" in page.html
+
+
+def test_an_item_is_found_by_its_id(operator: Desk, orders: None, store: Store) -> None:
+    item = store.fifo_queue("mail").peek()
+    assert item
+    assert [queue for queue, _ in found(operator, f"q={item.id}")] == ["mail"]
+
+
+def test_what_is_redacted_is_not_found(operator: Desk, orders: None, store: Store) -> None:
+    assert len(found(operator, "q=pin:4711")) == 1
+    store.actions("ann").configure("orders:us", redact=["pin"])
+    assert found(operator, "q=pin:4711") == []
+    assert "4711" not in dict(found(operator, "q=customer.id:4711"))["orders:us"].partition("pin")[2]
+
+
+def test_invisible_queues_are_neither_searched_nor_counted(
+    desk: Callable[..., Desk], operator: Desk, orders: None
+) -> None:
+    eve = desk(Role.NONE, "eve")
+    Grant.objects.create(user=User.objects.get(username="eve"), glob="mail", role=Role.VIEWER, given_at=timezone.now())
+    assert [queue for queue, _ in found(eve, "q=4711")] == ["mail"]
+    assert "in 1 of 1 queues" in eve.open("/search/?q=4711")
+    assert found(eve, "q=4711&at=orders:eu&in=ready") == []
+
+
+def test_a_long_search_goes_on_where_it_ended(operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "PAGE", 7)
+    for name in ("a", "b", "c"):
+        store.create_queue(name, kind="fifo").enqueue_many([b"item %s %d" % (name.encode(), n) for n in range(9)])
+    address, lines = "/search/?q=item", list[str]()
+    for _ in range(9):
+        page = operator.open(address)
+        lines += [line for _, line in ROW.findall(page.html)]
+        onward = re.search(r'data-search-next="([^"]+)"', page.html)
+        if onward is None:
+            break
+        address = unescape(onward.group(1))
+    assert len(lines) == len(set(lines)) == 27
+    assert "searched 27 items in 3 of 3 queues · 27 found" in page
+    store.actions("ann").delete_queue("b", confirm="b", reason="")
+    assert operator.open(address).status == 200
+
+
+@pytest.mark.parametrize(
+    "query", ["q=%00", "q=x&in=nowhere&at=none&after=!!", "q=x&searched=-1&found=1e9", "state=x", ""]
+)
+def test_hostile_addresses_are_answered(query: str, operator: Desk, orders: None) -> None:
+    assert operator.open(f"/search/?{query}").status == 200
+
+
+def test_the_palette_finds_items_by_a_field_and_leads_to_the_search(operator: Desk, orders: None) -> None:
+    page = operator.open("/palette/?q=customer.id:4711").html
+    assert page.count('data-kind="item"') == 2
+    assert "<mark>4711</mark>" in page
+    assert "/search/?q=customer.id%3A4711" in page
+    assert "/search/?q=mail" in operator.open("/palette/?q=mail").html
