@@ -129,9 +129,9 @@ class StoredItem(Struct, frozen=True, kw_only=True):
 
     def index(self, keys: QueueKeys) -> bytes:
         """Return the key by which the item is found by its id; mostly also by its age."""
-        if self.since_ms is None:
-            return keys.index(self.state, self.generation).key(self.rand)
-        return keys.generation(self.generation).later.key(self.rand)
+        if self.state == "ready" and SINCE in self.header:
+            return keys.generation(self.generation).later.key(self.rand)
+        return keys.index(self.state, self.generation).key(self.rand)
 
     def by_age(self, keys: QueueKeys) -> tuple[bytes, bytes] | None:
         """Return the index entry by which an item is found by its age, if that is another one than by its id."""

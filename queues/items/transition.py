@@ -244,12 +244,12 @@ def settled(config: Config, there: StoredItem) -> StoredItem:
     """Return an item in the newest generation if its own is no longer live."""
     if there.state in IN_GENERATIONS and there.generation not in config.generations:
         there = replace(there, generation=config.generations[-1])
-    return with_time(there)
+    return with_time(there) if there.state == "ready" else there
 
 
 def with_time(there: StoredItem) -> StoredItem:
     """Return an item with a time if it is ready and was tried: takers look for attempts where the times are."""
-    if there.state == "ready" and there.since_ms is None and (there.attempts or there.header):  # of an earlier build
+    if there.state == "ready" and (there.attempts or there.header) and there.since_ms is None:  # of an earlier build
         return replace(there, header={**there.header, SINCE: minted_ms(there.rand)})
     return there
 
@@ -260,7 +260,10 @@ def write(tr: Transaction, keys: QueueKeys, there: StoredItem, prefix: bytes | N
         tr.set(AttachedKeys(prefix).at(there.suffix), there.value)
         return
     tr.set(there.key(keys), there.stored)
-    write_entries(tr, keys, there)
+    if there.state == "ready":
+        write_entries(tr, keys, there)
+        return
+    tr.set(there.index(keys), there.place)
     if there.state == "leased":
         tr.set(there.expiry(keys), b"")
 
@@ -270,7 +273,10 @@ def _clear(tr: Transaction, keys: QueueKeys, config: Config, there: StoredItem) 
         attached.clear(tr, AttachedKeys(config.prefix), there.suffix)
         return
     tr.clear(there.key(keys))
-    clear_entries(tr, keys, there)
+    if there.state == "ready":
+        clear_entries(tr, keys, there)
+        return
+    tr.clear(there.index(keys))
     if there.state == "leased":
         tr.clear(there.expiry(keys))
 
