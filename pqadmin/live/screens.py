@@ -16,6 +16,9 @@ from pqadmin.live.slot import Shown
 from pqadmin.live.sweep import chunks
 from queues import QueueStatus, Snapshot, Store
 
+#: Seconds after which the consumers of a queue that fills a screen are read again.
+CONSUMERS_EVERY = 5.0
+
 
 class Screens:
     """The queues on all screens. Used under the monitor's reading lock."""
@@ -32,6 +35,8 @@ class Screens:
         #: The newest text of each row, and what it was made from.
         self._texts: dict[int, tuple[Row, str]] = {}
         self._derived = float("-inf")
+        #: When the consumers of single queues were read last.
+        self._consumers_read = float("-inf")
         self._dirty = True
         self._new: dict[int, str] = {}
         #: What was read last: `Store.snapshot` skips what did not change since.
@@ -107,9 +112,13 @@ class Screens:
             for reading in self._readings
         )
         before = self._readings if self._groups == groups else ()
-        if self._dirty or unread_ends or self._groups != groups:
-            self._read(store, groups, single)
         now = self._clock()
+        beating: frozenset[int] = frozenset()
+        if now - self._consumers_read >= CONSUMERS_EVERY:
+            beating, self._consumers_read = self._beating(single), now
+            self._known = _without(self._known, beating)
+        if self._dirty or unread_ends or beating or self._groups != groups:
+            self._read(store, groups, single)
         if self._readings is before and not (self._new or fresh_sums or now - self._derived >= DERIVE_EVERY):
             return None
         return self._describe(now)
@@ -125,6 +134,15 @@ class Screens:
         self._board.put_directory(directory, change, targets)
         if known is not None:
             self._new.update((queue_id, name) for name, queue_id in self._board.directory.items() - known)
+
+    def _beating(self, single: Collection[int]) -> frozenset[int]:
+        """Return the single queues that have consumers: their heartbeats do not change the queue."""
+        return frozenset(
+            queue_id
+            for reading in self._readings
+            for queue_id, status in reading.snapshot.queues.items()
+            if queue_id in single and status.consumers.live
+        )
 
     def _read(self, store: Store, groups: list[frozenset[int]], single: Collection[int]) -> None:
         known_ends = [
@@ -192,6 +210,14 @@ class Screens:
             ends={queue_id: ends.text for queue_id, ends in reading.ends.items()},
             names={queue_id: status.name for queue_id, status in reading.snapshot.queues.items()},
         )
+
+
+def _without(snapshot: Snapshot | None, ids: frozenset[int]) -> Snapshot | None:
+    """Return a snapshot without some queues, so that they are read anew."""
+    if snapshot is None:
+        return None
+    changes = {queue_id: change for queue_id, change in snapshot.changes.items() if queue_id not in ids}
+    return replace(snapshot, changes=changes)
 
 
 def _merged(snapshots: Sequence[Snapshot]) -> Snapshot:

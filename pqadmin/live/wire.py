@@ -32,24 +32,27 @@ _ROW_WIDTH = 64
 #: Items of each end that the page of one queue shows live.
 END_ITEMS = 5
 
-Json = dict[str, Any]
 _text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """The first items of both ends of a queue, at its status's read version."""
+    """The first items of both ends of a queue, and its consumers, at its status's read version."""
 
     min: Sequence[Item]
     max: Sequence[Item]
     #: The queue's own rules of redaction.
     redact: tuple[str, ...]
+    consumers: Json
 
     @cached_property
     def text(self) -> str:
         """These as JSON text."""
         rules = rules_of(self.redact)
-        return _text({"min": [item(i, rules) for i in self.min], "max": [item(i, rules) for i in self.max]})
+        low, high = ([item(i, rules) for i in items] for items in (self.min, self.max))
+        return _text({"min": low, "max": high, "consumers": self.consumers})
 
 
 def hello(*, now: float, beat: float, stale_after: float, release: str, protocol: int = PROTOCOL) -> str:

@@ -10,12 +10,13 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.display.words import trash_words
 from pqadmin.live.board.rows import Row
+from pqadmin.live.consumers import panel
 from pqadmin.styleguide.samples import HOSTILE, RAW
 from pqadmin.wall.layout import lay_out
 from pqadmin.wall.levels import level_of, worst_first
 from pqadmin.wall.models import Board
 from pqadmin.wall.tiles import places, tile
-from queues import AuditEntry, Item, TrashEntry
+from queues import AuditEntry, Consumer, Consumers, Item, TrashEntry
 from queues.errors import display_name
 
 
@@ -49,6 +50,7 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             "more": 10**6 - 3,
         },
         "armed_now": {"needed": True, "until": now + timedelta(minutes=9)},
+        "consumed": [panel(replace(rows[0].status, consumers=each)) for each in _consumers(now)],
         "taken": {
             "entry": _trash(item, now, queue="orders:eu:new"),
             "item": item,
@@ -69,6 +71,26 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             )
         ],
     }
+
+
+def _consumers(now: datetime) -> Sequence[Consumers]:
+    """Return extreme consumers, a queue whose last one was lost, and one that knows of none."""
+    busy = Consumer(
+        id="0" * 16,
+        pid=2**31,
+        host="h" * 200,
+        program=RAW,
+        worker="w" * 200,
+        since=now - timedelta(days=400),
+        last_take=now,
+        takes=10**12,
+        rate=10.0**6,
+        waiting=10**4,
+        holds=10**6,
+        heard=now,
+    )
+    new = replace(busy, host="قائمة", program="press", worker="", last_take=None, rate=0.0, waiting=1, holds=0)
+    return (Consumers(live=(busy, new)), Consumers(ended=replace(busy, end="lost")), Consumers())
 
 
 def sample_audit(now: datetime) -> Sequence[AuditEntry]:

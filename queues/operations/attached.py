@@ -156,11 +156,11 @@ def oldest(tr: ReadTransaction, queue: OpenQueue, request: OldestRequest) -> Non
 @reads(StatusRequest, attached=True)
 def status(tr: ReadTransaction, queue: OpenQueue, request: StatusRequest) -> QueueStatus:
     """Return the status, with the depth as it was counted last; have it counted again."""
-    change, counts = tr.get(queue.keys.change), queue.context.counts
-    config = queue.current(tr)
+    change, context = tr.get(queue.keys.change), queue.context
+    config, counts, now = queue.current(tr), context.counts, context.now()
     counts.want([queue.id])
     return attached_status.begin_status(
-        tr, queue.keys, config, total(change.wait()), request.preview, counts=counts, now=queue.context.now()
+        tr, context.keyspace, config, total(change.wait()), request.preview, counts=counts, now=now
     )()
 
 

@@ -5,10 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from queues.consumers.consumer import begin_consumers
 from queues.items.attached import as_item
-from queues.keys.queue_keys import AttachedKeys, QueueKeys
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import AttachedKeys
 from queues.kv.port import KeyValue, ReadTransaction
 from queues.model.config import Config
+from queues.model.ids import to_ms
 from queues.model.item import Item
 from queues.status.attached_counts import AttachedCounts
 from queues.status.status import QueueStatus, Totals, TotalsRead
@@ -19,7 +22,7 @@ REFRESH = timedelta(seconds=5)
 
 def begin_status(
     tr: ReadTransaction,
-    keys: QueueKeys,
+    keyspace: Keyspace,
     config: Config,
     change: int,
     preview: int,
@@ -29,8 +32,9 @@ def begin_status(
 ) -> Callable[[], QueueStatus]:
     """Issue every read of an attached queue's status; the returned function waits for them."""
     assert config.prefix is not None
+    consumers = begin_consumers(tr, keyspace, config.id)
     foreign = AttachedKeys(config.prefix)
-    traffic = TotalsRead(tr, keys.traffic)
+    traffic = TotalsRead(tr, keyspace.queue(config.id).traffic)
     low = tr.get_range(*foreign.all, limit=1)
     high = tr.get_range(*foreign.all, limit=1, reverse=True)
 
@@ -47,6 +51,7 @@ def begin_status(
             totals=totals,
             min=_shown(first, foreign, config, preview),
             max=_shown(last, foreign, config, preview),
+            consumers=consumers(to_ms(now)),
             attached=True,
             prefix=config.prefix,
             counted_at=counted_at,

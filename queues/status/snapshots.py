@@ -51,9 +51,9 @@ def read_statuses(
         if record is None:
             continue
         try:
-            config, change, keys = _config(record), changes[queue_id], keyspace.queue(queue_id)
+            config, change = _config(record), changes[queue_id]
             reads[queue_id] = (
-                attached_status.begin_status(tr, keys, config, change, preview, counts=counts, now=at_time)
+                attached_status.begin_status(tr, keyspace, config, change, preview, counts=counts, now=at_time)
                 if config.attached
                 else begin_status(tr, keyspace, config, change, preview, at_time)
             )

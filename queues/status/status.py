@@ -83,7 +83,7 @@ class QueueStatus:
     drift: bool = False
     #: As recorded last; None before the first time, and of an attached queue. A new verdict changes the queue.
     health: Health | None = None
-    #: The processes that take from it; none is known of an attached queue. One that comes or goes changes the queue.
+    #: The processes that take from it through this library. One that comes or goes changes the queue.
     consumers: Consumers = NONE
     #: Processes keep conflicting, so one of them executes the pops of all: see queues/serving/staging.py.
     staging: bool = False
@@ -112,7 +112,8 @@ class QueueStatus:
     @property
     def live_consumers(self) -> int | None:
         """The number of live consumers; None when unknown, as where programs take that send no heartbeats."""
-        known = self.consumers.known and not (self.health is not None and self.health.untold_takes)
+        untold = self.attached or (self.health is not None and self.health.untold_takes)
+        known = self.consumers.known and not untold
         return len(self.consumers.live) if self.consumers.live or known else None
 
 

@@ -40,6 +40,9 @@ def world(jobs, monkeypatch) -> dict[str, str]:
     acts.move_items(OWN, [gone.id], HIDDEN)
     acts.move_items(HIDDEN, [came.id], OWN)
     popped = acts.pop(HIDDEN)
+    with hidden.opened.consumption.waits():
+        hidden.opened.consumption.leased({}, f"{SECRET} press")
+        store.context.presence.beat()
     acts.pause(HIDDEN, reason="no names here")
     acts.rename_queue(SEEN, f"{SECRET}:seen")
     acts.rename_queue(f"{SECRET}:seen", SEEN)

@@ -59,6 +59,31 @@ async def test_a_queue_page_shows_five_items_of_both_ends(store: Store, join: Jo
     assert [item["priority"] for item in frame["ends"]["max"]] == ["6", "5", "4", "3", "2"]
 
 
+async def test_a_queue_page_shows_consumers_and_what_their_heartbeats_tell(
+    store: Store, join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pqadmin.live.screens.CONSUMERS_EVERY", 0.05)
+    jobs, presence = store.create_queue("jobs"), store.context.presence
+    viewer = await join()
+    assert (await viewer.watch_queue("jobs"))["ends"]["consumers"]["none"] == "unknown"
+
+    await asyncio.to_thread(jobs.pop_min)
+    await asyncio.to_thread(presence.beat)
+    frame = await viewer.frame(lambda frame: frame["ends"]["consumers"]["count"] == 1)
+    (consumer,) = frame["ends"]["consumers"]["live"]
+    assert (consumer["holds"], consumer["waiting"]) == (0, 0)
+
+    with jobs.opened.consumption.waits(3):
+        await asyncio.to_thread(presence.beat)
+        change = frame["rows"][0]["change"]
+        frame = await viewer.frame(lambda frame: frame["ends"]["consumers"]["live"][0]["waiting"] == 3)
+    assert frame["rows"][0]["change"] == change
+
+    await asyncio.to_thread(presence.stop)
+    frame = await viewer.frame(lambda frame: frame["ends"]["consumers"]["none"] == "closed")
+    assert frame["ends"]["consumers"]["ended"]["id"] == consumer["id"]
+
+
 async def test_a_queue_page_shows_the_queue_that_has_its_name_now(
     store: Store, join: Join, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
+from pqadmin.live.consumers import panel
 from pqadmin.live.words import outlook_words, state_words
 from pqadmin.pages import once
 from pqadmin.pages.action_view import hidden_fields
@@ -45,6 +46,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "starred": status.id in favorites.of(request.user).stars,
         "words": state_words(seen.row, seen.now, whole=True),
         "outlook": outlook_words(seen.row),
+        "consumers": panel(status),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),
         "hidden": hidden_fields(request, "push", status),

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pqadmin.live.consumers import described
 from pqadmin.live.wire import END_ITEMS, Ends
 from queues import QueueStatus, ReadTransaction, Snapshot, Store
 from queues.admin import MAX_SNAPSHOT
@@ -77,6 +78,7 @@ def read(
                 min=queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items,
                 max=queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items,
                 redact=status.redact,
+                consumers=described(status),
             )
         return Reading(snapshot=snapshot, ends=ends)
 

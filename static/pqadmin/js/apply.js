@@ -3,6 +3,7 @@
 // Holds no element and no history, so that swapped fragments and months of frames leave nothing behind.
 
 import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js";
+import { applyConsumers } from "./consumers.js";
 import { setCountdown } from "./countdown.js";
 import { counted, number } from "./format.js";
 import { takeRows } from "./order.js";
@@ -213,6 +214,7 @@ export class Screen {
       for (const list of document.querySelectorAll("[data-live-list]")) {
         applyList(list, pending.ends[list.dataset.liveList] ?? [], now);
       }
+      applyConsumers(pending.ends.consumers, now);
     }
   }
 }

@@ -1,0 +1,59 @@
+// @ts-check
+// Shows the processes that take from a queue: one row each, which stays the same element while its process is live.
+
+import { setText } from "./attention.js";
+import { number } from "./format.js";
+import { setAge, setData, setRate } from "./row.js";
+
+/** Bring the panel up to date; `told` is `ends.consumers` of a frame. */
+export function applyConsumers(told, now) {
+  const panel = document.querySelector("[data-consumers]");
+  if (panel === null || told === undefined) return;
+  setData(panel, "consumers", told.none);
+  const table = panel.querySelector("table");
+  setHidden(table, told.none !== "");
+  for (const note of panel.querySelectorAll("[data-none]")) setHidden(note, note.dataset.none !== told.none);
+  const count = panel.querySelector("[data-part=count]");
+  setText(count, number(told.count));
+  setHidden(count, told.none !== "");
+  const ended = panel.querySelector("[data-part=ended]");
+  setHidden(ended, told.none === "" || told.ended === null);
+  if (told.ended !== null) write(ended, told.ended, now);
+  const body = table.tBodies[0];
+  const rows = new Map([...body.rows].map((row) => [row.dataset.consumer, row]));
+  told.live.forEach((consumer, n) => {
+    const row = rows.get(consumer.id) ?? panel.querySelector("template").content.firstElementChild.cloneNode(true);
+    rows.delete(consumer.id);
+    setData(row, "consumer", consumer.id);
+    write(row, consumer, now);
+    if (body.rows[n] !== row) body.insertBefore(row, body.rows[n] ?? null);
+  });
+  for (const row of rows.values()) row.remove();
+}
+
+function write(element, consumer, now) {
+  for (const part of element.querySelectorAll("[data-part]")) {
+    const value = consumer[part.dataset.part];
+    switch (part.dataset.part) {
+      case "since":
+      case "last":
+      case "heard":
+        setAge(part, value, now);
+        break;
+      case "rate":
+        setRate(part, value);
+        break;
+      case "waiting":
+      case "holds":
+        setText(part, number(value));
+        break;
+      default:
+        setText(part, String(value));
+        if (part.localName === "bdi") part.title = part.textContent; // a long one is cut
+    }
+  }
+}
+
+function setHidden(element, hidden) {
+  if (element.hidden !== hidden) element.hidden = hidden;
+}

@@ -1,0 +1,109 @@
+"""The consumers of a queue on its page: each live process, or why there is none and what to do."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pqadmin.accounts.roles import Role
+from queues import Store
+from queues.consumers.presence import Presence
+from queues.operations.pop import pop_request
+from queues.serving.background import BackgroundThreads
+from tests.dashboard.conftest import Desk
+from tests.dashboard.screen import Screen
+
+
+def another(store: Store, ahead: list[float]) -> Presence:
+    """Return the heartbeats of another process, whose clock a test sets ahead."""
+    context = store.context
+    return Presence(context.kv, context.keyspace, lambda: context.clock() + ahead[0], BackgroundThreads())
+
+
+def panel(screen: Screen) -> str:
+    """Return the part of a page that tells of consumers."""
+    return screen.html.partition('id="consumers"')[2].partition("</section>")[0]
+
+
+def told(screen: Screen) -> str:
+    """Return the code that the panel has for there being none."""
+    return panel(screen).partition('data-consumers="')[2].partition('"')[0]
+
+
+def test_a_process_is_shown_with_what_it_holds(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 3)
+    jobs.lease_many(2, seconds=60, worker="press <b>7</b>\u202e")
+    store.context.presence.beat()
+    screen = operator.open("/queues/jobs/")
+    assert told(screen) == ""
+    (consumer,) = jobs.consumers().live
+    shown = panel(screen).partition("<template>")[0]
+    assert f'data-consumer="{consumer.id}"' in shown
+    assert "press &lt;b&gt;7&lt;/b&gt;" in shown
+    assert "\u202e" not in screen.html
+    assert f'data-part="pid">{consumer.pid}<' in shown
+    assert 'data-part="holds">2<' in shown
+
+
+def test_without_any_the_page_says_why(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    assert told(operator.open("/queues/jobs/")) == "unknown"
+    ahead = [0.0]
+    closing, idle = another(store, ahead), another(store, ahead)
+    closing.of(jobs.id).took(1)
+    closing.beat()
+    closing.stop()
+    screen = operator.open("/queues/jobs/")
+    assert told(screen) == "closed"
+    assert "Start a worker" in screen.text
+    idle.of(jobs.id).took(1)
+    idle.beat()
+    ahead[0] = 61.0
+    idle.beat()
+    assert told(operator.open("/queues/jobs/")) == "idle"
+
+
+def test_a_process_without_heartbeats_is_lost(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    killed = another(store, [-30.0])
+    killed.of(jobs.id).took(1)
+    killed.beat()
+    screen = operator.open("/queues/jobs/")
+    assert told(screen) == "lost"
+    assert "Look at its host" in screen.text
+
+
+def test_programs_that_do_not_tell_are_no_absence(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 40)
+    closing = another(store, [0.0])
+    closing.of(jobs.id).took(1)
+    closing.beat()
+    closing.stop()
+    count = [0.0]
+    now = store.now().timestamp()
+    clock = [now]
+    recorder = Store(store.context.kv, url=store.url, keyspace=store.context.keyspace, clock=lambda: clock[0]).recorder(
+        count=lambda: count[0]
+    )
+    for _ in range(9):
+        clock[0] += 12
+        count[0] += 12
+        jobs.opened.send(pop_request(jobs.opened, 1, "min", None))
+        recorder.look()
+        recorder.flush()
+    screen = operator.open("/queues/jobs/")
+    assert told(screen) == "untold"
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
+def test_all_that_may_read_the_queue_see_them(desk: Callable[..., Desk], store: Store, role: Role) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.pop_min()
+    store.context.presence.beat()
+    assert "data-consumer=" in panel(desk(role).open("/queues/jobs/")).partition("<template>")[0]
+
+
+def test_in_chinese(chinese_admin: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    assert "还没有消费者告知过" in chinese_admin.open("/queues/jobs/")
