@@ -4,6 +4,7 @@ The contents of an attached queue are untrusted: text is bounded, and every hidd
 """
 
 from functools import lru_cache
+from zlib import crc32
 
 from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
@@ -38,3 +39,9 @@ def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> s
 def key(item: Item, limit: int = KEY_WIDTH) -> str:
     """Write the key of a foreign item; empty for other items."""
     return "" if item.foreign is None else write.shorten(write.visible(item.foreign.text), limit)
+
+
+def row_mark(item: Item) -> str:
+    """Return a mark that changes when what a row shows of an item does, but for what changes by itself."""
+    told = (item.state, priority(item), item.due_at, item.attempts, item.size, item.worker, item.leased_at)
+    return f"{crc32(repr(told).encode()):x}"

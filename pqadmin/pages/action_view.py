@@ -26,6 +26,8 @@ from queues import Actions, Queue, QueueStatus, ReadTransaction, RequestKey
 from queues.errors import AlreadyDone, KeyReused, NotForAttached, OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
 _RETRY_SECONDS = "5"
+#: What a request for the side sheet of an open page names as its target.
+_SHEET = "div#act"
 
 
 class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs only
@@ -41,7 +43,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     action = ""
     #: The beginning of the ids of its fields, if not the name of the action.
     form_id = ""
-    #: The form alone, which htmx puts into an open page; without a template of its own, a page is made around it.
+    #: The form alone, for the side sheet of an open page; without a template of its own, a page is made around it.
     fragment_name: ClassVar[str] = ""
     #: What the form alone is replaced by when the action is not available.
     unavailable_name = "dashboard/_not_for_attached.html"
@@ -136,12 +138,16 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
             if isinstance(error, OutcomeUnknown):  # the same number again: it is done once at most
                 self.number = self.request.POST[once.FIELD]
             return self.refused(form, error)
-        return leave(answer) if isinstance(answer, str) else answer
+        return self.leave(answer) if isinstance(answer, str) else answer
+
+    def leave(self, url: str) -> HttpResponse:
+        """Lead to the answer; a sheet is told where that is, and may stay on its page."""
+        return HttpResponse(headers={"HX-Redirect": url}) if self.in_sheet else leave(url)
 
     def repeated(self, url: str, at: datetime) -> HttpResponse:
         """Lead to where the first sending of the form led, doing nothing."""
         toasts.failed(self.request, once.words(at))
-        return leave(url)
+        return self.leave(url)
 
     def form_invalid(self, form: Any) -> HttpResponse:
         """Show the form again with its errors."""
@@ -169,9 +175,9 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
             "title": self.title,
             "fragment": self.fragment_name if missing is None else self.unavailable_name,
         }
-        if refusal is None and self.fragment_name and self.request.headers.get("HX-Target") == "div#act":
-            return render(self.request, self.fragment_name, context)
         template = self.template_name or "dashboard/action.html"
+        if self.fragment_name and self.in_sheet:
+            return render(self.request, "dashboard/_in_sheet.html", context)  # refused or not: it is shown
         if refusal is None:
             return render(self.request, template, context)
         return answer(self.request, template, context, refusal=refusal)
@@ -185,6 +191,11 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         return {"section": self.section, "hidden": self.hidden, **super().get_context_data(**more)}
 
     # What is at hand
+
+    @property
+    def in_sheet(self) -> bool:
+        """Whether the answer goes into the side sheet of an open page."""
+        return self.request.headers.get("HX-Target") == _SHEET
 
     @cached_property
     def actions(self) -> Actions:

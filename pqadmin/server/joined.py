@@ -26,6 +26,7 @@ STYLES = {
         "lists",
         "forms",
         "acts",
+        "sheets",
         "messages",
         "values",
         "jobs",

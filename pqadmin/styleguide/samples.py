@@ -30,6 +30,7 @@ def sample_acts(items: Sequence[Item]) -> dict[str, Any]:
         "picked": items[:4],
         "unlisted": 988,
         "fates": Fates(
+            total=1_201,
             gone=1_200,
             changed=1,
             told=(

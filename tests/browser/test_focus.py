@@ -222,7 +222,8 @@ def test_choices_and_typed_text_of_a_queue_page_stay(page: Page, store: Store) -
     box = page.locator("#items input[type=checkbox]").nth(1)
     box.check()
     page.locator("#q").fill("half typ")
-    value = page.locator("#push textarea[name=value], form textarea[name=value]").first
+    page.get_by_role("link", name="Push", exact=True).click()
+    value = page.locator("#push textarea[name=value]")
     value.fill('{"a": 1}')
     value.evaluate("field => field.setSelectionRange(2, 5)")
     attend(page)

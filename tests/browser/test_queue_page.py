@@ -54,7 +54,7 @@ def test_tabs_switch_in_place_and_the_address_follows(page: Page, jobs: Queue) -
         expect(page).to_have_url(re.compile(f"state={state}"))
         expect(page.locator("#items")).to_contain_text(words)
         if state != "trash":
-            expect(page.locator("#items button[value=delete]")).to_be_disabled()
+            expect(page.locator(".actbar button[value=delete]")).to_be_disabled()
     assert page.evaluate("window.same")
     expect(page.locator("#tab-ready b")).to_have_text("69")
     jobs.push(b"one more", priority=1)
@@ -104,7 +104,7 @@ def test_forms_are_not_stretched_over_a_wide_screen(path: str, new_page: NewPage
 def test_pages_go_on_and_choices_are_counted(page: Page, jobs: Queue) -> None:
     page.goto("/queues/jobs/")
     expect(rows_of(page)).to_have_count(50)
-    delete = page.locator("#items button[name=act][value=delete]")
+    delete = page.locator(".actbar button[value=delete]")
     expect(delete).to_be_disabled()
     boxes = page.locator("#items .pick input")
     boxes.nth(2).click()
@@ -169,7 +169,7 @@ def test_countdowns_tick_without_any_request(new_page: NewPage, jobs: Queue) -> 
     page.goto("/queues/jobs/?state=delayed")
     wait_live(page)
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: "/age/" in request.url or asked.append(request.url))
     cell = page.locator("#items tbody tr").first.locator("time[data-countdown]")
     for _ in range(2):
         before = cell.text_content()
@@ -192,12 +192,8 @@ def test_the_lists_are_used_by_keyboard_alone(page: Page, jobs: Queue) -> None:
             break
     page.keyboard.press("Space")
     expect(page.locator("[data-chosen]")).to_have_text("1 selected")
-    promote = page.locator("#items button[value=promote]")
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        if promote.evaluate("button => button === document.activeElement"):
-            break
-    expect(promote).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator(".row-acts button[value=promote]")).to_be_focused()
     chosen = boxes.first.get_attribute("value")
     with page.expect_request(lambda request: "/act/?" in request.url) as asked:
         page.keyboard.press("Enter")
@@ -229,3 +225,186 @@ def test_no_list_scrolls_sideways(width: int, new_page: NewPage, jobs: Queue) ->
         page.goto(f"/queues/jobs/?state={state}&low=x")
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, state
+
+
+def row_of(page: Page, words: str) -> Any:
+    return rows_of(page).filter(has_text=words)
+
+
+def test_rows_that_left_are_struck_out_where_they_are(page: Page, jobs: Queue) -> None:
+    page.goto("/queues/jobs/?state=ready")
+    wait_live(page)
+    page.locator("#items .pick input").nth(1).check()
+    place = row_of(page, "ready-05").bounding_box()
+    jobs.pop_min()
+    lease = jobs.lease(seconds=3600, worker="w")
+    assert lease is not None
+    expect(row_of(page, "ready-00")).to_have_attribute("data-gone", "")
+    expect(row_of(page, "ready-00")).to_contain_text("gone")
+    expect(row_of(page, "ready-01")).to_contain_text("leased")
+    expect(page.locator("#items tr[data-gone]")).to_have_count(2)
+    expect(page.locator("[data-news]")).to_have_text("2 gone · show")
+    assert row_of(page, "ready-05").bounding_box() == place
+    expect(page.locator("#items .pick input").nth(1)).to_be_checked()
+    jobs.release(lease, count_attempt=False)
+    expect(page.locator("#items tr[data-gone]")).to_have_count(1)
+
+
+def test_arrivals_are_counted_and_shown_when_asked_for(page: Page, jobs: Queue) -> None:
+    page.goto("/queues/jobs/?state=ready")
+    wait_live(page)
+    box = page.locator("#items .pick input").nth(3)
+    box.check()
+    chosen = box.get_attribute("value")
+    page.fill("#q", "half typ")
+    jobs.push_many([(b"early-%d" % n, -5) for n in range(12)])
+    jobs.push(b"behind all of the page", priority=900)
+    news = page.locator("[data-news]")
+    expect(news).to_have_text("12 new items · show")
+    expect(row_of(page, "early-0")).to_have_count(0)
+    news.click()
+    expect(row_of(page, "early-0")).to_have_count(1)
+    expect(rows_of(page)).to_have_count(50)
+    expect(news).to_be_hidden()
+    expect(page.locator(f'#items .pick input[value="{chosen}"]')).to_be_checked()
+    expect(page.locator("[data-chosen]")).to_have_text("1 selected")
+    expect(page.locator("#q")).to_have_value("half typ")
+
+
+def test_an_empty_list_tells_what_came(page: Page, store: Store) -> None:
+    queue = store.create_queue("bare")
+    page.goto("/queues/bare/?state=ready")
+    wait_live(page)
+    queue.push(b"first", priority=1)
+    expect(page.locator("[data-news]")).to_have_text("1 new item · show")
+    page.locator("[data-news]").press("Enter")
+    expect(rows_of(page)).to_have_count(1)
+
+
+def test_an_act_in_the_sheet_leaves_the_list_where_it_is(page: Page, jobs: Queue, store: Store) -> None:
+    store.create_queue("review")
+    page.goto("/queues/jobs/?state=ready&low=0")
+    wait_live(page)
+    page.evaluate("window.same = true")
+    for words in ("ready-20", "ready-22", "ready-30"):
+        row_of(page, words).locator("input").check()
+    page.locator(".actbar button[value=move]").click()
+    sheet = page.locator("#sheet")
+    expect(sheet.get_by_role("heading", name="Move 3 items")).to_be_visible()
+    expect(page.locator("#act-to")).to_be_focused()
+    row_of(page, "ready-23").locator("input").check()  # the list is there to be chosen from
+    scrolled = page.evaluate("scrollY")
+    assert scrolled > 0
+    page.fill("#act-to", "review")
+    sheet.locator("button[name=do]").click()
+    expect(page.locator(".toast")).to_contain_text("Moved 3 items to review.")
+    expect(sheet).to_be_hidden()
+    expect(page.locator("#items tr[data-gone]")).to_have_count(3)
+    assert page.evaluate("[window.same, scrollY]") == [True, scrolled]
+    expect(page).to_have_url(re.compile("low=0"))
+    expect(page.locator("[data-chosen]")).to_have_text("1 selected")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Undone: 3 items are as they were")
+    expect(page.locator("#items tr[data-gone]")).to_have_count(0)
+    assert page.evaluate("[window.same, scrollY]") == [True, scrolled]
+    assert store.queue("review").depth() == 0
+    page.get_by_role("button", name="Close").locator("visible=true").click()
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+def test_an_act_on_rows_that_left_names_them(page: Page, jobs: Queue, store: Store) -> None:
+    store.create_queue("review")
+    page.goto("/queues/jobs/?state=ready")
+    wait_live(page)
+    boxes = page.locator("#items .pick input")
+    ids = [str(boxes.nth(n).get_attribute("value")) for n in range(5)]
+    for n in range(5):
+        boxes.nth(n).check()
+    store.actions("ann").move_items("jobs", ids[1:3], "review")
+    jobs.pop_min()
+    expect(page.locator("#items tr[data-gone]")).to_have_count(3)
+    page.locator(".actbar button[value=delete]").click()
+    sheet = page.locator("#sheet")
+    expect(sheet).to_contain_text("3 of 5 are gone: 2 were moved, 1 left without a person’s act.")
+    for item_id in ids[:3]:
+        expect(sheet.locator(".fates")).to_contain_text(item_id[-10:])
+    expect(sheet.locator(".fates")).to_contain_text("ann moved it to review")
+    sheet.locator("button[name=do]").click()
+    expect(page.locator(".toast")).to_contain_text("Deleted 2 items.")
+
+
+def test_what_is_refused_stays_in_the_sheet(page: Page, jobs: Queue) -> None:
+    page.goto("/queues/jobs/?state=ready")
+    wait_live(page)
+    row_of(page, "ready-02").locator("input").check()
+    page.locator(".actbar button[value=move]").click()
+    page.fill("#act-to", "nowhere")
+    page.fill("#sheet [name=reason]", "so typed")
+    page.locator("#sheet button[name=do]").click()
+    expect(page.locator("#sheet [role=alert]")).to_contain_text("No queue has this name")
+    expect(page.locator("#act-to")).to_be_focused()
+    expect(page.locator("#sheet [name=reason]")).to_have_value("so typed")
+    page.keyboard.press("Escape")
+    expect(page.locator("#sheet")).to_be_hidden()
+    expect(page.locator(".actbar button[value=move]")).to_be_focused()
+    assert jobs.depth() == 69
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_push_drawer_by_keyboard(width: int, new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/queues/jobs/?state=ready")
+    wait_live(page)
+    link = page.get_by_role("link", name="Push", exact=True)
+    page.locator("h1").click()
+    page.keyboard.press("p")
+    expect(page.locator("#push-value")).to_be_focused()
+    page.keyboard.type("half a val p")
+    page.keyboard.press("Escape")
+    expect(page.locator("#drawer")).to_be_hidden()
+    expect(link).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#push-value")).to_have_value("half a val p")
+    page.keyboard.press("End")
+    page.keyboard.type("x")
+    page.fill("#push-priority", "high")
+    page.locator("#drawer button.primary").click()
+    expect(page.locator("#drawer [role=alert]")).to_contain_text("Fix the errors below")
+    page.fill("#push-priority", "-3")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("with priority -3.")
+    expect(page.locator("#drawer")).to_be_hidden()
+    expect(page.locator("[data-news]")).to_have_text("1 new item · show")
+    page.keyboard.press("p")
+    expect(page.locator("#push-value")).to_have_value("")
+    assert jobs.peek_min().value == b"half a val px"
+
+
+def test_acts_are_behind_the_chosen_row_for_the_keyboard(page: Page, jobs: Queue) -> None:
+    page.goto("/queues/jobs/?state=ready")
+    box = row_of(page, "ready-15").locator("input")
+    box.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    move = page.locator(".row-acts button[value=move]")
+    expect(move).to_be_focused()
+    expect(move).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#sheet").get_by_role("heading", name="Move this item")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(move).to_be_focused()
+
+
+def test_without_scripts_all_of_it_is_pages(new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(java_script_enabled=False)
+    page.goto("/queues/jobs/?state=ready")
+    row_of(page, "ready-03").locator("input").check()
+    page.locator(".actbar button[value=delete]").click()
+    page.locator("button[name=do]").click()
+    expect(page.locator(".toast")).to_contain_text("Deleted the item.")
+    page.goto("/queues/jobs/")
+    page.get_by_role("link", name="Push", exact=True).click()
+    page.fill("#push-value", "by hand")
+    page.fill("#push-priority", "-4")
+    page.locator("button.primary").first.click()
+    expect(page.locator(".toast")).to_contain_text("with priority -4.")

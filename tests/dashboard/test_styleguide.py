@@ -24,15 +24,17 @@ ELSEWHERE = {
     "dashboard/_act_move.html": ONE_FORM,
     "dashboard/_bulk_act.html": ONE_FORM,
     "dashboard/_edit.html": ONE_FORM,
+    "dashboard/_in_sheet.html": "a form as is shown, beside the page of its queue",
+    "dashboard/_sheet.html": "shut until an act is begun on the page of a queue or an item",
     "dashboard/_sample_runs.html": "a notice as is shown, which is there only while the sample load runs on this site",
 }
 #: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.
 ELSEWHERE_CLASSES = """
-    act act-value after aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
-    consequence deeds edit everything faults figure filter-help glob-row h2 h4 h5 h6 h8 inset
-    job-figures job-head kept lease-instead list-and-push marks may measure minted more narrow narrow-start numbers open
-    pad past plot prose reckoning reveal scope screen secret settings slim then u-legend u-marker u-select u-value
-    uplot wall-link wide-word
+    act-value after aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
+    consequence deeds edit everything fate faults figure filter-help float glob-row h2 h4 h5 h6 h8 inset
+    job-figures job-head kept lease-instead marks may measure minted more narrow narrow-start numbers open
+    pad past plot prose reckoning reveal row-acts scope screen secret settings side slim then u-legend u-marker u-select
+    u-value uplot wall-link wide-word
 """
 
 

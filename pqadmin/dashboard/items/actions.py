@@ -208,6 +208,7 @@ class ItemsActionView(QueueActionView):
             changed, link = self.move(form, seen)
         else:
             changed = self.change(form, seen)
+            link = item_url(self.name, self.ids[0]) if self.in_sheet and self.act.stays and len(self.ids) == 1 else ""
         one = changed.count == 1 and "/items/" in link
         toasts.undoable(
             self.request,
@@ -220,7 +221,7 @@ class ItemsActionView(QueueActionView):
 
     def answer_of(self, result: Any) -> str:
         """Return the page of the one item that stays in the queue, or the page that the action was begun on."""
-        if self.act.stays and len(self.ids) == 1:
+        if self.act.stays and len(self.ids) == 1 and not self.in_sheet:
             return item_url(self.name, self.ids[0])
         return self.url if self.back.startswith(f"{self.url}items/") else self.back
 
@@ -282,7 +283,9 @@ class ItemsActionView(QueueActionView):
 
     def fates(self, seen: Mapping[str, str]) -> selection.Fates | None:
         """Return what happened to items since a form showed them; None if they are as they were."""
-        return selection.fates(self.name, seen, self.found, self.data, visibility.scope(self.request))
+        return selection.fates(
+            self.name, seen, self.found, self.data, visibility.scope(self.request), total=len(self.ids)
+        )
 
     @property
     def back(self) -> str:

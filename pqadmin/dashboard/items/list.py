@@ -22,7 +22,7 @@ from pqadmin.display.words import trash_words
 from pqadmin.pages import once, visibility
 from pqadmin.store import get_store
 from queues import Item, RecordPage, TrashEntry
-from queues.admin import BULK_ACTIONS, STATES
+from queues.admin import BULK_ACTIONS, STATES, to_ms
 from queues.errors import BadCursor, QueueNotFound, display_name
 
 #: Entries of the trash that are read at most to count those of one queue for its tab.
@@ -57,6 +57,7 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     entries = trash.entries if trash else ()
     may = visibility.scope(request)
     known = visibility.known_to(may) if entries else {}
+    window = {"after": asked.after} if asked.after else {}
     cursor = listed.cursor if trash is None else trash.cursor
     return {
         "asked": asked,
@@ -70,7 +71,9 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
         "first_url": asked.address(),
         "next_url": "" if cursor is None else asked.address(after=cursor),
         "more_to_search": asked.searching and cursor is not None and len(listed.items) < PAGE,
-        "select_url": asked.address(select="page", **({"after": asked.after} if asked.after else {})),
+        "select_url": asked.address(select="page", **window),
+        "here_url": asked.address(**window),
+        "at": to_ms(seen.now),
         "clear_url": "?" + urlencode({"state": asked.state}),
         "narrow": any(asked.typed.get(name) for name in ("id", "low", "high", "since", "until")),
         "scope": _scope(seen),

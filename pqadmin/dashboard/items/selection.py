@@ -42,12 +42,16 @@ class Fate:
     text: str
     #: Where it is now; empty when unknown.
     url: str
+    #: The act of a person that took it from the queue; empty: none that the reader may see.
+    verb: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fates:
     """What happened to the items that are not as they were shown."""
 
+    #: Of how many items it is told.
+    total: int
     gone: int
     changed: int
     told: tuple[Fate, ...]
@@ -59,13 +63,31 @@ class Fates:
 
     @property
     def words(self) -> str:
-        """Say how many are concerned."""
-        gone = ngettext("%(n)s item is not here any more.", "%(n)s items are not here any more.", self.gone)
-        changed = ngettext(
-            "%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed
+        """Say how many are concerned, and how those left that are gone."""
+        gone, total = write.number(self.gone), write.number(self.total)
+        words = []
+        if self.gone:
+            text = ngettext("%(n)s of %(total)s is gone: %(how)s.", "%(n)s of %(total)s are gone: %(how)s.", self.gone)
+            words.append(text % {"n": gone, "total": total, "how": self._how()})
+        if self.changed:
+            text = ngettext(
+                "%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed
+            )
+            words.append(text % {"n": write.number(self.changed)})
+        return " ".join(words)
+
+    def _how(self) -> str:
+        """Count the items that are gone by how they left; those that were not looked up come last."""
+        verbs = [fate.verb for fate in self.told[: self.gone]]
+        moved, unknown = verbs.count("move"), verbs.count("")
+        removed = len(verbs) - moved - unknown
+        counted = (
+            (ngettext("%(n)s was moved", "%(n)s were moved", moved), moved),
+            (ngettext("%(n)s was removed by a person", "%(n)s were removed by people", removed), removed),
+            (ngettext("%(n)s left without a person’s act", "%(n)s left without a person’s act", unknown), unknown),
+            (_("%(n)s more"), self.gone - len(verbs)),
         )
-        told = ((gone, self.gone), (changed, self.changed))
-        return " ".join(words % {"n": write.number(n)} for words, n in told if n)
+        return ", ".join(words % {"n": write.number(n)} for words, n in counted if n > 0)
 
 
 def wanted(data: QueryDict) -> list[str]:
@@ -115,8 +137,10 @@ def states(items: Sequence[Item]) -> str:
     return " · ".join(f"{write.number(n)} {item_state_word(state)}" for state, n in counted.items())
 
 
-def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope) -> Fates | None:
-    """Return what happened to items since a form showed them; None if they are as they were."""
+def fates(
+    queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryDict, may: Scope, *, total: int
+) -> Fates | None:
+    """Return what happened to items since a form showed `total`; None if they are as they were."""
     there = {each.item.id: each for each in now.picked}
     gone = [item_id for item_id in seen if item_id not in there]
     changed = [item_id for item_id in seen if item_id in there and there[item_id].etag != seen[item_id]]
@@ -126,7 +150,7 @@ def fates(queue_name: str, seen: Mapping[str, str], now: Selection, data: QueryD
     since = time_of_ms(int(text)) if text.isdecimal() and len(text) < 15 else None
     told = [fate_of_gone(item_id, may) for item_id in gone[:TOLD]]
     told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: TOLD - len(told)]]
-    return Fates(gone=len(gone), changed=len(changed), told=tuple(told))
+    return Fates(total=total, gone=len(gone), changed=len(changed), told=tuple(told))
 
 
 def fate_of_gone(item_id: str, may: Scope) -> Fate:
@@ -137,10 +161,11 @@ def fate_of_gone(item_id: str, may: Scope) -> Fate:
         return Fate(item_id=item_id, text=text, url="")
     to = (entry.after or {}).get("to")
     if entry.verb != "move" or not isinstance(to, str):
-        return Fate(item_id=item_id, text=_acted(entry), url="")
+        return Fate(item_id=item_id, text=_acted(entry), url="", verb=entry.verb)
     words, queue = _("%(by)s moved it to %(queue)s at %(at)s."), write.shorten(display_name(to), 80)
     text = words % {"by": _by(entry), "queue": queue, "at": write.clock(entry.at)}
-    return Fate(item_id=item_id, text=text, url="" if item_id.startswith("key-") else item_url(to, item_id))
+    url = "" if item_id.startswith("key-") else item_url(to, item_id)
+    return Fate(item_id=item_id, text=text, url=url, verb=entry.verb)
 
 
 def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) -> Fate:

@@ -40,7 +40,7 @@ class Source:
 class PushView(QueueActionView):
     """Pushes one item (FIFO: enqueues it)."""
 
-    action, template_name = "push", "dashboard/push.html"
+    action, template_name, fragment_name = "push", "dashboard/push.html", "dashboard/_push.html"
     form_class = PushForm
     preview_button = "check"
     source = Source()

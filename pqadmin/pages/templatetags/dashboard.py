@@ -239,6 +239,9 @@ def error_text_of(text: str, redact: tuple[str, ...]) -> str:
     return error_text(text, rules_of(redact))
 
 
+register.filter(items.row_mark)
+
+
 @register.filter
 def state_of(item: Item, redact: tuple[str, ...] = ()) -> str:
     """Say in which state an item of a queue with these rules is, and what matters about that."""

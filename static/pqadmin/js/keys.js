@@ -12,11 +12,10 @@ let gone = Number.NEGATIVE_INFINITY;
 export function startKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target) || off()) return;
-    if (event.target.closest?.("dialog[open]")) return;
+    if (event.target.closest?.("dialog")) return;
     if (act(event.key)) event.preventDefault();
   });
   offerChoice(document);
-  document.addEventListener("click", toPush);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-keys-open]");
     const sheet = document.getElementById("keys");
@@ -25,16 +24,6 @@ export function startKeys() {
       open();
     } else if (sheet !== null && event.target === sheet) sheet.close();
   });
-}
-
-/** The link to the form for a push leads into its first field: the next key is typed there. */
-function toPush(event) {
-  const link = event.target.closest?.("a[href='#push']");
-  const field = document.getElementById("push-value");
-  if (!link || field === null || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-  event.preventDefault();
-  document.getElementById("push").scrollIntoView();
-  field.focus({ preventScroll: true });
 }
 
 /** Let single keys be turned off where the sheet is shown. */
@@ -100,7 +89,7 @@ function act(key) {
     case "/":
       return focus(first("main input[type=search]") ?? first("main form[role=search] input:not([type=hidden])"));
     case "p":
-      return press("main a[href='#push'], main a[href$='/push/'].primary");
+      return press("main a[href$='/push/'].primary");
     case "u":
       return press("#reorder:not([hidden])");
     case "j":

@@ -1,6 +1,7 @@
 // @ts-check
 // What every page runs. Starts the live view where there is one: <body data-live-topic="overview"> or "queue:NAME".
 
+import { lookNow, queueChanged, startAge } from "./age.js";
 import { Announcer } from "./announce.js";
 import { Screen } from "./apply.js";
 import { setText } from "./attention.js";
@@ -17,6 +18,7 @@ import { refetchTable, startFolds } from "./refetch.js";
 import { nameRows, tickAges } from "./row.js";
 import { startSearches } from "./search.js";
 import { startSelections } from "./select.js";
+import { startSheets } from "./sheet.js";
 import { Connection } from "./socket.js";
 import { problemWords, word } from "./words.js";
 import { offerOwnZone } from "./zone.js";
@@ -31,6 +33,7 @@ offerOwnZone();
 startPalette();
 startPresses();
 startKeys();
+startSheets(lookNow);
 
 function start(topic) {
   const overview = topic === "overview";
@@ -42,6 +45,7 @@ function start(topic) {
     applied: (seq) => connection.ack(seq),
     grow: () => refetchTable().then(watch),
   });
+  if (!overview) startAge((text) => announcer.tell("list", text));
   let depth = null;
   let attached = false;
   let patience = 5;
@@ -67,6 +71,7 @@ function start(topic) {
       } else if (message.rows.length > 0) {
         depth = message.rows[0].ready;
         attached = message.rows[0].attached !== null;
+        queueChanged(message.rows[0].change);
       }
       show();
     },

@@ -11,7 +11,10 @@ let last = null;
 export function startSelections() {
   document.addEventListener("change", (event) => {
     const list = event.target.closest?.("[data-selection]");
-    if (list && event.target.matches(BOXES)) show(list);
+    if (list && event.target.matches(BOXES)) {
+      show(list);
+      offerActs(list, event.target);
+    }
   });
   document.addEventListener("click", (event) => {
     const list = event.target.closest?.("[data-selection]");
@@ -39,6 +42,18 @@ export function showSelections() {
   for (const list of document.querySelectorAll("[data-selection]")) show(list);
 }
 
+/** Put the acts behind a chosen box, where Tab leads next: the bar with them is above the list. */
+function offerActs(list, box) {
+  for (const old of list.querySelectorAll(".row-acts")) old.remove();
+  if (!box.checked) return;
+  const acts = document.createElement("span");
+  acts.className = "row-acts";
+  acts.role = "group";
+  acts.ariaLabel = list.querySelector(".actbar").ariaLabel;
+  for (const button of list.querySelectorAll(".actbar button[name=act]")) acts.append(button.cloneNode(true));
+  box.after(acts);
+}
+
 function range(list, from, to) {
   const boxes = [...list.querySelectorAll(BOXES)];
   const [one, other] = [boxes.indexOf(from), boxes.indexOf(to)];
@@ -55,7 +70,8 @@ function show(list) {
     count.hidden = chosen === 0;
     count.querySelector("b").textContent = number(chosen);
   }
-  for (const button of list.querySelectorAll("button[name=act]")) button.disabled = chosen === 0;
+  for (const button of list.querySelectorAll(".actbar button[name=act]")) button.disabled = chosen === 0;
+  if (chosen === 0) list.querySelector(".row-acts")?.remove();
   const link = list.querySelector("[data-select-page]");
   if (link !== null) {
     const words = boxes.length > 0 && chosen === boxes.length ? link.dataset.none : link.dataset.all;

@@ -111,7 +111,7 @@ def test_both_of_two_operators_learn_the_winner(desk: Callable[..., Desk], jobs:
     page = ada.send(form, "/act/", reason="mine")
     assert page.status == 409
     assert dump(store, jobs) == before
-    assert "2 items are not here any more. 1 item is not as it was shown." in page
+    assert "2 of 5 are gone: 1 was moved, 1 was removed by a person. 1 item is not as it was shown." in page
     assert "bob moved it to review at" in page
     assert "bob re-prioritized it at" in page
     assert "It is ready with priority 40 now." in page

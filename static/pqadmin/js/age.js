@@ -1,0 +1,142 @@
+// @ts-check
+// The age of the list of items: rows that left are struck out, those that changed are marked, and what came is counted
+// in a button that brings the list anew. Nothing moves before the reader asks for it.
+
+import { replace, setText } from "./attention.js";
+import { number } from "./format.js";
+import { showSelections } from "./select.js";
+import { word } from "./words.js";
+
+/** Milliseconds between two looks, and characters of ids that one asks about. */
+const PAUSE = 2000;
+const MOST = 6000;
+
+let timer = 0;
+let last = Number.NEGATIVE_INFINITY;
+let newest = "";
+let tell = (_text) => {};
+
+/** Keep the list's age; `say` tells a reader that does not see it. */
+export function startAge(say) {
+  tell = say;
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("[data-news]")) renew();
+  });
+  document.addEventListener("visibilitychange", look);
+}
+
+/** The queue has this change counter now: when that is not the list's, look at it soon. */
+export function queueChanged(change) {
+  newest = String(change);
+  look();
+}
+
+/** Look at once: the reader has acted on these items. Those that this took from the list are no longer chosen. */
+export function lookNow(ids) {
+  clearTimeout(timer);
+  timer = 0;
+  check(new Set(ids));
+}
+
+function list() {
+  return /** @type {HTMLElement | null} */ (document.querySelector("#items[data-age-url]"));
+}
+
+function look() {
+  if (timer !== 0 || document.hidden || !newest || list()?.dataset.change === newest) return;
+  timer = setTimeout(() => {
+    timer = 0;
+    if (list()?.dataset.change !== newest) check(new Set());
+  }, Math.max(0, last + PAUSE - performance.now()));
+}
+
+async function check(own) {
+  const items = list();
+  if (items === null) return;
+  last = performance.now();
+  const rows = asked(items);
+  const address = new URL(items.dataset.ageUrl, location.href);
+  address.searchParams.set("at", items.dataset.at);
+  if (items.querySelector("[rel=next]") === null) address.searchParams.set("whole", "");
+  address.searchParams.set("shown", rows.map((row) => row.dataset.id).join(" "));
+  let answer;
+  try {
+    const got = await fetch(address, { headers: { Accept: "application/json" }, cache: "no-store" });
+    if (!got.ok || got.redirected) return; // the next change asks again
+    answer = await got.json();
+  } catch {
+    return;
+  }
+  if (!items.isConnected) return;
+  items.dataset.change = answer.change;
+  rows.forEach((row, place) => mark(row, answer.rows[place], own));
+  if (own.size > 0) showSelections();
+  count(items, answer);
+  look(); // what changed meanwhile
+}
+
+/** The rows that are asked about: of very long ids not all. */
+function asked(items) {
+  let room = MOST;
+  return [...items.querySelectorAll("tbody > tr[data-id]")].filter((row) => (room -= row.dataset.id.length + 1) > 0);
+}
+
+/** Write a row's fate into it: “-” and the state that it has elsewhere, or the mark of what it shows. */
+function mark(row, code, own) {
+  const gone = code.startsWith("-");
+  const changed = !gone && code !== row.dataset.mark;
+  row.toggleAttribute("data-gone", gone);
+  row.toggleAttribute("data-changed", changed);
+  const box = row.querySelector(".pick input");
+  if (gone && box !== null && own.has(row.dataset.id)) box.checked = false;
+  let fate = row.querySelector(".fate");
+  if (!gone && !changed) return fate?.remove();
+  if (fate === null) {
+    fate = document.createElement("span");
+    fate.className = "fate";
+    row.querySelector("td.wide")?.append(fate);
+  }
+  setText(fate, gone ? word(code === "-" ? "gone" : code.slice(1)) : word("changed"));
+}
+
+/** Say what a new list would show. */
+function count(items, answer) {
+  const button = items.querySelector("[data-news]");
+  const gone = items.querySelectorAll("tr[data-gone]").length;
+  const changed = items.querySelectorAll("tr[data-changed]").length;
+  const parts = [];
+  if (answer.new > 0) {
+    const n = number(answer.new) + (answer.new >= answer.most ? "+" : "");
+    parts.push(answer.new === 1 ? word("list-new-one") : word("list-new", { n }));
+  }
+  if (gone > 0) parts.push(word("list-gone", { n: number(gone) }));
+  if (changed > 0) parts.push(word("list-changed", { n: number(changed) }));
+  const text = parts.join(" · ");
+  tell(text);
+  button.hidden = text === "";
+  setText(button, text && `${text} · ${word("list-show")}`);
+}
+
+/** Bring the list as it is now; what was chosen and typed stays. */
+async function renew() {
+  const items = list();
+  if (items === null) return;
+  const chosen = new Set([...items.querySelectorAll(".pick :checked")].map((box) => box.value));
+  let fresh = null;
+  try {
+    const headers = { Accept: "text/html", "HX-Request": "true", "HX-Target": "section#items" };
+    const answer = await fetch(items.dataset.url, { headers, cache: "no-store" });
+    if (!answer.ok || answer.redirected) return;
+    fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("items");
+  } catch {
+    return;
+  }
+  if (fresh === null || !items.isConnected) return;
+  const focused = items.querySelector("[data-news]") === document.activeElement;
+  replace(items, fresh);
+  window.htmx?.process?.(fresh);
+  for (const box of fresh.querySelectorAll(".pick input")) box.checked = chosen.has(box.value);
+  showSelections();
+  tell("");
+  if (focused) (fresh.querySelector("[data-select-page]") ?? fresh.querySelector("[aria-current]"))?.focus({ preventScroll: true });
+}

@@ -1,0 +1,221 @@
+// @ts-check
+// The side sheet of an act, and the drawer of a push: beside the page that they were opened on, which stays as it is.
+// They are not modal, so that the list can be read and chosen from; on a phone they cover the page, and are.
+// Without scripts their links and forms lead to pages of their own.
+
+/** Where a sheet covers the page. */
+const NARROW = matchMedia("(max-width: 45rem)");
+/** An answer is wanted as a part of this page. */
+const HEADERS = { Accept: "text/html", "HX-Request": "true", "HX-Target": "div#act" };
+
+/** @type {HTMLElement | null} */
+let opener = null;
+/** The number of the newest request for a form: an older answer comes too late. */
+let asked = 0;
+let changed = (/** @type {string[]} */ _ids) => {};
+
+/** Open acts in the page's sheet; `done` is called when one has changed these items. */
+export function startSheets(done) {
+  changed = done;
+  document.addEventListener("click", clicked);
+  document.addEventListener("submit", submitted);
+  document.addEventListener("keydown", escaped);
+  // Escape closes a modal one by itself.
+  for (const dialog of dialogs()) dialog.addEventListener("close", () => left(dialog));
+}
+
+/** @returns {HTMLDialogElement[]} */
+function dialogs() {
+  return [...document.querySelectorAll("dialog.side")];
+}
+
+function clicked(event) {
+  const target = event.target.closest?.("a, button");
+  if (!target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button !== 0) return;
+  const dialog = target.closest("dialog.side");
+  const drawer = /** @type {HTMLDialogElement | null} */ (document.getElementById("drawer"));
+  if (target.matches("[data-dismiss]")) target.closest(".toast").remove();
+  else if (target.matches("[data-close]")) close(dialog);
+  else if (target.matches("a[data-sheet]")) load(target.href, target);
+  else if (target.matches("a[data-drawer]") && drawer !== null) open(drawer, target);
+  else if (dialog !== null && target.matches("a") && leadsHere(target)) close(dialog);
+  else return;
+  event.preventDefault();
+}
+
+/** Whether a link of a sheet, as Cancel, leads to the page that is below it. */
+function leadsHere(link) {
+  return link.pathname === location.pathname && ["", location.search].includes(link.search);
+}
+
+function submitted(event) {
+  const form = event.target;
+  if (event.defaultPrevented) return;
+  if (form.matches("form[data-sheet]")) {
+    event.preventDefault();
+    const chosen = new URLSearchParams(/** @type {any} */ (new FormData(form, event.submitter)));
+    load(`${form.getAttribute("action")}?${chosen}`, event.submitter);
+  } else if (form.method === "post" && form.closest("dialog.side, .toasts") && document.getElementById("items")) {
+    event.preventDefault();
+    send(form, event.submitter);
+  }
+}
+
+function escaped(event) {
+  const dialog = document.querySelector("dialog.side:popover-open");
+  if (event.key !== "Escape" || event.defaultPrevented || dialog === null) return;
+  if (document.querySelector("dialog:modal, [popover]:popover-open:not(dialog)")) return; // that one is closed first
+  event.preventDefault();
+  close(dialog);
+}
+
+/** Bring the form of an act; where there is none, go to its page, which says why. */
+async function load(address, from) {
+  const mine = (asked += 1);
+  let part = null;
+  let redirect = null;
+  try {
+    const answer = await fetch(address, { headers: HEADERS, cache: "no-store" });
+    redirect = answer.headers.get("HX-Redirect");
+    part = partOf(await answer.text());
+  } catch {
+    // its page says what is the matter
+  }
+  if (mine !== asked) return;
+  const sheet = /** @type {HTMLDialogElement | null} */ (document.getElementById("sheet"));
+  if (part === null || sheet === null) return leave(redirect ?? address);
+  fill(sheet, part);
+  open(sheet, from);
+}
+
+function partOf(text) {
+  return new DOMParser().parseFromString(text, "text/html").querySelector("[data-sheet-part]");
+}
+
+/** Let a part come into a dialog, under its heading. */
+function fill(dialog, part) {
+  const body = dialog.firstElementChild;
+  body.replaceChildren(...document.adoptNode(part).childNodes);
+  window.htmx?.process?.(body);
+  const heading = body.querySelector("h2");
+  if (heading?.id) dialog.setAttribute("aria-labelledby", heading.id);
+}
+
+function open(dialog, from) {
+  for (const other of dialogs()) if (other !== dialog) hide(other);
+  if (!dialog.open && !dialog.matches(":popover-open")) {
+    opener = from;
+    if (NARROW.matches) dialog.showModal();
+    else dialog.showPopover();
+  }
+  const heading = dialog.querySelector("h2");
+  heading?.setAttribute("tabindex", "-1");
+  const first = dialog.id === "drawer" ? "textarea" : "[aria-invalid=true], [autofocus]";
+  (dialog.querySelector(first) ?? heading)?.focus();
+}
+
+function hide(dialog) {
+  if (dialog.open) dialog.close();
+  else if (dialog.matches(":popover-open")) dialog.hidePopover();
+}
+
+function close(dialog) {
+  const modal = dialog.open;
+  hide(dialog);
+  if (!modal) left(dialog);
+}
+
+/** The focus goes back to where it came from; what was typed into the drawer stays there. */
+function left(dialog) {
+  asked += 1;
+  if (dialog.id === "sheet") dialog.firstElementChild.replaceChildren();
+  const places = [opener, document.querySelector("#items [data-select-page]"), document.getElementById("main")];
+  const usable = (place) => place?.isConnected && !place.disabled && place.checkVisibility();
+  places.find(usable)?.focus({ preventScroll: true });
+}
+
+/** Send a form from here: what it did is told beside the list, why it was refused in its sheet. */
+async function send(form, submitter) {
+  if (form.ariaBusy) return;
+  form.ariaBusy = "true";
+  const dialog = form.closest("dialog.side");
+  let answer;
+  let text = "";
+  try {
+    const body = new FormData(form, submitter);
+    answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers: HEADERS, redirect: "manual" });
+    text = await answer.text();
+  } catch {
+    form.ariaBusy = null;
+    return failed(form);
+  }
+  form.ariaBusy = null;
+  const to = answer.headers.get("HX-Redirect");
+  if (to !== null) return done(dialog, new URL(to, location.href), idsOf(form));
+  const part = partOf(text);
+  if (dialog === null || part === null) return natively(form, submitter); // another page answers: to log in, to arm
+  fill(dialog, part);
+  open(dialog, opener);
+}
+
+/** Nothing is known of what was sent: it is safe to send it again. */
+function failed(form) {
+  form.querySelector(":scope > .notice.bad")?.remove();
+  const notice = document.createElement("p");
+  notice.className = "notice bad";
+  notice.role = "alert";
+  form.prepend(notice);
+  notice.textContent = document.getElementById("sheet").dataset.failed;
+}
+
+function natively(form, submitter) {
+  if (submitter?.name) {
+    const field = document.createElement("input");
+    Object.assign(field, { type: "hidden", name: submitter.name, value: submitter.value });
+    form.append(field);
+  }
+  HTMLFormElement.prototype.submit.call(form);
+}
+
+/** Stay on this page if the answer leads to it, and tell what it tells. */
+async function done(dialog, to, ids) {
+  const page = to.pathname === location.pathname ? await fetchPage(to) : null;
+  const told = page?.getElementById("toasts");
+  if (!told) return leave(to);
+  const toasts = document.getElementById("toasts");
+  toasts.classList.add("float");
+  toasts.replaceChildren(...document.adoptNode(told).childNodes);
+  const taken = page.querySelector(".taken");
+  const push = page.getElementById("push");
+  if (taken !== null) {
+    const part = document.createElement("div");
+    part.append(taken);
+    fill(dialog, part);
+    open(dialog, opener);
+  } else if (dialog !== null) {
+    if (dialog.id === "drawer" && push !== null) fill(dialog, push.parentElement);
+    close(dialog);
+  }
+  changed(ids);
+}
+
+/** The items that a form is about. */
+function idsOf(form) {
+  const picked = form.elements.namedItem("picked")?.value ?? "";
+  return picked.split(" ").map((each) => each.slice(0, each.lastIndexOf(":")));
+}
+
+/** Go to another page; where this one is being left already, as requests that end with it tell, that counts. */
+function leave(address) {
+  setTimeout(() => location.assign(address), 50);
+}
+
+async function fetchPage(address) {
+  try {
+    const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store" });
+    if (!answer.ok || answer.redirected) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,110 @@
+"""The age of a list that a page shows: what left it, what changed in it, and what came."""
+
+import re
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from pqadmin.accounts.roles import Role
+from queues import Queue, Store
+from tests.dashboard.conftest import Desk
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """70 ready items, of which a page shows 50."""
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"ready-%02d" % n, n) for n in range(70)])
+    return jobs
+
+
+class List:
+    """A list as a page shows it."""
+
+    def __init__(self, desk: Desk, query: str = "state=ready") -> None:
+        self.desk = desk
+        html = desk.open(f"/queues/jobs/?{query}").html
+        self.marks = dict(re.findall(r'<tr data-id="(\w+)"\s+data-mark="(\w+)"', html))
+        found = re.search(r'data-age-url="([^"]+)".*?data-at="(\d+)"', html, re.DOTALL)
+        assert found
+        self.url, self.at = found[1].replace("&amp;", "&"), found[2]
+        self.more = {} if 'rel="next"' in html else {"whole": ""}
+
+    def age(self) -> tuple[dict[str, str], int]:
+        """Return what is not as it was by its id, and how many items came."""
+        told = self.ask(shown=" ".join(self.marks), at=self.at, **self.more).json()
+        changed = zip(self.marks.items(), told["rows"], strict=True)
+        return {item_id: code for (item_id, mark), code in changed if code != mark}, told["new"]
+
+    def ask(self, **fields: str) -> Any:
+        return self.desk.client.get(f"{self.url}&{urlencode(fields)}")
+
+
+def test_what_left_and_what_changed_is_told_by_row(operator: Desk, jobs: Queue, store: Store) -> None:
+    store.create_queue("review")
+    shown = List(operator)
+    assert len(shown.marks) == 50
+    assert shown.age() == ({}, 0)
+    ids = list(shown.marks)
+    ann = store.actions("ann")
+    jobs.pop_min()
+    lease = jobs.lease(seconds=60, worker="w")
+    assert lease is not None
+    ann.move_items("jobs", [ids[2]], "review")
+    ann.reprioritize("jobs", [ids[3]], priority=900)
+    ann.delay("jobs", [ids[4]], delay=timedelta(hours=1))
+    codes, new = shown.age()
+    assert {item_id: codes[item_id] for item_id in codes if item_id != ids[3]} == {
+        ids[0]: "-",
+        ids[1]: "-leased",
+        ids[2]: "-",
+        ids[4]: "-delayed",
+    }
+    assert not codes[ids[3]].startswith("-"), "it is there, at another place"
+    assert new == 0, "what moves up from the next page is not new"
+    jobs.release(lease, count_attempt=False)
+    assert ids[1] not in shown.age()[0]
+
+
+def test_new_items_are_counted_where_the_page_would_show_them(operator: Desk, jobs: Queue) -> None:
+    first, second = List(operator), List(operator, "state=ready&low=60")
+    jobs.push_many([(b"new", -1)] * 3)
+    jobs.push(b"far behind", priority=1_000)
+    assert first.age() == ({}, 3)
+    assert second.age() == ({}, 0), "a search is only asked whether its rows are still there"
+    jobs.push_many([(b"new", -1)] * 90)
+    assert first.age()[1] == 50, "as many as a page has, at least"
+
+
+def test_an_empty_list_counts_all_that_comes(operator: Desk, jobs: Queue) -> None:
+    dead = List(operator, "state=dead")
+    assert dead.age() == ({}, 0)
+    jobs.configure(max_attempts=1)
+    lease = jobs.lease()
+    assert lease is not None
+    jobs.release(lease, reason="no")
+    assert dead.age() == ({}, 1)
+
+
+def test_a_lease_that_is_extended_is_no_change(operator: Desk, jobs: Queue) -> None:
+    lease = jobs.lease(seconds=60)
+    assert lease is not None
+    shown = List(operator, "state=leased")
+    jobs.extend(lease, seconds=600)
+    assert shown.age() == ({}, 0)
+
+
+@pytest.mark.parametrize("shown", ["", "x", "0" * 40, "key-00", "\x00 \u202e", "a " * 5_000, "'; drop" * 9])
+def test_hostile_ids_are_gone_and_nothing_else(operator: Desk, jobs: Queue, shown: str) -> None:
+    answer = List(operator).ask(shown=shown, at="9" * 40)
+    assert answer.status_code == 200
+    assert set(answer.json()["rows"]) <= {"-"}
+    assert len(answer.json()["rows"]) <= 200
+
+
+def test_only_readers_of_the_queue_are_told(desk: Any, jobs: Queue) -> None:
+    assert List(desk(Role.VIEWER, "ann")).ask(shown="").status_code == 200
+    stranger = desk(Role.NONE, "eve")
+    assert stranger.client.get("/queues/jobs/age/?shown=").status_code in (302, 403, 404)
