@@ -12,7 +12,7 @@ from pqadmin import __version__
 GROUPS = {
     "The site and its users": ("serve", "create_user", "reset_password"),
     "Queues": (
-        *("queues", "depth", "create_queue", "configure", "pause", "resume", "rename_queue", "delete_queue"),
+        *("queues", "depth", "create_queue", "configure", "targets", "pause", "resume", "rename_queue", "delete_queue"),
         *("attach", "detach"),
     ),
     "Items": (

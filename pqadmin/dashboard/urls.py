@@ -17,6 +17,7 @@ from pqadmin.dashboard.queue import actions as queue_actions
 from pqadmin.dashboard.queue import attached, purge, settings
 from pqadmin.dashboard.queue import views as queue
 from pqadmin.dashboard.search import views as search
+from pqadmin.dashboard.targets import views as targets
 from pqadmin.dashboard.trash import views as trash
 from pqadmin.pages import arm, reader
 
@@ -61,6 +62,11 @@ urlpatterns = [
     path("queues/<str:name>/items/<str:item_id>/edit/", edit.EditView.as_view(), name="edit"),
     path("queues/<str:name>/items/<str:item_id>/download/", item.download, name="download"),
     path("queues/<str:name>/bulk/", bulk.BulkView.as_view(), name="bulk"),
+    path("queues/<str:name>/targets/", targets.queue_targets, name="queue-targets"),
+    path("targets/", targets.targets, name="targets"),
+    path("targets/new/", targets.PatternView.as_view(), name="new-targets"),
+    path("targets/of/<str:glob>/", targets.PatternView.as_view(), name="edit-targets"),
+    path("targets/of/<str:glob>/remove/", targets.RemoveView.as_view(), name="remove-targets"),
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/<str:job_id>/", jobs.job, name="job"),
     path("jobs/<str:job_id>/cancel/", jobs.CancelView.as_view(), name="cancel-job"),

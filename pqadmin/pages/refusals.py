@@ -65,6 +65,8 @@ _NOTICES: tuple[tuple[_Kinds, _Text, _Text, int, str], ...] = (
         "name",
     ),
     (errors.BadName, _("This cannot be a name"), _NOTHING, 422, "name"),
+    (errors.BadGlob, _("This cannot be a pattern"), _NOTHING, 422, "pattern"),
+    (errors.PatternNotFound, _("There are no targets for this pattern"), _NOTHING, 409, ""),
     (errors.BadPrefix, _("This cannot be a prefix"), _NOTHING, 422, "prefix_text"),
     (errors.PrefixTaken, _("The prefix is taken"), _NOTHING, 422, "prefix_text"),
     (errors.BadPriority, _("The priority does not fit"), _NOTHING, 422, "priority"),

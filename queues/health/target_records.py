@@ -63,7 +63,7 @@ def clear_pattern(tr: Transaction, keyspace: Keyspace, glob: str) -> bool:
 
 
 def write_defaults(tr: Transaction, keyspace: Keyspace, limits: Limits) -> Limits | None:
-    """Set the defaults of the store; return those before if they were others, else None."""
+    """Set the defaults of the store; return those before if they differed, else None."""
     before = tr.get(keyspace.target_defaults).wait()
     was = UNSET if before is None else _readable(before)
     if was is not None and TargetRules(defaults=was).resolve("") == TargetRules(defaults=limits).resolve(""):

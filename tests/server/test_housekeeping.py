@@ -16,6 +16,7 @@ from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.store import close_store, get_store
 from queues import open_store
 from queues.background.service import Upkeep
+from queues.model.limits import UNSET
 from queues.serving.leadership import UPKEEP
 from tests.waiting import LONG, await_true
 
@@ -131,3 +132,17 @@ def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:
     keeping = Housekeeping(fail, every=0.001)
     assert all(swept.acquire(timeout=LONG) for _ in range(3))
     keeping.end()
+
+
+def test_the_sites_environment_becomes_the_default_targets_of_the_store(settings: Any, tmp_path: Path) -> None:
+    settings.PQADMIN_STALLED_SECONDS, settings.PQADMIN_GROWING_SECONDS = 30, 5
+    settings.PQADMIN_OLDEST_SECONDS, settings.PQADMIN_DEAD_ITEMS = 10**12, 0
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        housekeeping.set_default_targets(store)
+        targets = store.targets.rules().targets("any", UNSET)
+        assert (targets.no_consumer, targets.growing, targets.dead) == (30, 120, 0)
+        assert targets.oldest == 366 * 86_400
+        store.targets.set("*", dead=7)
+        housekeeping.set_default_targets(store)
+        assert len(store.audit.entries().entries) == 1
+        assert store.targets.rules().targets("any", UNSET).dead == 7

@@ -170,6 +170,7 @@ def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
         (_("Bulk jobs"), "dashboard:jobs", Right.READ),
         (_("Audit"), "dashboard:audit", Right.READ),
         (_("Trash"), "dashboard:trash", Right.READ),
+        (_("Targets"), "dashboard:targets", Right.READ),
         (_("Boards"), "wall:boards", Right.READ),
         (_("New queue"), "dashboard:new-queue", Right.ACT),
         (_("New board"), "wall:make", Right.ADMIN),

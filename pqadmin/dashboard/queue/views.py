@@ -11,6 +11,7 @@ from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.page import see
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.push.forms import PushForm
+from pqadmin.dashboard.targets.views import standing
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.consumers import panel
@@ -52,6 +53,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "hidden": hidden_fields(request, "push", status),
         "push_form": PushForm(status=status, rows=5, auto_id="push-%s"),
         "resume_fields": hidden_fields(request, "resume", status),
+        **standing(status, get_store().targets.rules()),
     }
     return render(request, "dashboard/queue.html", context)
 

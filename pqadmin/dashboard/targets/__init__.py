@@ -1,1 +1,1 @@
-"""Targets of queues: on the settings of one, by pattern, and how queues stand."""
+"""Targets of queues: on the settings of one, by pattern, and on the page of a queue."""

@@ -27,7 +27,7 @@ LABELS: dict[str, str | Promise] = {
     "growing": gettext_lazy("Growing"),
 }
 _HELP: dict[str, str | Promise] = {
-    "depth": gettext_lazy("Ready items. Beyond it a warning, beyond twice as many critical."),
+    "depth": gettext_lazy("Beyond so many ready items a warning, beyond twice as many critical."),
     "oldest": gettext_lazy("How long the oldest item that can be taken may wait."),
     "wait": gettext_lazy("How long 95 of 100 items that were taken in a minute may have waited."),
     "dead": gettext_lazy("From so many dead items on, a warning."),

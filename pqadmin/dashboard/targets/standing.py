@@ -1,0 +1,118 @@
+"""Standing of a queue: each of its targets, the value now, and since when the queue is beyond it."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.utils.translation import gettext as _
+
+from pqadmin.dashboard.targets.fields import ITEMS, LABELS, shown_limit
+from pqadmin.display import format as write
+from queues import QueueStatus
+from queues.admin import LIMIT_OF, Health, HealthCode, Target, TargetOrigin, TargetRules, advance_health, observation_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One target of one queue."""
+
+    limit: str
+    label: str
+    target: Target
+    #: In words: the limit, and the value now.
+    shown: str
+    value: str
+    #: off, within, warning, critical, or unknown.
+    state: str
+    #: Why a value beyond the limit does not count.
+    note: str = ""
+    #: Since when the queue is beyond it.
+    since: datetime | None = None
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the queue is beyond the target."""
+        return self.since is not None
+
+    @property
+    def pattern(self) -> str:
+        """The pattern that sets the limit, to be shown; empty where none does."""
+        return write.visible(self.target.pattern)
+
+    @property
+    def own(self) -> bool:
+        """Whether the queue sets the limit itself."""
+        return self.target.origin is TargetOrigin.QUEUE
+
+
+def judged(status: QueueStatus, rules: TargetRules, now: datetime) -> Health | None:
+    """Return the recorded health of a queue, judged now by these targets; None where nothing was recorded."""
+    health = status.health
+    if health is None or status.unreadable or status.attached:
+        return None
+    at = max(now.timestamp(), health.seen.at)
+    seen = observation_of(status, at, wait=health.seen.wait)
+    return advance_health(health, seen, rules.targets(status.name, status.limits))
+
+
+def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
+    """Return each target of a queue, with the value now and whether the queue is beyond it."""
+    health = judged(status, rules, now)
+    reasons = [] if health is None else health.verdict.reasons
+    beyond = {LIMIT_OF[reason.code]: reason for reason in reasons if reason.code in LIMIT_OF}
+    values = _values(status, health, now)
+    found = []
+    for limit, target in rules.resolve(status.name, status.limits).items():
+        value, reason = values[limit], beyond.get(limit)
+        state, note = "within", ""
+        if not target.limit:
+            state = "off"
+        elif reason is not None:
+            state = reason.level.name.lower()
+        elif health is None:
+            state = "unknown"
+        elif limit != "growing" and value is not None and value >= target.limit:
+            note = _why_not(status, health, now)
+        found.append(
+            Line(
+                limit=limit,
+                label=str(LABELS[limit]),
+                target=target,
+                shown=shown_limit(limit, target.limit),
+                value=_shown(limit, value),
+                state=state,
+                note=note,
+                since=None if reason is None else datetime.fromtimestamp(reason.since, UTC),
+            )
+        )
+    return found
+
+
+def _values(status: QueueStatus, health: Health | None, now: datetime) -> dict[str, float | None]:
+    """Return the numbers that limits are compared with; None where there is none."""
+    reasons = () if health is None else health.verdict.reasons
+    grown = next((now.timestamp() - each.since for each in reasons if each.code is HealthCode.GROWING), 0.0)
+    return {
+        "depth": status.totals.ready,
+        "oldest": None if status.oldest is None else max(0.0, (now - status.oldest).total_seconds()),
+        "wait": None if health is None else health.seen.wait,
+        "dead": status.totals.dead,
+        "no_consumer": None if health is None else health.silent,
+        "growing": None if health is None else grown,
+    }
+
+
+def _shown(limit: str, value: float | None) -> str:
+    if value is None:
+        return write.UNKNOWN
+    if limit in ITEMS:
+        return write.number(int(value))
+    return _("no") if not value and limit in ("growing", "no_consumer") else write.age(value)
+
+
+def _why_not(status: QueueStatus, health: Health, now: datetime) -> str:
+    """Say why a value beyond its limit does not count."""
+    if status.pause is not None and status.pause.holds(int(now.timestamp() * 1_000)):
+        return _("does not count during a pause")
+    if HealthCode.QUIET in health.verdict.codes:
+        return _("does not count yet: nothing was ever taken, in the first hour")
+    return _("counts when it lasts")

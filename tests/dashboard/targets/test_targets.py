@@ -1,0 +1,237 @@
+"""Targets on pages: of one queue in its settings and on its page, by pattern with a preview, and the rights."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from pqadmin.accounts.models import Grant
+from pqadmin.accounts.roles import Role
+from pqadmin.accounts.scope import forget
+from queues import Store
+from queues.model.limits import Limits
+from tests.dashboard.conftest import Desk
+
+LIST, NEW = "/targets/", "/targets/new/"
+
+
+@pytest.fixture(autouse=True)
+def orders(store: Store) -> None:
+    for name in ("orders:eu", "orders:us", "mail"):
+        queue = store.create_queue(name)
+        queue.push_many([(b"x", 1)] * 6)
+        queue.pop_min()
+        recorder = store.recorder()
+        recorder.look()
+        recorder.flush()
+
+
+def granted(desk: Callable[..., Desk], role: Role, glob: str) -> Desk:
+    person = desk(Role.NONE, "zoe")
+    user = User.objects.get(username="zoe")
+    Grant.objects.create(user=user, glob=glob, role=role, given_by="root", given_at=timezone.now())
+    forget(user)
+    return person
+
+
+def edit(glob: str) -> str:
+    return "/targets/of/" + quote(glob, safe=":*") + "/"
+
+
+def test_a_queues_targets_are_set_inherited_and_switched_off(operator: Desk, store: Store) -> None:
+    store.targets.set("orders:*", oldest=900, dead=5)
+    page = operator.open("/queues/orders:eu/settings/")
+    assert "Inherited: 15 min, from the pattern orders:*." in page
+    assert "Inherited: 1 min, the default." in page
+    saved = operator.send(page, "settings/", target_depth="1 000", target_wait="1.5 min", target_dead="off")
+    assert "target of ready items, target of waits, target of dead items." in saved
+    config = store.queue("orders:eu").config
+    assert (config.target_depth, config.target_wait, config.target_dead) == (1_000, 90, 0)
+    fields = saved.form("settings/")[1]
+    assert (fields["target_depth"], fields["target_wait"], fields["target_dead"]) == ("1000", "1 min 30 s", "off")
+    assert fields["target_oldest"] == ""
+    again = operator.send(saved, "settings/", target_depth="", target_dead="")
+    assert "target of ready items, target of dead items." in again
+    assert store.queue("orders:eu").config.target_dead is None
+    shown = operator.open("/queues/orders:eu/")
+    assert "Wait of 95 of 100 1 min 30 s set here" in shown
+    assert "Dead items 5 from orders:* 0 within" in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "why"),
+    [
+        ("depth", "-1", "no whole number"),
+        ("depth", "1e3", "no whole number"),
+        ("depth", "9" * 14, "whole number up to"),
+        ("oldest", "soon", "length of time"),
+        ("oldest", "5 min 5 min", "length of time"),
+        ("oldest", "<script>alert(1)</script>", "length of time"),
+        ("oldest", "99999 d", "31,622,400 seconds"),
+        ("wait", "-5 s", "length of time"),
+        ("no_consumer", "0.5 s", "1 to"),
+        ("growing", "1 min", "two minutes"),
+        ("dead", "many", "no whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field_and_nothing_is_changed(
+    operator: Desk, store: Store, field: str, typed: str, why: str
+) -> None:
+    name = f"target_{field}"
+    good = {"target_depth": "7", "target_dead": "7"}
+    for path, form in (("/queues/mail/settings/", "settings"), (NEW, "targets")):
+        to = "settings/" if form == "settings" else NEW
+        refused = operator.send(operator.open(path), to, **{**good, "pattern": "orders:*", name: typed})
+        assert refused.status == 422
+        assert why in refused
+        assert f"{form}-{name}_error" in refused.html
+        assert refused.form(to)[1][name] == typed
+    assert store.targets.patterns() == {}
+    assert store.queue("mail").config.target_dead is None
+
+
+def test_a_target_that_pushes_never_reach_is_refused_at_its_field(operator: Desk, store: Store) -> None:
+    refused = operator.send(operator.open("/queues/mail/settings/"), "settings/", max_depth="50", target_depth="60")
+    assert refused.status == 422
+    assert "never reached" in refused
+    assert "settings-target_depth_error" in refused.html
+    assert store.queue("mail").config.max_depth is None
+
+
+def test_a_pattern_is_previewed_saved_changed_and_removed(operator: Desk, store: Store) -> None:
+    preview = operator.send(operator.open(NEW), NEW, pattern="orders:*", target_depth="5", preview="1")
+    assert "2 queues match." in preview
+    assert "orders:eu : Ready items 5 (5)" in preview
+    assert "mail" not in preview.text.split("match.")[1].split("Save")[0]
+    assert store.targets.patterns() == {}
+    calm = operator.send(preview, NEW, target_depth="6", preview="1")
+    assert "None is beyond these targets now." in calm
+    saved = operator.send(preview, NEW, pattern="orders:*", target_depth="5", reason="agreed")
+    assert saved.path == LIST
+    assert "Saved the targets of orders:*." in saved
+    assert "orders:* Ready items 5 2 2 orders:eu , orders:us" in saved.text.replace(" ,", " ,")
+    changed = operator.send(operator.open(edit("orders:*")), edit("orders:*"), target_depth="", target_oldest="15 min")
+    assert "Oldest claimable item 15 min" in changed
+    assert store.targets.patterns() == {"orders:*": Limits(oldest=900)}
+    removed = operator.send(changed, f"{edit('orders:*')}remove/")
+    assert store.targets.patterns() == {}
+    assert "No pattern has targets" in removed
+    again = operator.send(removed, NEW)
+    assert "Saved the targets" in again
+    assert store.targets.patterns() == {"orders:*": Limits(oldest=900)}
+    audit = operator.open("/audit/")
+    assert "set targets" in audit
+    assert "removed targets" in audit
+    assert "seconds of the oldest item 900" in audit.text.replace(":", "")
+
+
+def test_wildcards_and_a_hostile_pattern(operator: Desk, store: Store) -> None:
+    for typed in ("", " ", "<b>x", "a/b", "x" * 301, "*a" * 20):
+        refused = operator.send(operator.open(NEW), NEW, pattern=typed, target_dead="3")
+        assert refused.status == 422
+        assert "targets-pattern_error" in refused.html
+    assert operator.send(operator.open(NEW), NEW, pattern="orders:*").status == 422  # no target at all
+    operator.send(operator.open(NEW), NEW, pattern="o?ders:**", target_dead="3")
+    assert store.targets.patterns() == {"o?ders:*": Limits(dead=3)}
+    page = operator.open(edit("o?ders:*"))
+    assert page.status == 200
+    assert page.form(edit("o?ders:*"))[1]["target_dead"] == "3"
+    taken = operator.send(operator.open(NEW), NEW, pattern="o?ders:*", target_dead="4")
+    assert taken.status == 422
+    assert "already" in taken
+    assert operator.open(edit("none*")).status == 404
+
+
+def test_a_pattern_that_was_changed_meanwhile_is_not_overwritten(desk: Callable[..., Desk], store: Store) -> None:
+    store.targets.set("orders:*", dead=3)
+    ann, bob = desk(name="ann"), desk(name="bob")
+    hers, his = ann.open(edit("orders:*")), bob.open(edit("orders:*"))
+    ann.send(hers, edit("orders:*"), target_dead="9")
+    told = bob.send(his, edit("orders:*"), target_dead="4")
+    assert told.status == 409
+    assert "Set now: Dead items 9" in told
+    assert store.targets.patterns() == {"orders:*": Limits(dead=9)}
+    assert "Saved the targets" in bob.send(told, edit("orders:*"))
+    assert store.targets.patterns() == {"orders:*": Limits(dead=4)}
+    store.targets.remove("orders:*")
+    gone = bob.send(bob.open(NEW), NEW, pattern="orders:*", target_dead="1")
+    assert "Saved" in gone
+
+
+def test_a_form_that_is_sent_twice_is_executed_once(operator: Desk, store: Store) -> None:
+    page = operator.open(NEW)
+    action, fields = page.form(NEW)
+    for _ in range(2):
+        operator.post(action, fields, pattern="orders:*", target_dead="3")
+    assert len(store.audit.entries(verb="set_targets").entries) == 1
+
+
+def test_only_an_operator_of_all_queues_sets_patterns(desk: Callable[..., Desk], store: Store) -> None:
+    store.targets.set("orders:*", dead=3)
+    store.targets.set("mail*", dead=4)
+    viewer = desk(Role.VIEWER)
+    listed = viewer.open(LIST)
+    assert "orders:*" in listed
+    assert "mail*" in listed
+    assert not listed.has_form("remove/")
+    assert viewer.open(NEW).status == 403
+    zoe = granted(desk, Role.OPERATOR, "orders:eu")
+    hers = zoe.open(LIST)
+    assert "orders:*" in hers
+    assert "mail*" not in hers
+    assert not hers.has_form("remove/")
+    assert "New pattern" not in hers
+    for path in (NEW, edit("orders:*")):
+        assert zoe.open(path).status == 403
+    assert zoe.client.post(f"{edit('orders:*')}remove/").status_code == 403
+    assert zoe.client.post(edit("orders:*"), {"target_dead": "9"}).status_code == 403
+    assert store.targets.patterns()["orders:*"] == Limits(dead=3)
+    assert "Saved" in zoe.send(zoe.open("/queues/orders:eu/settings/"), "settings/", target_dead="8")
+    for path in ("/queues/mail/settings/", "/queues/mail/targets/"):
+        assert zoe.open(path).status == 404
+    assert "1 orders:eu" not in hers
+
+
+def test_the_queue_page_tells_how_long_a_target_is_missed(desk: Callable[..., Desk], store: Store) -> None:
+    store.queue("orders:eu").configure(target_depth=5)
+    recorder = store.recorder()
+    recorder.look()
+    recorder.flush()
+    page = desk(Role.VIEWER).open("/queues/orders:eu/")
+    assert "Ready items 5 set here 5 warning" in page
+    assert "for 0." in page
+    assert "Oldest claimable item 15 min default" in page
+    store.queue("orders:eu").configure(target_depth=0)
+    fragment = desk(Role.VIEWER, "vic").open("/queues/orders:eu/targets/")
+    assert "Ready items off set here 5 no target" in fragment
+    store.attach("theirs", prefix=b"\x15theirs")
+    assert "Targets of this queue" not in desk(Role.VIEWER, "val").open("/queues/theirs/")
+
+
+def test_a_queue_that_nothing_was_taken_from_is_quiet(operator: Desk, store: Store) -> None:
+    fresh = store.create_queue("fresh")
+    fresh.configure(target_oldest=0.001)
+    fresh.push(b"x", 1)
+    recorder = store.recorder()
+    recorder.look()
+    store.queue("fresh").push(b"y", 1)
+    store.targets.set("fresh", dead=2)
+    recorder.look()
+    recorder.flush()
+    page = operator.open("/queues/fresh/")
+    assert "warning" not in page.text.split("Standing")[1].split("Dead items")[0]
+
+
+def test_damaged_targets_are_told_and_can_be_removed(operator: Desk, store: Store) -> None:
+    keyspace = store.context.keyspace
+    key = keyspace.target_patterns.key("or*")
+    store.transact(lambda tr: tr.set(key, b"\x01\x00"))
+    store.transact(lambda tr: tr.set(keyspace.target_defaults, b""))
+    page = operator.open(LIST)
+    assert "The targets of or* cannot be read and set nothing." in page
+    assert "The stored defaults cannot be read" in page
+    assert operator.open("/queues/orders:eu/").status == 200
+    after = operator.send(page, f"{edit('or*')}remove/")
+    assert "or*" not in after.text.split("By pattern")[1]
