@@ -31,6 +31,8 @@ from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution
 from queues.history import Stretch as HistoryStretch
+from queues.history.points import STATES as HISTORY_STATES
+from queues.history.recorder import FLUSH as HISTORY_FLUSH
 from queues.history.sampling import as_point as as_history_point
 from queues.history.sampling import mix_of as history_mix
 from queues.items.attached import as_item as attached_item
@@ -95,6 +97,8 @@ __all__ = [
     "BULK_UNDO",
     "CODECS",
     "EPOCH",
+    "HISTORY_FLUSH",
+    "HISTORY_STATES",
     "HOURS",
     "LIMIT_NAMES",
     "LIMIT_OF",

@@ -34,14 +34,15 @@ STYLES = {
         "pages",
         "people",
         "boards",
-        "charts",
         "touch",
     ],
+    "charts.css": ["charts"],
     "wall.css": ["tokens", "wall"],
 }
 #: Entry modules of each script, below `static/pqadmin/js`; the modules that they import come with them.
 SCRIPTS = {
-    "main.js": ["push", "progress", "charts", "main"],
+    "main.js": ["push", "progress", "main"],
+    "charts.js": ["charts"],
     "wall.js": ["wall"],
 }
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)

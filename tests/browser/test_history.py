@@ -1,6 +1,9 @@
-"""A queue's history in a browser: drawn at once, newer after a change, silent without one, readable without scripts."""
+"""A queue's history in a browser: drawn at once, newer after a change, zoomed by its address, and without scripts."""
 
-from playwright.sync_api import expect
+import re
+from datetime import timedelta
+
+from playwright.sync_api import Page, expect
 
 from queues import Store
 from tests.browser.axe import findings
@@ -9,12 +12,22 @@ from tests.browser.conftest import NewPage, wait_live
 HERE = "/queues/jobs/history/"
 
 
-def test_charts_are_drawn_at_once_and_anew_after_a_change_only(new_page: NewPage, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    jobs.push_many([(b"x", 1)] * 50)
+def recorded(store: Store) -> None:
     recorder = store.recorder()
     recorder.look()
     recorder.flush()
+
+
+def legend(page: Page, chart: str, label: str) -> str:
+    """Return the number of a line as the legend of a chart has it."""
+    row = page.locator(f"[data-chart={chart}] .u-series").filter(has=page.get_by_text(label, exact=True))
+    return row.locator(".u-value").inner_text()
+
+
+def test_charts_are_drawn_at_once_and_anew_after_a_change_only(new_page: NewPage, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 50)
+    recorded(store)
     page = new_page()
     page.goto(HERE)
     expect(page.locator(".chart canvas").first).to_be_visible()
@@ -27,8 +40,8 @@ def test_charts_are_drawn_at_once_and_anew_after_a_change_only(new_page: NewPage
     assert answer.value.json()["charts"]["depth"]["columns"][0][-1] == 49
     expect(page.locator("[data-field=ready]")).to_have_text("49")
     assert len(asked) == 1
-    page.keyboard.press("Tab")
-    page.locator("summary").first.press("Enter")
+    page.locator("summary").first.focus()
+    page.keyboard.press("Enter")
     expect(page.locator(".numbers table").first).to_be_visible()
 
     phone = new_page(viewport={"width": 320, "height": 700}, java_script_enabled=False)
@@ -36,3 +49,92 @@ def test_charts_are_drawn_at_once_and_anew_after_a_change_only(new_page: NewPage
     phone.locator("summary").first.click()
     expect(phone.locator(".numbers td").first).to_have_text("49")
     assert phone.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_a_legend_has_the_newest_numbers_at_rest_and_those_at_the_cursor_in_every_chart(
+    page: Page, store: Store
+) -> None:
+    jobs = store.create_queue("jobs", bands=[10, 20])
+    jobs.push_many([(b"x", 1)] * 3 + [(b"x", 15)] * 97 + [(b"x", 30)] * 900)
+    recorded(store)
+    page.goto(f"{HERE}?span=1h")
+    assert legend(page, "depth", "ready") == "1\u202f000"
+    assert (legend(page, "mix", "<10"), legend(page, "mix", "≥20")) == ("3 · 0.3 %", "900 · 90 %")
+    depth, mix = page.locator("[data-chart=depth]"), page.locator("[data-chart=mix]")
+    depth.locator(".u-over").hover(position={"x": 40, "y": 40})
+    assert legend(page, "depth", "ready") == "–", "nothing was recorded then"
+    assert legend(page, "mix", "≥20") == "–", "one cursor over all charts"
+    page.mouse.move(1, 1)
+    assert legend(page, "mix", "≥20") == "900 · 90 %"
+    depth.focus()
+    page.keyboard.press("End")
+    assert legend(page, "depth", "ready") == "1\u202f000"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    times = {part.locator(".u-series").first.inner_text() for part in (depth, mix)}
+    assert len(times) == 1, "the same moment in both"
+    page.keyboard.press("Escape")
+    assert legend(page, "depth", "ready") == "1\u202f000"
+
+
+def test_zooming_changes_the_address_and_every_chart_and_can_be_taken_back(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", 1)] * 20)
+    recorded(store)
+    page.goto(f"{HERE}?span=6h")
+    wait_live(page)
+    over = page.locator("[data-chart=depth] .u-over")
+    box = over.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 30, steps=3)
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"from=.+Z&to=.+Z"))
+    expect(page.locator("[data-range][aria-current]")).to_have_count(0)
+    zoomed = page.url
+    expect(page.locator("input[name=from]")).not_to_have_value("")
+    expect(page.locator(".chart canvas")).to_have_count(page.locator("[data-chart]").count())
+    page.locator("[data-chart=rates]").focus()
+    page.keyboard.press("-")
+    page.wait_for_url(lambda url: url != zoomed)
+    expect(page.locator("[data-chart=rates]")).to_be_focused()
+    page.go_back()
+    page.wait_for_url(zoomed)
+    page.go_back()
+    page.wait_for_url(re.compile("span=6h"))
+    expect(page.locator("[data-range][aria-current]")).to_have_text("6 h")
+    page.get_by_role("link", name="24 h").click()
+    page.wait_for_url(re.compile("span=24h"))
+    expect(page.locator("[data-range][aria-current]")).to_have_text("24 h")
+    page.goto(zoomed)
+    expect(page.locator("[data-range][aria-current]")).to_have_count(0)
+    page.locator("[data-chart=depth] .u-over").dblclick()
+    page.wait_for_url(re.compile("span=6h"))
+
+
+def test_a_range_is_picked_in_the_readers_zone_without_scripts_too(new_page: NewPage, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    recorded(store)
+    page = new_page(timezone_id="Asia/Kolkata")
+    page.goto(HERE)
+    page.goto(HERE)  # by now the browser's zone is known
+    began = store.now() - timedelta(hours=3) + timedelta(hours=5, minutes=30)
+    page.locator("input[name=from]").fill(began.strftime("%Y-%m-%dT%H:%M:%S"))
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url(re.compile((began - timedelta(hours=5, minutes=30)).strftime("from=%Y-%m-%dT%H:%M:%S")))
+    expect(page.locator("input[name=from]")).to_have_value(began.strftime("%Y-%m-%dT%H:%M:%S"))
+
+
+def test_the_queue_page_leads_from_its_last_hour_to_the_history(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", 1)] * 20)
+    recorded(store)
+    page.goto("/queues/jobs/")
+    wait_live(page)
+    assert legend(page, "depth", "ready") == "20"
+    assert findings(page) == []
+    store.queue("jobs").pop_many(4)
+    expect(page.locator("[data-chart=depth] .u-series").nth(1)).to_contain_text("16")
+    page.locator("[data-chart=depth]").focus()
+    page.keyboard.press("+")
+    page.wait_for_url(re.compile(r"/history/\?from="))
+    expect(page.locator("[data-chart=oldest] canvas")).to_be_visible()

@@ -1,65 +1,34 @@
-"""A queue's history as charts and tables show it: columns over the same moments, the newest one unfinished."""
+"""Series of a history: columns over the same moments, with gaps where nothing is known. Pure."""
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from itertools import pairwise
 
-from django.utils.translation import gettext_lazy as _
+from pqadmin.dashboard.history.ranges import Range
+from queues.admin import HISTORY_FLUSH, HISTORY_STATES, HistoryPoint, HistoryResolution, HistoryStretch
 
-from pqadmin.accounts.scope import Scope
-from pqadmin.pages import visibility
-from queues import AuditEntry, QueueStatus, Store
-from queues.admin import (
-    EPOCH,
-    HOURS,
-    MINUTES,
-    SECONDS,
-    HistoryPoint,
-    HistoryResolution,
-    HistoryStretch,
-    as_history_point,
-    history_mix,
-)
+#: Columns of a heat map, at most.
+MAX_COLUMNS = 96
+_DEPTHS = HISTORY_STATES[:4]
 
-#: Actions that are marked on the charts, at most.
-MAX_MARKS = 100
-#: Actions on single items would hide these.
-_UNMARKED = frozenset(
-    {"push", "enqueue", "pop_min", "pop_max", "dequeue", "put_back", "reveal", "lease", "ack", "edit"}
-)
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """One moment of the columns; without a point nothing is known of it."""
+
+    at: int
+    point: HistoryPoint | None
+    #: Items a second since the change before: in and out.
+    rates: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """What a person can ask to see: how far back, in which resolution."""
-
-    name: str
-    label: object
-    seconds: int
-    resolution: HistoryResolution
-
-
-SPANS = {
-    span.name: span
-    for span in (
-        Span(name="10m", label=_("10 minutes"), seconds=600, resolution=SECONDS),
-        Span(name="6h", label=_("6 hours"), seconds=6 * 3600, resolution=MINUTES),
-        Span(name="48h", label=_("48 hours"), seconds=48 * 3600, resolution=MINUTES),
-        Span(name="90d", label=_("90 days"), seconds=90 * 86_400, resolution=HOURS),
-    )
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charted:
+class Series:
     """Columns of one queue; each has one number, or None where nothing is known, for each of `times`."""
 
-    span: Span
-    #: Seconds since the epoch: where the window begins, moments at which something changed, now; and, where items
-    #: wait for longer, the last moments before a change, as until then ages grew.
-    times: Sequence[float]
+    #: Seconds since the epoch: where the range begins, moments at which something changed, where it ends; and, where
+    #: items wait for longer, the last moments before a change, as until then ages grew.
+    times: Sequence[int]
     #: Ready, delayed, leased, dead.
     depth: Sequence[Sequence[int | None]]
     #: In and out: items a second since the moment before.
@@ -67,92 +36,100 @@ class Charted:
     #: Seconds.
     oldest: Sequence[float | None]
     waits: Sequence[Sequence[float | None]]
-    #: One column a band: percent of the ready items.
-    mix: Sequence[Sequence[float | None]]
-    #: From here to the end the resolution's step is not over.
-    unfinished: float
-    #: Nothing is known but how the queue is now.
-    empty: bool
 
 
-def charted(store: Store, status: QueueStatus, span: Span, now: datetime) -> Charted:
-    """Read the history of a queue over a span, up to its status now."""
-    until = (now - EPOCH) / timedelta(seconds=1)
-    since = until - span.seconds
-    stretch = store.history.of(status.id, span.resolution.name, since=int(since), until=int(until))
-    changes = _within(stretch, int(since), int(until), status)
-    points = with_ages(changes, span.resolution.step)
-    return Charted(
-        span=span,
-        times=[point.at for point in points],
-        depth=[[getattr(point, state) for point in points] for state in ("ready", "delayed", "leased", "dead")],
-        rates=[
-            _at(points, changes, _rates([(change.at, getattr(change, total)) for change in changes]))
-            for total in ("arrived", "left")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heat:
+    """The priority mix in columns of equal width: the ready items of each band at the end of a column."""
+
+    #: When the columns begin, and when the last one ends.
+    times: Sequence[int]
+    #: By band: one number a column, or None where nothing is known.
+    bands: Sequence[Sequence[int | None]]
+
+
+def course(
+    stretch: HistoryStretch, last: HistoryPoint, resolution: HistoryResolution, *, recorded: bool
+) -> list[HistoryPoint]:
+    """Return all points up to now, `last` being how the queue is; `recorded` says that a process records."""
+    points = [*([] if stretch.before is None else [stretch.before]), *stretch.points]
+    while points and points[-1].at >= last.at:
+        points.pop()
+    if points:
+        newest = points[-1]
+        same = newest.counts == last.counts
+        lost = any(start > newest.at for start in stretch.damaged)
+        unwatched = not recorded and not same and last.at - newest.at > resolution.step + HISTORY_FLUSH
+        last = replace(last, gap=lost or unwatched, waits_ms=newest.waits_ms if same else None)
+    return [*points, last]
+
+
+def series(points: Sequence[HistoryPoint], shown: Range, step: int) -> Series:
+    """Return the columns of a range; points may go beyond it at both ends."""
+    moments: dict[int, _Moment] = {}
+    for moment in _moments(points, shown, step):
+        if shown.since <= moment.at <= shown.until:
+            moments[moment.at] = moment
+    seen = [moments[at] for at in sorted(moments)]
+    known = [moment.point for moment in seen]
+    return Series(
+        times=[moment.at for moment in seen],
+        depth=[[None if point is None else getattr(point, state) for point in known] for state in _DEPTHS],
+        rates=[[moment.rates[way] for moment in seen] for way in range(2)],
+        oldest=[
+            None if point is None or point.oldest_at is None else max(0, moment.at - point.oldest_at)
+            for moment, point in zip(seen, known, strict=True)
         ],
-        oldest=[None if point.oldest_at is None else max(0, point.at - point.oldest_at) for point in points],
-        waits=[[None if point.waits_ms is None else point.waits_ms[n] / 1000 for point in points] for n in range(3)],
-        mix=_mix(points, len(status.bands)),
-        empty=not stretch.points and stretch.before is None,
-        unfinished=until // span.resolution.step * span.resolution.step,
+        waits=[
+            [None if point is None or point.waits_ms is None else point.waits_ms[n] / 1000 for point in known]
+            for n in range(3)
+        ],
     )
 
 
-def marks(store: Store, status: QueueStatus, span: Span, now: datetime, may: Scope) -> list[AuditEntry]:
-    """Return what people did to the queue as a whole in a span, as far as `may` sees it, the newest first."""
-    found: list[AuditEntry] = []
-    after, since = None, now - timedelta(seconds=span.seconds)
-    for _round in range(10):
-        page = store.audit.entries(queue=status.name, since=since, limit=MAX_MARKS, after=after)
-        found += [
-            entry
-            for entry in visibility.seen_entries(may, page.entries)
-            if entry.verb not in _UNMARKED or entry.count > 1
-        ]
-        after = page.cursor
-        if after is None or len(found) >= MAX_MARKS:
-            break
-    return found[:MAX_MARKS]
+def _moments(points: Sequence[HistoryPoint], shown: Range, step: int) -> Iterator[_Moment]:
+    for point in points[:1]:
+        yield _Moment(point.at, point)
+    for before, point in pairwise(points):
+        if point.gap:
+            yield _Moment(min(before.at + step, point.at - 1), None)
+            yield _Moment(point.at, point)
+            continue
+        rates = _rates(before, point)
+        for edge in (shown.since, shown.until):
+            if before.at < edge < point.at:
+                yield _Moment(edge, before, rates)
+        if before.oldest_at is not None and point.at - before.at > step:
+            yield _Moment(point.at - step, before, rates)
+        yield _Moment(point.at, point, rates)
 
 
-def _within(stretch: HistoryStretch, since: int, until: int, status: QueueStatus) -> list[HistoryPoint]:
-    """Return the points of a window from its beginning to now: between two of them nothing changed."""
-    points = list(stretch.points)
-    if stretch.before is not None and (not points or points[0].at > since):
-        points.insert(0, replace(stretch.before, at=since, waits_ms=None))
-    last = as_history_point(status, until)
-    if points and points[-1].at >= until:
-        points.pop()
-    waits = points[-1].waits_ms if points and points[-1].counts == last.counts else None
-    return [*points, replace(last, mix=history_mix(status), waits_ms=waits)]
+def _rates(before: HistoryPoint, point: HistoryPoint) -> tuple[float | None, float | None]:
+    """Return the rates between two points; None over a purge, which begins to count anew."""
+    seconds = max(1, point.at - before.at)
+    came, went = point.arrived - before.arrived, point.left - before.left
+    return (None if came < 0 else came / seconds, None if went < 0 else went / seconds)
 
 
-def with_ages(changes: Sequence[HistoryPoint], step: int) -> list[HistoryPoint]:
-    """Add how the queue was a step before a change, where something waited for longer: all was the same, but older."""
-    points = []
-    for before, change in pairwise(changes):
-        points.append(before)
-        if before.oldest_at is not None and change.at - before.at > step:
-            points.append(replace(before, at=change.at - step))
-    return [*points, *changes[-1:]]
+def heat(points: Sequence[HistoryPoint], shown: Range, step: int, bands: int) -> Heat:
+    """Return the mix of a range in columns; what is not known of a moment is as it was last known."""
+    width = -(-max(shown.seconds, 1) // (MAX_COLUMNS * step)) * step
+    first = shown.since - shown.since % width
+    times = [*range(first, shown.until, width), shown.until]
+    columns: list[Sequence[int | None]] = []
+    ahead = iter(points)
+    point, mix = next(ahead, None), None
+    for end in times[1:]:
+        while point is not None and point.at <= end:
+            mix = _mix(point, mix, bands)
+            point = next(ahead, None)
+        columns.append([None] * bands if mix is None or (point is not None and point.gap) else mix)
+    return Heat(times=times, bands=[[column[band] for column in columns] for band in range(bands)])
 
 
-def _at(
-    points: Sequence[HistoryPoint], changes: Sequence[HistoryPoint], rates: Sequence[float | None]
-) -> list[float | None]:
-    """Return the rates up to these points: between changes, what it was up to the later one."""
-    moments = [change.at for change in changes]
-    return [rates[bisect_left(moments, point.at)] for point in points]
-
-
-def _rates(totals: Sequence[tuple[int, int]]) -> list[float | None]:
-    """Return the rate up to each point; None for the first, and over a purge, which begins to count anew."""
-    rises = [(after - before, at - since) for (since, before), (at, after) in pairwise(totals)]
-    return [None, *(None if rise < 0 else rise / seconds for rise, seconds in rises)]
-
-
-def _mix(points: Sequence[HistoryPoint], bands: int) -> list[list[float | None]]:
-    def percent(point: HistoryPoint, band: int) -> float | None:
-        return round(100 * point.mix[band] / max(sum(point.mix), 1), 1) if band < len(point.mix) else None
-
-    return [[percent(point, band) for point in points] for band in range(bands)]
+def _mix(point: HistoryPoint, before: Sequence[int] | None, bands: int) -> Sequence[int] | None:
+    if not point.ready:
+        return [0] * bands
+    if point.mix:
+        return (*point.mix, *[0] * bands)[:bands]
+    return None if point.gap else before

@@ -1,56 +1,68 @@
 """The page of a queue's history: charts, the same numbers as tables, and what people did meanwhile."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
-from django.utils.translation import gettext as _
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.history.series import SPANS, Charted, Span, charted, marks
+from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard.history import charts
+from pqadmin.dashboard.history.acts import Acts, acts, as_mark
+from pqadmin.dashboard.history.ranges import SPANS, BadRange, Range, is_local, parse, span_of
+from pqadmin.dashboard.history.series import course, heat, series
 from pqadmin.display import format as write
-from pqadmin.display.words import verb_words
+from pqadmin.display.addresses import queue_url
+from pqadmin.live.board.rows import Row
 from pqadmin.live.words import state_words
 from pqadmin.pages import visibility
-from pqadmin.pages.queue_context import about, mix, row_of, status_of
+from pqadmin.pages.queue_context import about, row_of, status_of
+from pqadmin.pages.reader import time_zone
 from pqadmin.store import get_store, store_now
-from queues import AuditEntry, QueueStatus
-
-#: Rows of a table; the charts show all.
-MAX_ROWS = 200
+from queues import QueueStatus
+from queues.admin import (
+    MINUTES,
+    SECONDS,
+    HistoryPoint,
+    HistoryResolution,
+    HistoryStretch,
+    as_history_point,
+    history_mix,
+)
 
 
 @require_safe
 @require(Right.READ)
 def history(request: HttpRequest, name: str) -> HttpResponse:
-    """Show what a queue held and did, over ten minutes to ninety days."""
-    status, now, span = status_of(name), store_now(), _span(request)
+    """Show what a queue held and did in a range of time."""
+    status, now = status_of(name), store_now()
     row = row_of(status, now)
     if status.attached:
         return render(request, "dashboard/history.html", about(request, status, row=row, now=now))
-    chart, acts = _read(request, status, span, now)
+    asked = ranged(request, now)
+    if isinstance(asked, HttpResponse):
+        return asked
+    shown, fault = asked
+    drawn = _Drawn(status, row, shown, visibility.scope(request))
     context = about(
         request,
         status,
         row=row,
         words=state_words(row, now, whole=True),
         now=now,
-        span=span,
-        spans=SPANS.values(),
-        chart=chart,
-        data=json.dumps(_data(chart, status, acts)),
-        charts=[
-            {"kind": kind, "rows": _rows(chart.times, kind), "cut": len(chart.times) > MAX_ROWS}
-            for kind in _kinds(chart, status)
-        ],
-        acts=[_mark(entry) for entry in acts],
+        here=f"{queue_url(status.name)}history/",
+        charts=drawn.kinds,
+        empty=drawn.empty,
+        damaged=drawn.damaged,
+        data=charts.packed(drawn.data),
+        acts=[as_mark(entry) for entry in drawn.did.marks],
         size=get_store().history.size(status.id),
         whole=64 * 1024,
+        **range_context(shown, fault),
     )
     return render(request, "dashboard/history.html", context)
 
@@ -58,95 +70,94 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 @require(Right.READ)
 def history_data(request: HttpRequest, name: str) -> HttpResponse:
-    """Hand out the numbers of the charts anew."""
-    status = status_of(name)
+    """Hand out the numbers of the charts anew; with `brief`, those of depth and rates alone."""
+    status, now = status_of(name), store_now()
     if status.attached:
         return JsonResponse({}, status=404)
-    chart, acts = _read(request, status, _span(request), store_now())
-    return JsonResponse(_data(chart, status, acts), headers={"Cache-Control": "private, no-store"})
+    try:
+        shown = parse(request.GET, now, time_zone(request))
+    except BadRange:
+        return JsonResponse({}, status=400)
+    row = row_of(status, now)
+    if "brief" in request.GET:
+        return no_store(_brief(status, row, shown)[1])
+    return no_store(_Drawn(status, row, shown, visibility.scope(request)).data)
 
 
-def _span(request: HttpRequest) -> Span:
-    return SPANS.get(request.GET.get("span", ""), SPANS["10m"])
+def last_hour(status: QueueStatus, row: Row, now: datetime) -> dict[str, Any]:
+    """Return what `_last_hour.html` shows: depth, in and out of the last hour."""
+    if status.attached:
+        return {}
+    shown = span_of("1h", now)
+    kinds, data = _brief(status, row, shown)
+    here = f"{queue_url(status.name)}history/"
+    return {"charts": kinds, "data": charts.packed(data), "here": here, "query": shown.query}
 
 
-def _read(request: HttpRequest, status: QueueStatus, span: Span, now: datetime) -> tuple[Charted, list[AuditEntry]]:
-    store = get_store()
-    return charted(store, status, span, now), marks(store, status, span, now, visibility.scope(request))
+def ranged(request: HttpRequest, now: datetime) -> tuple[Range, str] | HttpResponse:
+    """Return the range that is asked for, and why it cannot be shown; a form is led to an address that all share."""
+    try:
+        shown = parse(request.GET, now, time_zone(request))
+    except BadRange as error:
+        return span_of("", now), str(error)
+    if is_local(request.GET):
+        return redirect(f"{request.path}?{shown.query}")
+    return shown, ""
 
 
-#: How numbers are written here; charts.js writes them alike by the same names.
-_WRITERS: Mapping[str, Callable[[Any], str]] = {
-    "number": write.number,
-    "rate": write.rate,
-    "age": write.age,
-    "percent": lambda share: f"{share:.0f} %",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One chart: its columns with their labels, and by which name a number of them is written."""
-
-    name: str
-    title: str
-    unit: str
-    written: str
-    labels: Sequence[str]
-    columns: Sequence[Sequence[Any]]
-
-    @property
-    def sloping(self) -> bool:
-        """Say whether a number goes over into the next one, as ages do; or else jumps there."""
-        return self.name == "oldest"
-
-
-def _kinds(chart: Charted, status: QueueStatus) -> list[Kind]:
-    states, ways = [_("ready"), _("delayed"), _("leased"), _("dead")], [_("in"), _("out")]
-    kinds = [
-        Kind("depth", _("Depth"), _("items by state"), "number", states, chart.depth),
-        Kind("rates", _("In and out"), _("items a second"), "rate", ways, chart.rates),
-        Kind("oldest", _("Oldest claimable"), _("the longest wait then"), "age", [_("oldest")], [chart.oldest]),
-    ]
-    if any(value is not None for value in chart.waits[0]):
-        labels = [_("half"), _("95 of 100"), _("99 of 100")]
-        kinds.append(Kind("waits", _("Waits"), _("of what was taken, at most"), "age", labels, chart.waits))
-    if any(sum(value is not None for value in column) > 1 for column in chart.mix):
-        labels = [write.shorten(band["label"], 40) for band in mix(status.bands)]
-        kinds.append(Kind("mix", _("Priority mix"), _("percent of what is ready"), "percent", labels, chart.mix))
-    return kinds
-
-
-def _data(chart: Charted, status: QueueStatus, acts: Sequence[AuditEntry]) -> dict[str, Any]:
-    """Return what charts.js draws."""
+def range_context(shown: Range, fault: str) -> dict[str, Any]:
+    """Return what `_ranges.html` shows."""
+    spans = [{"name": name, "label": label, "current": name == shown.span} for name, (_s, label) in SPANS.items()]
+    ends = {name: write.local(at).replace(tzinfo=None) for name, at in (("begins", shown.begins), ("ends", shown.ends))}
     return {
-        "times": chart.times,
-        "charts": {
-            kind.name: {
-                "labels": kind.labels,
-                "columns": kind.columns,
-                "written": kind.written,
-                "sloping": kind.sloping,
-            }
-            for kind in _kinds(chart, status)
-        },
-        "unfinished": chart.unfinished,
-        "marks": [{"at": entry.at.timestamp(), "label": _mark(entry)["label"]} for entry in acts],
+        "shown": shown,
+        "spans": spans,
+        "fault": fault,
+        "picked": {name: at.isoformat(timespec="seconds") for name, at in ends.items()},
     }
 
 
-def _mark(entry: AuditEntry) -> dict[str, Any]:
-    actor, verb = write.visible(entry.actor), verb_words(entry.verb)
-    return {"entry": entry, "actor": actor, "verb": verb, "label": f"{verb} · {actor}"}
+def no_store(data: dict[str, Any]) -> JsonResponse:
+    """Return numbers that no cache keeps."""
+    return JsonResponse(data, headers={"Cache-Control": "private, no-store"})
 
 
-def _rows(times: Sequence[float], kind: Kind) -> list[dict[str, Any]]:
-    """Return the table of a chart, the newest moments first."""
-    written = _WRITERS[kind.written]
-    return [
-        {
-            "at": datetime.fromtimestamp(times[n], UTC),
-            "cells": ["–" if column[n] is None else written(column[n]) for column in kind.columns],
-        }
-        for n in range(len(times) - 1, max(-1, len(times) - 1 - MAX_ROWS), -1)
-    ]
+class _Drawn:
+    """All charts of a queue in a range."""
+
+    def __init__(self, status: QueueStatus, row: Row, shown: Range, may: Scope) -> None:
+        points, stretch = _course(status, shown, shown.resolution)
+        self.damaged = bool(stretch.damaged)
+        #: Nothing is known but how the queue is now.
+        self.empty = not stretch.points and stretch.before is None and not self.damaged
+        step = shown.resolution.step
+        drawn = series(points, shown, step)
+        self.kinds = [*charts.depth_and_rates(drawn), *charts.ages(drawn)]
+        if status.bands:
+            if shown.resolution is SECONDS:  # points of seconds have no mix
+                points, stretch = _course(status, shown, MINUTES)
+                self.damaged |= bool(stretch.damaged)
+            self.kinds += charts.mix(heat(points, shown, max(step, MINUTES.step), len(status.bands)), status.bands)
+        self.did: Acts = acts(get_store(), status, shown, may)
+        self.data = charts.data_of(self.kinds, shown, did=self.did, line=_forecast(status, row, shown))
+
+
+def _brief(status: QueueStatus, row: Row, shown: Range) -> tuple[list[charts.Kind], dict[str, Any]]:
+    """Return the charts of depth and rates of a queue, and their data."""
+    points, _stretch = _course(status, shown, shown.resolution)
+    kinds = charts.depth_and_rates(series(points, shown, shown.resolution.step))
+    return kinds, charts.data_of(kinds, shown, line=_forecast(status, row, shown))
+
+
+def _forecast(status: QueueStatus, row: Row, shown: Range) -> list[tuple[float, float]] | None:
+    return charts.forecast(status.totals.ready, shown, clears_in=row.clears_in, grows_by=row.grows_by)
+
+
+def _course(
+    status: QueueStatus, shown: Range, resolution: HistoryResolution
+) -> tuple[Sequence[HistoryPoint], HistoryStretch]:
+    """Return a queue's points from before a range up to now, and what was recorded of them."""
+    kept = get_store().history
+    stretch = kept.of(status.id, resolution.name, since=shown.since, until=shown.now)
+    last = replace(as_history_point(status, shown.now), mix=history_mix(status))
+    return course(stretch, last, resolution, recorded=kept.is_recorded()), stretch

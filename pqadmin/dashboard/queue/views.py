@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard.history.views import last_hour
 from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.page import see
 from pqadmin.dashboard.overview import favorites
@@ -50,6 +51,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "consumers": panel(status),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),
+        "last_hour": last_hour(status, seen.row, seen.now),
         "hidden": hidden_fields(request, "push", status),
         "push_form": PushForm(status=status, rows=5, auto_id="push-%s"),
         "resume_fields": hidden_fields(request, "resume", status),

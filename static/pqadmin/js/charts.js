@@ -1,83 +1,119 @@
 // @ts-check
-// Draws a queue's history: one chart a card, one cursor over all of them, zoomed together.
+// Draws histories: one chart a card, one cursor over all of them, zoomed together. The address says what is shown.
 
 import { age, local, number, rate, readersZone } from "./format.js";
 
-const WRITTEN = { number, rate, age, percent: (n) => (n === null ? "–" : `${Math.round(n)} %`) };
+const WRITTEN = { number, rate, age };
 /** Milliseconds between two requests for newer numbers, at least. */
 const PATIENCE = 2000;
 const HEIGHT = 190;
 const AXIS = 44;
+/** Seconds of the shortest range that is zoomed to. */
+const SHORTEST = 10;
 /** Colors of lines, by their place: tokens, so that both themes have theirs. */
 const LINES = ["--accent", "--warn", "--good", "--bad"];
 /** Shapes of lines, so that no line is told from another by its color alone. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+/** The upper ends of the classes of a heat map, as shares; the last class has none. Styles have their colors. */
+const CLASSES = [0.01, 0.05, 0.2, 0.5];
 
-const host = document.getElementById("charts");
-if (host !== null && typeof uPlot === "function") {
-  start(JSON.parse(document.getElementById("history-data").content.textContent));
+/** What is drawn, to be cleared away when another page part comes in its place. */
+let shown = [];
+
+for (const host of document.querySelectorAll("[data-charts]")) start(host);
+document.addEventListener("click", (event) => {
+  const link = event.target instanceof Element ? event.target.closest("a[data-range]") : null;
+  if (link === null || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  visit(link.getAttribute("href"));
+});
+if (document.getElementById("history") !== null) addEventListener("popstate", () => visit(location.href, { back: true }));
+
+/** Show another range: in place where the page is one of charts, else on the page that is. */
+async function visit(address, { back = false, focus = "" } = {}) {
+  const part = document.getElementById("history");
+  if (part === null) {
+    location.assign(address);
+    return;
+  }
+  const url = new URL(address, location.href);
+  if (!back) history.pushState(null, "", url);
+  try {
+    const answer = await fetch(url, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const text = await answer.text();
+    const other = new DOMParser().parseFromString(text, "text/html").getElementById("history");
+    if (!answer.ok || other === null) throw new Error();
+    if (url.href !== location.href) return; // the reader has gone on meanwhile
+    for (const plot of shown) plot.destroy();
+    shown = [];
+    part.replaceWith(document.adoptNode(other));
+    for (const host of other.querySelectorAll("[data-charts]")) start(host);
+    if (focus) other.querySelector(`[data-chart="${focus}"]`)?.focus();
+  } catch {
+    location.reload(); // the server says what is wrong
+  }
 }
 
-function start(data) {
-  let drawn = [];
-  let now = data;
+function start(host) {
+  let now = JSON.parse(host.dataset.numbers);
+  let mine = [];
+  const sync = uPlot.sync(host.dataset.here);
 
   function draw() {
-    const zoom = drawn.length > 0 ? zoomOf(drawn[0], now) : null;
-    for (const plot of drawn) plot.destroy();
-    drawn = [];
+    for (const plot of mine) plot.destroy();
+    shown = shown.filter((plot) => !mine.includes(plot));
+    mine = [];
     for (const element of host.querySelectorAll("[data-chart]")) {
       const chart = now.charts[element.dataset.chart];
-      if (chart) drawn.push(plot(element, now, chart));
+      if (chart) mine.push(plot(host, element, now, chart, sync));
     }
-    if (zoom !== null) drawn[0]?.setScale("x", zoom);
+    shown.push(...mine);
   }
 
   document.querySelector("[data-charts-hint]")?.removeAttribute("hidden");
   draw();
   new ResizeObserver(() => {
-    for (const plot of drawn) {
+    for (const plot of mine) {
       const width = plot.root.parentElement.clientWidth;
-      if (width !== plot.width) plot.setSize({ width, height: HEIGHT });
+      if (width > 0 && width !== plot.width) plot.setSize({ width, height: plot.height });
     }
   }).observe(host);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  refreshWith((newer) => {
-    const charts = Object.keys(newer.charts).join();
-    if (charts !== Object.keys(now.charts).join()) {
-      location.reload(); // another chart has come, with its card and its table
-      return;
-    }
-    now = newer;
-    draw();
-  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => host.isConnected && draw());
+  if (now.live) {
+    refreshWith(host, (newer) => {
+      if (Object.keys(newer.charts).join() !== Object.keys(now.charts).join()) {
+        if (document.getElementById("history") !== null) visit(location.href, { back: true }); // another card has come
+        return;
+      }
+      const at = mine[0]?.cursor.left ?? -10;
+      now = newer;
+      draw();
+      if (at >= 0) mine[0].setCursor({ left: at, top: 0 }, true, true);
+    });
+  }
 }
 
 /** Ask for newer numbers after the live view showed a change, never without one and never often. */
-function refreshWith(show) {
-  const depth = document.querySelector("[data-field=ready]");
+function refreshWith(host, show) {
+  const depth = document.querySelector(host.dataset.watch);
   if (depth === null) return;
   let waiting = false;
-  new MutationObserver(() => {
-    if (waiting || document.hidden) return;
+  const observer = new MutationObserver(() => {
+    if (!host.isConnected) observer.disconnect();
+    if (waiting || document.hidden || !host.isConnected) return;
     waiting = true;
     setTimeout(async () => {
       waiting = false;
       try {
-        const answer = await fetch(host.dataset.url, { headers: { Accept: "application/json" }, cache: "no-store" });
-        if (answer.ok && !answer.redirected) show(await answer.json());
+        const url = `${host.dataset.here}data/?${host.dataset.query}`;
+        const answer = await fetch(url, { headers: { Accept: "application/json" }, cache: "no-store" });
+        if (answer.ok && !answer.redirected && host.isConnected) show(await answer.json());
       } catch {
         // The freshness mark says that the server is away; the next change asks again.
       }
     }, PATIENCE);
-  }).observe(depth, { childList: true, characterData: true, subtree: true });
-}
-
-/** What a person has zoomed to; null when the chart shows all. */
-function zoomOf(plot, data) {
-  const { min, max } = plot.scales.x;
-  const all = min <= plot.data[0][0] && max >= plot.data[0].at(-1);
-  return all || max <= data.times[0] ? null : { min, max };
+  });
+  observer.observe(depth, { childList: true, characterData: true, subtree: true });
 }
 
 /** The color that a token has in the theme that is shown: a canvas does not take `light-dark()`. */
@@ -88,40 +124,199 @@ function colorOf(element, token) {
   return color;
 }
 
-function plot(element, data, chart) {
+function plot(host, element, data, chart, sync) {
   const token = (name) => colorOf(element, name);
   const { fontFamily } = getComputedStyle(document.body);
   const written = WRITTEN[chart.written];
+  const mixed = element.dataset.chart === "mix";
+  const { times, columns, series } = mixed ? heatSeries(chart) : lineSeries(data, chart, written, token, element);
   const axis = { stroke: token("--soft"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false }, font: `11px ${fontFamily}` };
-  const held = chart.written === "number" || chart.written === "age" ? 1 : -1;
+  const paints = mixed ? paintHeat(chart, [0, 1, 2, 3, 4, 5].map((n) => token(`--heat-${n}`)), token("--heat-gap")) : () => {};
   const options = {
     width: element.clientWidth,
-    height: HEIGHT,
-    cursor: { sync: { key: "history" }, y: false, points: { size: 6 } },
+    height: Number(host.dataset.height) || HEIGHT,
+    cursor: {
+      sync: { key: sync.key },
+      y: false,
+      points: { size: mixed ? 0 : 6 },
+      drag: { x: true, y: false, setScale: false },
+      dataIdx: (u, n, _closest, at) => indexAt(u.data[0], at, mixed || chart.sloping || n === 0 || isHeld(chart)),
+      bind: { dblclick: () => () => zoomOut(host) },
+    },
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), readersZone()),
-    scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, 1e-3) * 1.05] } },
+    scales: {
+      x: { time: true, range: () => [data.since, data.end] },
+      y: mixed
+        ? { range: () => [0, chart.columns.length] }
+        : { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, 1e-3) * 1.05] },
+    },
     axes: [
       { ...axis, space: 64, values: (_, splits) => splits.map((at, n) => moment(at, splits[n - 1])) },
-      { ...axis, size: AXIS, values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
+      mixed
+        ? { ...axis, size: 64, grid: { show: false }, splits: () => chart.labels.map((_, n) => n + 0.5), values: () => chart.labels }
+        : { ...axis, size: AXIS, values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
     ],
     series: [
-      { label: local(Date.now()).zone, value: (_, at) => (at === null ? "–" : dayAndTime(at)) },
-      ...chart.labels.map((label, n) => ({
-        label,
-        stroke: token(LINES[n % LINES.length]),
-        width: n === 0 ? 1.75 : 1.5,
-        dash: DASHES[n % DASHES.length],
-        fill: n === 0 && chart.written !== "percent" ? token("--accent-bg") : undefined,
-        paths: chart.sloping ? uPlot.paths.linear() : uPlot.paths.stepped({ align: held }),
-        points: { show: data.times.length < 30 },
-        value: (_, value) => written(value),
-      })),
+      { label: local(Date.now()).zone, value: (u, at) => dayAndTime(at === null ? data.until : u.posToVal(u.cursor.left, "x")) },
+      ...series,
     ],
-    hooks: { drawClear: [(u) => shadeUnfinished(u, data, token("--sunk"))], draw: [(u) => drawMarks(u, data, token)] },
+    hooks: {
+      drawClear: [(u) => shadePauses(u, data, token("--warn-bg")), (u) => shadeUnfinished(u, data, token("--sunk")), paints],
+      draw: [(u) => drawMarks(u, data, token)],
+      setSelect: [(u) => u.select.width > 3 && zoom(host, u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"))],
+    },
   };
   element.replaceChildren();
-  return new uPlot(options, [data.times, ...chart.columns], element);
+  const drawn = new uPlot(options, [times, ...columns], element);
+  element.tabIndex = 0;
+  element.onkeydown = (event) => press(event, drawn, host, data);
+  return drawn;
 }
+
+/** Whether a number holds until the next one; or else is one of the time since the one before. */
+function isHeld(chart) {
+  return chart.written === "number" || chart.written === "age";
+}
+
+function lineSeries(data, chart, written, token, element) {
+  const held = isHeld(chart) ? 1 : -1;
+  const lines = chart.labels.map((label, n) => ({
+    label,
+    stroke: token(LINES[n % LINES.length]),
+    width: n === 0 ? 1.75 : 1.5,
+    dash: DASHES[n % DASHES.length],
+    fill: n === 0 ? token("--accent-bg") : undefined,
+    paths: chart.sloping ? uPlot.paths.linear() : uPlot.paths.stepped({ align: held }),
+    points: { show: chart.times.length < 30 },
+    value: (u, value, at, n) => written(n === null ? atRest(u.data[at]) : value),
+  }));
+  if (data.forecast === null || element.dataset.chart !== "depth") return { times: chart.times, columns: chart.columns, series: lines };
+  // The forecast goes on behind the last moment, where no column has a number.
+  const [[, from], [end, to]] = data.forecast.ends;
+  const empty = chart.times.map(() => null);
+  const line = { label: data.forecast.label, stroke: token("--accent"), width: 1.5, dash: [3, 4], points: { show: false } };
+  return {
+    times: [...chart.times, end],
+    columns: [...chart.columns.map((column) => [...column, null]), [...empty.slice(1), from, to]],
+    series: [...lines, { ...line, value: (_u, value, _at, n) => rounded(n === null ? to : value, written) }],
+  };
+}
+
+function rounded(value, written) {
+  return written(value === null || value === undefined ? null : Math.round(value));
+}
+
+/** The last number that is known: what a legend shows while there is no cursor. */
+function atRest(column) {
+  return column.findLast((value) => value !== null) ?? null;
+}
+
+/** The place of the moment that holds at a time: the last one until then, or the first one from then on. */
+function indexAt(times, at, held) {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = held ? Math.ceil((low + high) / 2) : Math.floor((low + high) / 2);
+    const before = held ? times[middle] <= at : times[middle] < at;
+    if (before) low = held ? middle : middle + 1;
+    else high = held ? middle - 1 : middle;
+  }
+  return low;
+}
+
+/** The bands of a heat map as series that are drawn by `paintHeat`, so that the legend has their numbers. */
+function heatSeries(chart) {
+  const last = chart.columns.map((column) => [...column, column.at(-1) ?? null]);
+  const series = chart.labels.map((label, band) => ({
+    label,
+    paths: () => null,
+    points: { show: false },
+    value: (u, _value, _at, n) => {
+      const column = n === null ? last[band].length - 1 : n;
+      const depth = last[band][column];
+      if (depth === null) return "–";
+      const whole = last.reduce((sum, one) => sum + (one[column] ?? 0), 0);
+      return `${number(depth)}${depth ? ` · ${percent(depth / whole)}` : ""}`;
+    },
+  }));
+  return { times: chart.times, columns: last, series };
+}
+
+function percent(share) {
+  return share < 0.001 ? "< 0.1 %" : `${share < 0.1 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
+}
+
+function paintHeat(chart, colors, unknown) {
+  return (u) => {
+    const { ctx, bbox } = u;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    const pixel = devicePixelRatio;
+    chart.times.slice(0, -1).forEach((at, n) => {
+      const left = Math.round(u.valToPos(at, "x", true));
+      const width = Math.round(u.valToPos(chart.times[n + 1], "x", true)) - left;
+      const whole = chart.columns.reduce((sum, column) => sum + (column[n] ?? 0), 0);
+      chart.columns.forEach((column, band) => {
+        const top = Math.round(u.valToPos(band + 1, "y", true));
+        const height = Math.round(u.valToPos(band, "y", true)) - top - pixel;
+        const depth = column[n];
+        const share = whole ? depth / whole : 0;
+        const grade = depth ? 1 + CLASSES.filter((end) => share >= end).length : 0;
+        ctx.fillStyle = depth === null ? unknown : colors[grade];
+        ctx.fillRect(left, top, Math.max(pixel, width - (width > 4 * pixel ? pixel : 0)), height);
+      });
+    });
+    ctx.restore();
+  };
+}
+
+// Zooming, by pointer and by keys
+
+function zoom(host, from, to) {
+  const middle = (from + to) / 2;
+  const half = Math.max(SHORTEST, to - from) / 2;
+  const written = (at) => new Date(Math.round(at) * 1000).toISOString().replace(".000", "");
+  const focus = document.activeElement?.closest("[data-chart]")?.dataset.chart;
+  visit(`${host.dataset.here}?from=${written(middle - half)}&to=${written(middle + half)}`, { focus });
+}
+
+function zoomOut(host) {
+  if (host.dataset.wider) visit(`${host.dataset.here}?${host.dataset.wider}`);
+}
+
+function press(event, u, host, data) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const on = u.cursor.left >= 0;
+  const at = on ? u.posToVal(u.cursor.left, "x") : data.until;
+  const many = event.shiftKey ? 10 : 1;
+  const half = (data.until - data.since) / 2;
+  const go = {
+    ArrowLeft: () => step(u, at, -many, on),
+    ArrowRight: () => step(u, at, many, on),
+    Home: () => u.data[0][0],
+    End: () => data.until,
+  }[event.key];
+  if (go) {
+    const to = Math.min(Math.max(go(), data.since), data.end);
+    u.setCursor({ left: Math.max(0, u.valToPos(to, "x")), top: 0 }, true, true);
+  } else if (event.key === "+" || event.key === "=") zoom(host, at - half / 2, at + half / 2);
+  else if (event.key === "-" && host.dataset.wider) zoom(host, data.since - half, data.until + half);
+  else if (event.key === "Escape" && on) u.setCursor({ left: -10, top: -10 }, true, true);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** The moment so many moments later, or earlier, than the cursor's. */
+function step(u, at, by, on) {
+  const times = u.data[0];
+  const here = indexAt(times, at + 1e-3 * (times.at(-1) - times[0]) / Math.max(1, u.width), true);
+  return times[Math.min(Math.max(on ? here + by : here, 0), times.length - 1)];
+}
+
+// Writing
 
 function dayAndTime(at) {
   const { date, time } = local(at * 1000);
@@ -145,10 +340,21 @@ function short(value, written) {
   return written === number && !Number.isInteger(value) ? "" : written(value);
 }
 
-/** The newest stretch is not over: a shade says so. */
+// Shades and marks
+
+/** The newest stretch is not over, and what follows has not been: a shade says so. */
 function shadeUnfinished(u, data, color) {
-  const left = u.valToPos(Math.max(data.unfinished, u.scales.x.min), "x", true);
-  const right = u.bbox.left + u.bbox.width;
+  if (data.unfinished < data.end) shade(u, data.unfinished, data.end, color);
+}
+
+function shadePauses(u, data, color) {
+  for (const [from, to] of data.pauses) shade(u, from, to ?? data.until, color);
+}
+
+function shade(u, from, to, color) {
+  const { min, max } = u.scales.x;
+  const left = u.valToPos(Math.max(from, min), "x", true);
+  const right = u.valToPos(Math.min(to, max), "x", true);
   if (left >= right) return;
   u.ctx.fillStyle = color;
   u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);

@@ -3,13 +3,17 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from datetime import timedelta
 from html import unescape
+from zoneinfo import ZoneInfo
+
+import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.dashboard.history.series import with_ages
+from pqadmin.dashboard.history.ranges import SPANS
+from pqadmin.display.moments import write_moment
+from pqadmin.pages.reader import TIME_ZONE
 from queues import Store
-from queues.history import Point
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
@@ -17,7 +21,7 @@ HERE = "/queues/jobs/history/"
 
 
 def data_of(screen: Screen) -> dict:
-    found = re.search(r'<template id="history-data">(.*?)</template>', screen.html)
+    found = re.search(r'data-numbers="(.*?)"', screen.html)
     assert found
     return json.loads(unescape(found[1]))
 
@@ -33,7 +37,7 @@ def test_charts_and_tables_tell_the_same(operator: Desk, store: Store) -> None:
     jobs.push_many([(b"x", 1)] * 987)
     record(store)
     jobs.pop_min()
-    for span in ("10m", "6h", "48h", "90d"):
+    for span in SPANS:
         page = operator.open(f"{HERE}?span={span}")
         depth = data_of(page)["charts"]["depth"]
         assert depth["labels"] == ["ready", "delayed", "leased", "dead"]
@@ -45,16 +49,6 @@ def test_charts_and_tables_tell_the_same(operator: Desk, store: Store) -> None:
     assert fresh["Cache-Control"] == "private, no-store"
 
 
-def test_the_age_of_what_waits_grows_between_changes_too() -> None:
-    idle = Point(at=100, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
-    pushed = replace(idle, at=200, ready=1, arrived=1, oldest_at=200)
-    more, taken = replace(pushed, at=201, ready=2, arrived=2), replace(idle, at=500, arrived=2, left=2)
-    points = with_ages([idle, pushed, more, taken], step=1)
-    assert [point.at for point in points] == [100, 200, 201, 499, 500]
-    assert [point.ready for point in points] == [0, 1, 2, 2, 0]
-    assert [point.oldest_at and point.at - point.oldest_at for point in points] == [None, 0, 1, 299, None]
-
-
 def test_the_chart_of_ages_slopes_and_rates_stay(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"x", priority=1)
     record(store)
@@ -62,7 +56,7 @@ def test_the_chart_of_ages_slopes_and_rates_stay(operator: Desk, store: Store) -
     oldest, rates = data["charts"]["oldest"], data["charts"]["rates"]
     assert oldest["sloping"] is True
     assert rates["sloping"] is False
-    assert len(data["times"]) == len(oldest["columns"][0]) == len(rates["columns"][0])
+    assert len(oldest["times"]) == len(oldest["columns"][0]) == len(rates["columns"][0])
 
 
 def test_what_people_did_is_marked_with_person_and_reason(operator: Desk, store: Store) -> None:
@@ -74,6 +68,92 @@ def test_what_people_did_is_marked_with_person_and_reason(operator: Desk, store:
     assert "</script><script>alert" not in page.html
     assert [mark["label"] for mark in data_of(page)["marks"]] == ["paused · <b>eve</b>"]
     assert "alert(1)" in page  # as text
+
+
+def test_a_pause_is_an_interval_from_its_beginning_to_its_end(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    record(store)
+    acts = store.actions("ann")
+    acts.pause("jobs", reason="a")
+    acts.pause("jobs", reason="b")
+    acts.resume("jobs")
+    acts.pause("jobs", reason="c")
+    page = operator.open(HERE)
+    first, second, third = data_of(page)["pauses"]
+    marked = [mark["at"] for mark in data_of(page)["marks"]][::-1]
+    assert (first, second, third) == (marked[0:2], marked[1:3], [marked[3], None])
+    ended = write_moment(store.now() - timedelta(seconds=20))
+    assert data_of(operator.open(f"{HERE}?from=2026-01-01&to={ended}"))["pauses"] == []
+
+
+def test_a_chosen_range_is_the_same_to_all_readers(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    record(store)
+    now = store.now()
+    operator.client.cookies[TIME_ZONE] = "Asia/Kolkata"
+    local = (now - timedelta(hours=2)).astimezone(ZoneInfo("Asia/Kolkata"))
+    asked = operator.client.get(HERE, {"from": local.strftime("%Y-%m-%dT%H:%M"), "to": ""})
+    assert asked.status_code == 302
+    address = asked["Location"]
+    page = operator.open(address)
+    since = data_of(page)["since"]
+    assert 0 <= int((now - timedelta(hours=2)).timestamp()) - since < 60
+    assert f'value="{local.strftime("%Y-%m-%dT%H:%M")}:00"' in page.html
+    operator.client.cookies[TIME_ZONE] = "UTC"
+    assert data_of(operator.open(address))["since"] == since
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("from=yesterday-ish", "Give a date and a time"),
+        ("from=2026-02-02T10:00Z&to=2026-02-02T09:00Z", "ends before it begins"),
+        ("from=2990-01-01T00:00Z", "begins in the future"),
+        ("from=1999-01-01T00:00Z&to=1999-01-02T00:00Z", "go back 90 days"),
+        ("from=999999-01-01", "Give a date and a time"),
+    ],
+)
+def test_a_range_that_cannot_be_shown_is_refused_in_words(operator: Desk, store: Store, query: str, told: str) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    record(store)
+    page = operator.open(f"{HERE}?{query}")
+    assert (page.status, told in page, data_of(page)["live"]) == (200, True, True)
+    assert operator.client.get(f"{HERE}data/?{query}").status_code == 400
+
+
+def test_the_mix_has_exact_numbers(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs", bands=[10, 20, 30])
+    jobs.push_many([(b"x", 11)] * 2 + [(b"x", 21)] * 97 + [(b"x", 40)] * 901)
+    record(store)
+    mix = data_of(operator.open(HERE))["charts"]["mix"]
+    assert mix["labels"] == ["10–19", "20–29", "≥30"], "the empty band below is left out"
+    assert [column[-1] for column in mix["columns"]] == [2, 97, 901]
+
+
+def test_a_damaged_history_says_so_and_shows_the_rest(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    record(store)
+    assert "cannot be read" not in operator.open(HERE)
+    begin, end = store.context.keyspace.history.below(jobs.id, "s")
+    key = store.context.kv.read(lambda tr: tr.get_range(begin, end, limit=1).wait())[0][0]
+    store.transact(lambda tr: tr.set(key, b"\x02garbage"))
+    page = operator.open(HERE)
+    assert (page.status, "A part of this history cannot be read" in page) == (200, True)
+    assert operator.open("/").status == operator.open("/queues/jobs/").status == 200
+
+
+def test_the_queue_page_has_the_last_hour(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 7)
+    record(store)
+    data = data_of(operator.open("/queues/jobs/"))
+    assert list(data["charts"]) == ["depth", "rates"]
+    assert data["charts"]["depth"]["columns"][0][-1] == 7
+    assert data["until"] - data["since"] == 3_600
+    brief = operator.client.get(f"{HERE}data/?span=1h&brief").json()
+    assert list(brief["charts"]) == ["depth", "rates"]
 
 
 def test_a_queue_without_a_history_says_from_when_on_there_is_one(operator: Desk, store: Store) -> None:
