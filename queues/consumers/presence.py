@@ -33,6 +33,8 @@ log = logging.getLogger("queues.consumers")
 
 #: Seconds from the first take to the first heartbeat, and without a take or a wait until a process consumes no more.
 FIRST, IDLE = 2.0, 60.0
+#: Seconds after which a heartbeat is sent that tells nothing new: a disk may sleep while all wait.
+_STILL = 10.0
 #: Seconds over which the rate of takes is averaged.
 _RATE = 60.0
 
@@ -191,8 +193,8 @@ class Presence:
         self._mutex = threading.Lock()
         self._known: weakref.WeakValueDictionary[int, Consumption] = weakref.WeakValueDictionary()
         self._consuming: dict[int, Consumption] = {}
-        #: Queues with a record of this process. Used by one heartbeat at a time.
-        self._told: set[int] = set()
+        #: What was written last, by queue. Used by one heartbeat at a time.
+        self._told: dict[int, Consumer] = {}
         self._beating = threading.Lock()
         self._running = False
         self._stopped = threading.Event()
@@ -251,9 +253,11 @@ class Presence:
             for queue_id, one in consuming.items()
             if queue_id not in ended or queue_id in self._told
         }
-        if told:
-            self._kv.transact(lambda tr: self._write(tr, told), background=not closing)
-        self._told = told.keys() - ended
+        news = {queue_id: one for queue_id, one in told.items() if _is_news(self._told.get(queue_id), one)}
+        if news:
+            self._kv.transact(lambda tr: self._write(tr, news), background=not closing)
+        known = self._told | news
+        self._told = {queue_id: known[queue_id] for queue_id in told if queue_id not in ended}
         with self._mutex:
             for queue_id in ended:
                 if not consuming[queue_id].joined:
@@ -297,6 +301,13 @@ class Presence:
                 type(error), "The consumers of this process are not told: %s: %s", type(error).__name__, error
             )
         return True
+
+
+def _is_news(before: Consumer | None, now: Consumer) -> bool:
+    """Say whether a heartbeat is to be written."""
+    if before is None or abs((now.heard - before.heard).total_seconds()) >= _STILL:
+        return True
+    return replace(before, heard=now.heard) != now
 
 
 def _program() -> str:

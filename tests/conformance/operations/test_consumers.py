@@ -14,6 +14,7 @@ import pytest
 
 from queues import AsyncQueue, Consumer, Consumers, Store, open_store
 from queues.aio.queue import for_coroutines
+from queues.tools.copy import copy_store
 from queues.workers import Job, Pool, Worker
 from tests import cluster
 from tests.conftest import Clock
@@ -255,6 +256,35 @@ def test_heartbeats_that_cease_are_a_consumer_that_is_lost(store: Store, other: 
     assert (swept.live, swept.ended.end, swept.ended.heard) == ((), "lost", last)
     assert jobs.status().change > change
     assert store.sweep().consumers == 0
+
+
+def test_a_consumer_that_only_waits_writes_less_often(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    heard = []
+    with jobs.opened.consumption.waits():
+        for _ in range(5):
+            beat(store)
+            heard.append(only(jobs.consumers()).heard)
+            clock.advance(5)
+        assert len(set(heard)) == 3
+        jobs.push(b"x", 1)
+        jobs.pop_min()
+        clock.advance(1)
+        beat(store)
+        assert only(jobs.consumers()).takes == 1
+
+
+def test_copies_have_no_consumers(tmp_path: Path, clock: Clock) -> None:
+    source, target = (f"lmdb:{tmp_path / name}" for name in ("source", "target"))
+    with open_store(source, clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"x", 1)
+        jobs.pop_min()
+        beat(store)
+        copy_store(source, target)
+        assert jobs.consumers().live
+    with open_store(target, clock=clock) as copied:
+        assert not copied.queue("jobs").consumers().known
 
 
 def test_one_that_was_only_slow_is_there_again(store: Store, other: Store, clock: Clock) -> None:

@@ -1,0 +1,37 @@
+"""The consumers on a queue's page change while it is open: one comes, tells what it does, and is gone."""
+
+from playwright.sync_api import Page, expect
+
+from queues import Store
+from queues.consumers.presence import Presence
+from queues.serving.background import BackgroundThreads
+from tests.browser.conftest import wait_live
+
+
+def test_consumers_come_and_go_while_the_page_is_open(page: Page, store: Store) -> None:
+    jobs, context = store.create_queue("jobs"), store.context
+    page.goto("/queues/jobs/")
+    wait_live(page)
+    panel = page.locator("#consumers")
+    expect(panel.locator("[data-none=unknown]")).to_be_visible()
+
+    presence = Presence(context.kv, context.keyspace, context.clock, BackgroundThreads())
+    taking = presence.of(jobs.id)
+    taking.leased({b"12345678": context.now_ms() + 600_000}, "press <b>7</b>")
+    presence.beat()
+    row = panel.locator("tr[data-consumer]")
+    expect(row).to_have_count(1)
+    expect(row.locator("[data-part=worker]")).to_have_text("press <b>7</b>")
+    expect(row.locator("[data-part=holds]")).to_have_text("1")
+    expect(panel.locator("[data-none=unknown]")).to_be_hidden()
+
+    row.evaluate("row => { row.dataset.same = 'yes'; }")
+    with taking.waits(12):
+        presence.beat()  # changes nothing of the queue
+        expect(row.locator("[data-part=waiting]")).to_have_text("12")
+    expect(panel.locator("tr[data-same=yes]")).to_have_count(1)
+
+    presence.stop()
+    expect(row).to_have_count(0)
+    expect(panel.locator("[data-none=closed]")).to_be_visible()
+    expect(panel.locator("[data-part=ended]")).to_contain_text("press <b>7</b>")
