@@ -21,12 +21,16 @@ from queues.bulk.survey import SCAN as SURVEY_SCAN
 from queues.bulk.survey import Survey
 from queues.bulk.survey import survey as survey_matches
 from queues.catalog.store_record import FORMAT as STORE_FORMAT
-from queues.health import LIMIT_OF, Health, Target, TargetRules, Targets
+from queues.health import LIMIT_OF, Health, Observation, Target, TargetRules, Targets
 from queues.health import Code as HealthCode
+from queues.health import Level as HealthLevel
 from queues.health import Origin as TargetOrigin
+from queues.health import Reason as HealthReason
 from queues.health import Trend as HealthTrend
 from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
+from queues.health import unknown as unknown_health
+from queues.health.model import STALE as HEALTH_STALE
 from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution
@@ -97,6 +101,7 @@ __all__ = [
     "BULK_UNDO",
     "CODECS",
     "EPOCH",
+    "HEALTH_STALE",
     "HISTORY_FLUSH",
     "HISTORY_STATES",
     "HOURS",
@@ -135,6 +140,8 @@ __all__ = [
     "Examination",
     "Health",
     "HealthCode",
+    "HealthLevel",
+    "HealthReason",
     "HealthTrend",
     "HealthVerdict",
     "HistoryPoint",
@@ -146,6 +153,7 @@ __all__ = [
     "Limits",
     "LogLimit",
     "Neighbors",
+    "Observation",
     "Picked",
     "Position",
     "PriorityType",
@@ -196,6 +204,7 @@ __all__ = [
     "survey_matches",
     "time_of_ms",
     "to_ms",
+    "unknown_health",
     "unpack_tuple",
     "unreadable_status",
     "verify_store",

@@ -10,6 +10,7 @@ because Python rounds halves to even and JavaScript does not.
 import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -94,6 +95,21 @@ def age(seconds: float | None) -> str:
     if seconds < 48 * 3600:
         return f"{math.floor(seconds / 3600)} h"
     return f"{number(math.floor(seconds / 86400))} d"
+
+
+#: Steps of a length of time that is told roughly, each about a quarter above the one before: seconds.
+_STEPS = (10, 20, 30, 45, *(60 * n for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)))
+_STEPS += tuple(3_600 * n for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 24, 30, 36))
+
+
+def about(seconds: float) -> str:
+    """Write a length of time in coarse steps, so that words with it seldom change; it is cut, never rounded up."""
+    if seconds < _STEPS[0]:
+        return f"<{_STEPS[0]} s"
+    if seconds >= 48 * 3600:
+        return age(seconds)
+    step = _STEPS[bisect_right(_STEPS, seconds) - 1]
+    return f"{step} s" if step < 60 else f"{step // 60} min" if step < 3600 else f"{step // 3600} h"
 
 
 def age_since(moment: datetime | None, now: datetime) -> str:

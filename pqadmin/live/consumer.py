@@ -229,10 +229,14 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             wall=wall,
             checked=self._monitor.checked,
             version=tick.cuts[0].version,
-            ready=lambda: self._monitor.board.ready(next(iter(slot.ids), 0)) if slot.single else total.ready,
+            standing=lambda: self._standing(next(iter(slot.ids), 0)) if slot.single else total.standing,
             as_of=as_of,
         )
         return None if beat is None else (beat, b"")
+
+    def _standing(self, queue_id: int) -> wire.Standing:
+        board = self._monitor.board
+        return wire.Standing(ready=board.ready(queue_id), level=board.level(queue_id))
 
     async def _complain(self, code: str, message: str, *, fatal: bool) -> None:
         await self.send(wire.error(code, message, fatal=fatal))

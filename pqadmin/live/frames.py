@@ -53,7 +53,7 @@ class Sum:
     total: Dated
     #: By label, those that are on a screen.
     groups: Mapping[str, Dated]
-    ready: int
+    standing: wire.Standing
 
 
 class Told(NamedTuple):

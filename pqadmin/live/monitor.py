@@ -11,12 +11,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from django.conf import settings
-
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import guard
 from pqadmin.live.board.board import Board
-from pqadmin.live.board.health import Rules
 from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.hub import RESTARTING, Hub
 from pqadmin.live.screens import Screens
@@ -44,16 +41,6 @@ PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
 FIRST_PAGE, BEHIND_REST = 0.8, 0.01
 #: More queues than this are read and added up for a page behind its back; it shows what was last known.
 PAGE_QUEUES = 2_000
-
-
-def problem_rules() -> Rules:
-    """Return when something is a problem, as the settings say."""
-    return Rules(
-        stalled_after=settings.PQADMIN_STALLED_SECONDS,
-        growing_after=settings.PQADMIN_GROWING_SECONDS,
-        old_after=settings.PQADMIN_OLDEST_SECONDS,
-        dead_from=settings.PQADMIN_DEAD_ITEMS,
-    )
 
 
 class Monitor:
@@ -84,7 +71,7 @@ class Monitor:
         self._acts = self._acts_read = 0
         #: What follows the first whole reading.
         self._then: Callable[[], object] | None = None
-        self.board = Board(problem_rules())
+        self.board = Board()
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock)
         self._sweep = Sweep(self.board, clock)

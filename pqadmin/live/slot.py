@@ -169,13 +169,20 @@ class Slot:
         return wire.head(self._send(now), now=wall, as_of=as_of), told.body
 
     def beat(
-        self, *, now: float, wall: float, checked: float, version: int, ready: Callable[[], int | None], as_of: int
+        self,
+        *,
+        now: float,
+        wall: float,
+        checked: float,
+        version: int,
+        standing: Callable[[], wire.Standing],
+        as_of: int,
     ) -> bytes | None:
-        """Return the message that nothing changed until `checked`, if one is due; `ready` is asked only then."""
+        """Return the message that nothing changed until `checked`, if one is due; `standing` is asked only then."""
         if self.waits or self.topic is None or self._trouble is not None or now - self._last < self._interval:
             return None
-        text = wire.beat(self._send(now), now=wall, checked=checked, version=version, ready=ready(), as_of=as_of)
-        return text.encode()
+        seq = self._send(now)
+        return wire.beat(seq, now=wall, checked=checked, version=version, standing=standing(), as_of=as_of).encode()
 
     @property
     def _interval(self) -> float:

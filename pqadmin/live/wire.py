@@ -16,7 +16,6 @@ from pqadmin.display.addresses import queue_url
 from pqadmin.display.errors import in_languages
 from pqadmin.display.prefixes import prefix_text
 from pqadmin.display.redaction import Redaction, rules_of
-from pqadmin.live.board.health import PROBLEMS
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary
 from queues import Item
@@ -77,11 +76,17 @@ def error(code: str, message: str, *, fatal: bool = False) -> str:
     return _text({"t": "error", "code": code, "message": message, "fatal": fatal})
 
 
-def beat(seq: int, *, now: float, checked: float, version: int, ready: int | None, as_of: int) -> str:
-    """Nothing changed until `checked`; `ready` is the topic's depth for the title of a hidden tab.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the title of a hidden tab says: the depth, the worst level, and how many queues have it."""
 
-    `as_of` (ms) is the oldest reading in the sum over all queues.
-    """
+    ready: int | None
+    level: str | None
+    queues: int = 1
+
+
+def beat(seq: int, *, now: float, checked: float, version: int, standing: Standing, as_of: int) -> str:
+    """Nothing changed until `checked`; `as_of` (ms) is the oldest reading in the sum over all queues."""
     return _text(
         {
             "t": "beat",
@@ -89,7 +94,9 @@ def beat(seq: int, *, now: float, checked: float, version: int, ready: int | Non
             "now": _ms(now),
             "checked": _ms(checked),
             "version": whole(version),
-            "ready": None if ready is None else whole(ready),
+            "ready": None if standing.ready is None else whole(standing.ready),
+            "level": standing.level,
+            "queues": standing.queues,
             "as_of": as_of,
         }
     )
@@ -125,11 +132,20 @@ def row(row: Row) -> str:
             "kind": status.kind,
             "type": status.priority_type if status.kind == "priority" else None,
             "change": whole(status.change),
-            "state": row.state,
-            "outlook": row.outlook,
-            "problem": row.problem,
+            "level": row.level,
+            "mark": row.mark,
             "rank": row.rank,
-            "more": row.more,
+            "reasons": [
+                {
+                    "code": reason.code,
+                    "level": reason.level.name.lower(),
+                    "since": int(reason.since) * 1000,
+                    "value": reason.value,
+                    "limit": reason.limit,
+                }
+                for reason in row.verdict.reasons
+            ],
+            "trend": row.trend,
             "unreadable": write.visible(status.unreadable),
             **said,
             "ready": None if row.ready is None else whole(row.ready),
@@ -138,9 +154,8 @@ def row(row: Row) -> str:
             "dead": whole(totals.dead),
             "in": row.rate_in,
             "out": row.rate_out,
-            "clears_in": row.clears_in,
-            "grows_by": row.grows_by,
-            "quiet_since": None if row.quiet_since is None else to_ms(row.quiet_since) // 1000 * 1000,
+            "clears_in": row.verdict.clears_in,
+            "grows_by": row.verdict.grows_by,
             "oldest": _maybe(status.oldest),
             "min": item(status.min, rules, width=_ROW_WIDTH),
             "max": item(status.max, rules, width=_ROW_WIDTH),
@@ -185,16 +200,13 @@ def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDT
 
 def group(label: str, summary: Summary) -> str:
     """Serialize the sum over a group of queues."""
-    return _text(
-        {"label": label, **_sums(summary), "problems": summary.problem_count, "worst": _worst(summary.worst_row)}
-    )
+    return _text({"label": label, **_sums(summary), "worst": _worst(summary.worst_row)})
 
 
 def _worst(row: Row | None) -> Json | None:
     if row is None:
         return None
-    name = row.status.name
-    return {"rank": row.rank, "state": row.state, "problem": row.problem, "shown": display_name(name)}
+    return {"rank": row.rank, "level": row.level, "mark": row.mark, "shown": display_name(row.status.name)}
 
 
 def total(summary: Summary) -> str:
@@ -205,8 +217,6 @@ def total(summary: Summary) -> str:
             "oldest_queue": None if summary.oldest_queue is None else display_name(summary.oldest_queue),
             "due": _maybe(summary.next_due),
             "expiry": _maybe(summary.next_expiry),
-            "problems": {problem.value: summary.problems.get(problem.value, 0) for problem in PROBLEMS},
-            "problem_count": summary.problem_count,
             "unread": summary.unread,
             "attached": {
                 "queues": summary.attached.queues,
@@ -228,6 +238,7 @@ def _sums(summary: Summary) -> Json:
         "in": summary.rate_in,
         "out": summary.rate_out,
         "oldest": _maybe(summary.oldest),
+        "levels": dict(summary.levels),
     }
 
 

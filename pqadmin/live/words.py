@@ -1,27 +1,28 @@
-"""Words for the codes of queues: states, outlooks, problems. Pages and scripts share them."""
+"""Words for the codes of queues: levels, reasons, trends. Pages and scripts share them."""
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.display.prefixes import prefix_text
-from pqadmin.live.board.health import PROBLEMS, Outlook, Problem, State
+from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Attached
 from queues import Pause
+from queues.admin import HealthCode, HealthReason
 from queues.errors import display_name
 
 #: Every word by its code. Lazy: a page looks up only the words that it shows.
 _WORDS = {
-    "state-ok": pgettext_lazy("state", "ok"),
-    "state-empty": pgettext_lazy("state", "empty"),
-    "state-growing": pgettext_lazy("state", "growing"),
-    "state-stalled": pgettext_lazy("state", "stalled"),
-    "state-paused": pgettext_lazy("state", "paused"),
-    "state-attached": pgettext_lazy("state", "attached"),
-    "state-unreadable": pgettext_lazy("state", "unreadable"),
+    "level-critical": pgettext_lazy("level", "critical"),
+    "level-warning": pgettext_lazy("level", "warning"),
+    "level-unknown": pgettext_lazy("level", "unknown"),
+    "level-ok": pgettext_lazy("level", "ok"),
+    "since": gettext_lazy("since %(at)s"),
+    "target": gettext_lazy("target %(limit)s"),
     "attached-title": gettext_lazy("The items are written by other programs; prefix %(prefix)s"),
     "counting": gettext_lazy("counting…"),
     "counted": gettext_lazy("counted %(age)s ago"),
@@ -29,8 +30,6 @@ _WORDS = {
     "countdown-now": gettext_lazy("now"),
     "sum-attached": gettext_lazy("%(n)s attached"),
     "sum-uncounted": gettext_lazy("%(n)s not counted yet"),
-    "stalled-for": gettext_lazy("stalled · nothing taken for %(age)s"),
-    "growing-by": gettext_lazy("growing by %(rate)s/s on average"),
     "paused-why": gettext_lazy("paused by %(by)s, %(age)s ago: %(reason)s"),
     "paused": gettext_lazy("paused by %(by)s, %(age)s ago"),
     "paused-for-why": gettext_lazy("paused for %(age)s: %(reason)s"),
@@ -38,36 +37,42 @@ _WORDS = {
     "resumes": gettext_lazy("resumes %(at)s"),
     "fifo": gettext_lazy("fifo"),
     "closed": gettext_lazy("closed for pushes"),
-    "drifted": gettext_lazy("counts drifted"),
     "staging": gettext_lazy("staging: one process pops for all"),
     "enqueue": gettext_lazy("Enqueue"),
     "delayed": gettext_lazy("delayed"),
     "leased": gettext_lazy("leased"),
     "dead": gettext_lazy("dead"),
-    "outlook-unknown": gettext_lazy("no traffic yet"),
-    "outlook-empty": pgettext_lazy("outlook", "empty"),
-    "outlook-steady": gettext_lazy("keeps up"),
-    "outlook-draining": gettext_lazy("draining"),
-    "outlook-growing": gettext_lazy("will not drain"),
-    "outlook-stalled": gettext_lazy("stalled"),
-    "outlook-paused": pgettext_lazy("outlook", "paused"),
-    "outlook-attached": pgettext_lazy("outlook", "unknown (external writers)"),
-    "outlook-unreadable": pgettext_lazy("outlook", "not known"),
+    "trend-unknown": gettext_lazy("not known yet"),
+    "trend-empty": pgettext_lazy("trend", "empty"),
+    "trend-steady": gettext_lazy("keeps up"),
+    "trend-draining": gettext_lazy("draining"),
+    "trend-growing": gettext_lazy("will not drain"),
+    "trend-stalled": gettext_lazy("stalled"),
+    "trend-paused": pgettext_lazy("trend", "paused"),
+    "trend-attached": gettext_lazy("unknown (external writers)"),
+    "trend-unreadable": gettext_lazy("not known"),
     "clears": gettext_lazy("clears in %(age)s"),
     "grows": gettext_lazy("grows %(rate)s/s on average"),
-    "problem-unreadable": gettext_lazy("%(n)s unreadable"),
-    "problem-stalled": gettext_lazy("%(n)s stalled"),
-    "problem-growing": gettext_lazy("%(n)s growing"),
-    "problem-failing": gettext_lazy("%(n)s failing"),
-    "problem-drift": gettext_lazy("%(n)s drifted"),
-    "problem-old": gettext_lazy("%(n)s waiting long"),
-    "problem-dead": gettext_lazy("%(n)s with dead items"),
-    "problem-paused": gettext_lazy("%(n)s paused"),
-    "problem-none": gettext_lazy("no queue needs attention"),
-    "unreadable": gettext_lazy("unreadable: %(reason)s"),
-    "fails": gettext_lazy("most taken items come back"),
-    "waits": gettext_lazy("oldest waits %(age)s"),
-    "dead-items": gettext_lazy("%(n)s dead"),
+    "n-critical": gettext_lazy("%(n)s critical"),
+    "n-warning": gettext_lazy("%(n)s warning"),
+    "n-unknown": gettext_lazy("%(n)s unknown"),
+    "all-ok": gettext_lazy("all ok"),
+    "reason-unreadable": gettext_lazy("unreadable: %(reason)s"),
+    "reason-stale": gettext_lazy("nothing recorded for %(age)s"),
+    "reason-unrecorded": gettext_lazy("nothing recorded yet"),
+    "reason-no-consumer": gettext_lazy("no consumer for %(age)s"),
+    "reason-none-taken": gettext_lazy("%(n)s consumers, none took for %(age)s"),
+    "reason-none-taken-one": gettext_lazy("1 consumer, took nothing for %(age)s"),
+    "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, items come back"),
+    "reason-growing": gettext_lazy("grows %(rate)s/s on average"),
+    "reason-retries": gettext_lazy("%(percent)s of what is taken comes back"),
+    "reason-old": gettext_lazy("oldest waits %(age)s"),
+    "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
+    "reason-waits": gettext_lazy("items wait %(wait)s, target %(limit)s"),
+    "reason-dead": gettext_lazy("%(n)s dead"),
+    "reason-drift": gettext_lazy("counts drifted"),
+    "reason-attached": gettext_lazy("attached, traffic not seen"),
+    "reason-quiet": gettext_lazy("nothing taken yet"),
     "sums-age": gettext_lazy("as of %(age)s ago"),
     "worst": gettext_lazy("%(word)s: %(queue)s"),
     "moved": gettext_lazy("%(n)s queues changed places"),
@@ -111,53 +116,91 @@ def _say(code: str, **values: str) -> str:
     return text % values if values else text
 
 
-def state_word(state: State) -> str:
-    """Return the word beside a state's shape."""
-    return _say(f"state-{state}")
+def level_word(level: str) -> str:
+    """Return the word beside a level's shape."""
+    return _say(f"level-{level}")
 
 
-def outlook_words(row: Row) -> str:
-    """Describe the trend of the ready items."""
-    if row.outlook is Outlook.DRAINING and row.clears_in is not None:
-        return _say("clears", age=write.age(row.clears_in))
-    if row.outlook is Outlook.GROWING and row.grows_by is not None:
-        return _say("grows", rate=write.rate(row.grows_by))
-    return _say(f"outlook-{row.outlook}")
+def trend_words(row: Row) -> str:
+    """Describe where the ready items are heading."""
+    verdict = row.verdict
+    if verdict.clears_in is not None:
+        return _say("clears", age=write.age(verdict.clears_in))
+    if verdict.grows_by is not None:
+        return _say("grows", rate=write.rate(verdict.grows_by))
+    return _say(f"trend-{row.trend}")
 
 
-def state_words(row: Row, now: datetime, *, whole: bool = False) -> str:
-    """Describe the state of a queue and its reason in one line; a long reason is cut unless `whole`."""
-    words = [_state_and_reason(row, now, whole=whole)]
-    if row.problem is Problem.DRIFT or row.status.drift:
-        words.append(_say("drifted"))
-    if Problem.FAILING in row.problems:
-        words.append(_say("fails"))
-    if Problem.OLD in row.problems and row.status.oldest is not None:
-        words.append(_say("waits", age=write.age_since(row.status.oldest, now)))
-    if Problem.DEAD in row.problems:
-        words.append(_say("dead-items", n=write.number(row.status.totals.dead)))
+def verdict_words(row: Row, now: datetime, *, whole: bool = False) -> str:
+    """Describe the level of a queue and all reasons in one line; a long reason is cut unless `whole`."""
+    words = [level_word(row.level), *(reason_words(row, reason, now, whole=whole) for reason in row.verdict.reasons)]
+    return " · ".join([*words, *filter(None, (flag_words(row),))])
+
+
+def flag_words(row: Row) -> str:
+    """Describe what is special about a queue, well or not."""
     flags = {"fifo": row.status.kind == "fifo", "closed": row.status.closed, "staging": row.status.staging}
-    words += [_say(code) for code, holds in flags.items() if holds]
-    return " · ".join(words)
+    return " · ".join([_say(code) for code, holds in flags.items() if holds])
 
 
-def _state_and_reason(row: Row, now: datetime, *, whole: bool) -> str:
-    pause = row.status.pause
-    if row.state is State.PAUSED and pause is not None:
-        return pause_words(pause, now, whole=whole)
-    if row.state is State.UNREADABLE:
-        return _say("unreadable", reason=said(row.status.unreadable))
-    if row.state is State.STALLED and row.quiet_since is not None:
-        return _say("stalled-for", age=write.age_since(row.quiet_since, now))
-    if row.state is State.GROWING and row.grows_by is not None:
-        return _say("growing-by", rate=write.rate(row.grows_by))
-    return state_word(row.state)
+#: Reasons whose words hold an age, which goes on while nothing changes.
+_AGING = frozenset(
+    {
+        HealthCode.STALE,
+        HealthCode.NO_CONSUMER,
+        HealthCode.NONE_TAKEN,
+        HealthCode.NOTHING_DONE,
+        HealthCode.OLD,
+        HealthCode.PAUSED,
+    }
+)
+#: Seconds from which on it is told how long nothing was recorded.
+_LONG = 60.0
+
+
+def tells_time(row: Row) -> bool:
+    """Return whether the words of a row's verdict hold an age."""
+    return any(reason.code in _AGING for reason in row.verdict.reasons)
+
+
+def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool = False) -> str:
+    """Describe one reason of a queue's verdict in a short phrase."""
+    code, value = reason.code, reason.value or 0.0
+    if code is HealthCode.PAUSED and row.status.pause is not None:
+        return pause_words(row.status.pause, now, whole=whole)
+    if code is HealthCode.UNREADABLE:
+        return _say("reason-unreadable", reason=said(row.status.unreadable))
+    since = now.timestamp() - reason.since
+    if code is HealthCode.STALE and since < _LONG:
+        return _say("reason-unrecorded")
+    if code is HealthCode.NONE_TAKEN and value == 1:
+        return _say("reason-none-taken-one", age=write.about(since))
+    if code is HealthCode.OLD and row.status.oldest is not None:
+        since = (now - row.status.oldest).total_seconds()
+    waits = code is HealthCode.WAITS
+    return _say(
+        f"reason-{code}",
+        age=write.about(since),
+        n=write.number(int(value)),
+        rate=write.rate(value),
+        percent=f"{round(100 * value)}{write.THIN}%",
+        wait=write.age(value),
+        limit=write.age(reason.limit) if waits else write.number(int(reason.limit or 0)),
+    )
+
+
+def detail_words(reason: HealthReason, now: datetime) -> str:
+    """Say since when a reason holds, and the target of an age."""
+    words = _say("since", at=write.clock(datetime.fromtimestamp(reason.since, UTC), now))
+    if reason.code is not HealthCode.OLD:
+        return words
+    return words + " · " + _say("target", limit=write.age(reason.limit))
 
 
 def worst_words(row: Row) -> str:
     """Describe the queue of a group that needs attention most: its name, but for one that needs none."""
-    word = state_word(row.state)
-    return _say("worst", word=word, queue=display_name(row.status.name)) if row.problem else word
+    word = level_word(row.level)
+    return _say("worst", word=word, queue=display_name(row.status.name)) if row.troubled else word
 
 
 def counted_words(counted_at: datetime | None, now: datetime) -> str:
@@ -204,7 +247,7 @@ def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
     words = _say(
         code,
         by=write.visible(pause.by),
-        age=write.age_since(pause.since, now),
+        age=write.about((now - pause.since).total_seconds()),
         reason=reason if whole else write.shorten(reason, _REASON_WIDTH),
     )
     if pause.until is not None:
@@ -212,11 +255,22 @@ def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
     return words
 
 
-def problem_words(problems: dict[str, int]) -> str:
-    """Count the queues that need attention, by reason; a line breaks between reasons, not within one."""
+def levels_words(levels: Mapping[str, int]) -> str:
+    """Count the queues by level, those that are well left out; a line breaks between levels, not within one."""
     parts = [
-        _say(f"problem-{problem}", n=write.number(problems[problem])).replace(" ", "\u00a0")
-        for problem in PROBLEMS
-        if problems.get(problem)
+        _say(f"n-{level}", n=write.number(levels[level])).replace(" ", "\u00a0")
+        for level in LEVELS[:-1]
+        if levels[level]
     ]
-    return "\u00a0· ".join(parts) or _say("problem-none")
+    return "\u00a0· ".join(parts) or _say("all-ok")
+
+
+def standing_words(row: Row) -> str:
+    """Return the level and the depth of one queue, for the title of its page's tab."""
+    depth = write.counted(row.ready) if row.status.attached else write.number(row.ready)
+    return f"{level_word(row.level)} ({depth})"
+
+
+def tab_words(level: str, queues: int) -> str:
+    """Return the worst level and how many queues have it, for the title of a tab."""
+    return level_word(level) if level == LEVELS[-1] else _say(f"n-{level}", n=write.number(queues))

@@ -12,8 +12,9 @@ from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.live.board import rows
+from pqadmin.live.board.health import Watch
 from pqadmin.live.board.rows import Row
-from pqadmin.live.monitor import get_monitor, problem_rules
+from pqadmin.live.monitor import get_monitor
 from pqadmin.live.words import attached_title
 from pqadmin.store import get_store, store_now
 from queues import Band, QueueStatus
@@ -25,8 +26,11 @@ PREVIEW_BYTES = 256
 
 def row_of(status: QueueStatus, now: datetime) -> Row:
     """Return a queue's row with the rates that the monitor knows, or without any if it never watched the queue."""
-    row = get_monitor().board.row(status.id, time.monotonic(), status)
-    return rows.row_of(status, now, problem_rules()) if row is None else row
+    board = get_monitor().board
+    row = board.row(status.id, time.monotonic(), status)
+    if row is not None:
+        return row
+    return rows.row_of(status, now, Watch().look(status, now.timestamp(), board.targets_of(status)))
 
 
 def paused(status: QueueStatus, now: datetime) -> bool:

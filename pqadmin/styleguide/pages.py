@@ -13,8 +13,9 @@ from pqadmin.live.board.rows import Row
 from pqadmin.live.consumers import panel
 from pqadmin.styleguide.samples import HOSTILE, RAW
 from pqadmin.wall.layout import lay_out
-from pqadmin.wall.levels import level_of, worst_first
+from pqadmin.wall.levels import worst_first
 from pqadmin.wall.models import Board
+from pqadmin.wall.picture import Counts
 from pqadmin.wall.tiles import places, tile
 from queues import AuditEntry, Consumer, Consumers, Item, TrashEntry
 from queues.errors import display_name
@@ -145,16 +146,17 @@ def _trash(item: Item | None, now: datetime, *, queue: str, count: int = 1, by: 
 def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
     """Return the styleguide's wall: as many of these rows as fit, the worst first, and a tile for the rest."""
     layout = lay_out(21, density="middle", stress=True)
+    counts = Counts(queues=10**6, critical=1, warning=10**6 - 1, unknown=3, unread=0, ready=0)
     spots = list(places(layout))
-    shown = sorted(rows, key=lambda row: worst_first(row, level_of(row), now))[:20]
+    shown = sorted(rows, key=lambda row: worst_first(row, now))[:20]
     several = [shown[n % len(shown)] for n in range(20)]
     return {
         "wall_tiles": [tile(row, now, place) for row, place in zip(several, spots, strict=False)],
         "wall_layout": layout,
         "wall_place": spots[-1],
-        "wall_rest": {"bad": 1, "trouble": 10**6},
+        "wall_rest": counts,
         "wall_part": {"name": "n" * 80},
-        "wall_counts": {"bad": 1, "trouble": 10**6},
+        "wall_counts": counts,
         "wall_previews": [
             {"total": 10**6, "names": [display_name(row.status.name) for row in rows[:4]], "more": 10**6 - 4},
             {"total": 0},

@@ -13,14 +13,15 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.audit.views import line_of
 from pqadmin.dashboard.jobs.words import JobsHere
+from pqadmin.dashboard.queue.steps import steps
 from pqadmin.display import format as write
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
-from pqadmin.live.board.health import Outlook, Problem, State
+from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.row_html import COLUMNS, render_rows
 from pqadmin.live.board.rows import Row, row_of
 from pqadmin.live.board.sums import total_of
-from pqadmin.live.words import attached_words, problem_words, words, worst_words
+from pqadmin.live.words import attached_words, trend_words, words, worst_words
 from pqadmin.pages.queue_context import mix
 from pqadmin.pages.refusals import explain
 from pqadmin.pages.toasts import Toast
@@ -39,7 +40,16 @@ from pqadmin.styleguide.samples import (
     sample_values,
 )
 from queues import Band, Item, Pause, Priority, QueueStatus, Totals, errors
-from queues.admin import attached_item, default_edges, unreadable_status
+from queues.admin import (
+    HealthCode,
+    HealthLevel,
+    HealthReason,
+    HealthTrend,
+    HealthVerdict,
+    attached_item,
+    default_edges,
+    unreadable_status,
+)
 
 _VALUES = (
     b'{"order": 991204, "big": 123456789012345678901234567890, "rate": 1.10, "<b>": ["\\u202e", null, true]}',
@@ -64,9 +74,11 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "worst": worst_words(min(rows, key=lambda row: row.rank)),
         "moved": words()["moved"] % {"n": "3"} + " · " + words()["reorder"],
         "summary": summary,
-        "problems": problem_words(dict(summary.problems)),
         "attached_words": attached_words(summary.attached, now),
         "status": status,
+        "row": rows[0],
+        "trend": trend_words(rows[0]),
+        "steps": steps(rows[0], now),
         "items": [row.status.min for row in rows if row.status.min is not None],
         "foreign": rows[-3].status.min,
         "item": rows[0].status.min,
@@ -88,7 +100,12 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "forms": sample_forms(status, now, RAW),
         "url": "#",
         "fresh": [(state, label) for state, label in _FRESH],
-        "states": [state.value for state in State] + ["gone"],
+        "states": [
+            *((level, "") for level in (*LEVELS, "gone")),
+            ("warning", "paused"),
+            ("ok", "empty"),
+            ("unknown", "attached"),
+        ],
         "numbers": [write.number(n) for n in (0, 999, 12_408, 10**12, None)],
         "rates": [write.rate(n) for n in (0.0, 0.02, 5.14, 318.0, 1e9, None)],
         "ages": [write.age(n) for n in (-1, 0.4, 59, 2460, 10_800, 5e5, 1e9, None)],
@@ -102,6 +119,8 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/styleguide.html", context)
 
 
+#: Levels with a shape of their own.
+_MARKS = (("warning", "paused"), ("ok", "empty"), ("unknown", "attached"))
 _FRESH = (
     ("live", "live"),
     ("stale", "stale"),
@@ -153,31 +172,26 @@ def _rows(now: datetime) -> list[Row]:
     )
     depths = (0, 3, 40, 900, 700, 320, 60, 12, 4, 0, 0, 1, 0, 0, 0, 1)
     return [
-        _row(now, "orders:eu:refunds", 12_408, State.STALLED, Problem.STALLED, 5.1, 0.0, depths=depths),
-        _row(now, "mail:digest", 10**12, State.GROWING, Problem.GROWING, 640.0, 428.0, depths=(10**12, 10**6, 1)),
-        _row(now, "orders:eu:new", 1_904, State.OK, Problem.NONE, 318.0, 331.0, depths=depths[::-1]),
-        _row(
-            now,
-            "reports:monthly",
-            77,
-            State.PAUSED,
-            Problem.NONE,
-            0.1,
-            0.0,
-            pause=pause,
-            ends=("2026-11-01", "2026-11-30"),
-        ),
-        _row(now, "failing", 5, State.OK, Problem.FAILING, 1.0, 1.0),
-        _row(now, "drifted", 5, State.OK, Problem.DRIFT, 1.0, 1.0),
-        _row(now, "waiting", 5, State.OK, Problem.OLD, 1.0, 1.0),
-        _row(now, "with:dead", 0, State.EMPTY, Problem.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),
+        _row(now, "orders:eu:refunds", 12_408, HealthCode.NO_CONSUMER, 5.1, 0.0, depths=depths),
+        _row(now, "mail:digest", 10**12, HealthCode.GROWING, 640.0, 428.0, depths=(10**12, 10**6, 1)),
+        _row(now, "orders:eu:new", 1_904, None, 318.0, 331.0, depths=depths[::-1]),
+        _row(now, "reports:monthly", 77, HealthCode.PAUSED, 0.1, 0.0, pause=pause, ends=("2026-11-01", "2026-11-30")),
+        _row(now, "failing", 5, HealthCode.NOTHING_DONE, 1.0, 1.0),
+        _row(now, "retried", 5, HealthCode.RETRIES, 1.0, 1.0),
+        _row(now, "idle", 5, HealthCode.NONE_TAKEN, 1.0, 1.0),
+        _row(now, "drifted", 5, HealthCode.DRIFT, 1.0, 1.0),
+        _row(now, "waiting", 5, HealthCode.OLD, 1.0, 1.0),
+        _row(now, "slow", 5, HealthCode.WAITS, 1.0, 1.0),
+        _row(now, "deep", 10**9, HealthCode.DEEP, 1.0, 1.0),
+        _row(now, "with:dead", 0, HealthCode.DEAD, 0.0, 0.0, states=(0, 0, 12_408)),
         row_of(unreadable_status(2, "damaged", 3, errors.Words("Its bytes are damaged ({kind}).", kind=RAW)), now),
-        _row(now, "unwatched", 1, State.OK, Problem.NONE, None, None, ends=(-(10**400), 10**400)),
-        _row(now, "empty", 0, State.EMPTY, Problem.NONE, 0.0, 0.0),
-        _row(now, "sms:outbound", 61, State.OK, Problem.NONE, 61.0, 61.0, kind="fifo"),
-        _row(now, "n" * 200, 2**63, State.OK, Problem.NONE, 1e9, 1e9, states=(90_112, 1_022, 3)),
-        _row(now, rtl, 3, State.OK, Problem.NONE, 0.02, 0.0),
-        _row(now, RAW, 3, State.OK, Problem.NONE, 2.0, 2.0, ends=(RAW, RAW)),
+        _row(now, "unwatched", 1, HealthCode.STALE, None, None, ends=(-(10**400), 10**400)),
+        _row(now, "quiet", 1, HealthCode.QUIET, 0.0, 0.0),
+        _row(now, "empty", 0, None, 0.0, 0.0),
+        _row(now, "sms:outbound", 61, None, 61.0, 61.0, kind="fifo"),
+        _row(now, "n" * 200, 2**63, None, 1e9, 1e9, states=(90_112, 1_022, 3)),
+        _row(now, rtl, 3, None, 0.02, 0.0),
+        _row(now, RAW, 3, None, 2.0, 2.0, ends=(RAW, RAW)),
         _attached(now, "legacy:dispatch", 902_331, b"\x15\x05\x15\x01\x01r\x00", b"\x02dispatch\x00\x15\x47"),
         _attached(now, "legacy:counting", None, b"\x02" + RAW.encode() + b"\x00\x14\x01r\x00", b"\x1b[31m"),
         _attached(now, "legacy:raw", 10**12, b"\xfe no tuple \x00" * 20, RAW.encode()),
@@ -188,7 +202,7 @@ def _attached(now: datetime, name: str, depth: int | None, suffix: bytes, value:
     """Return the row of an attached queue; depth None is not counted yet."""
     item = attached_item(suffix, value, fifo=False, codec=None)
     status = replace(
-        _row(now, name, depth or 2, State.OK, Problem.NONE, None, None).status,
+        _row(now, name, depth or 2, None, None, None).status,
         bands=(),
         oldest=None,
         min=item,
@@ -204,8 +218,7 @@ def _row(
     now: datetime,
     name: str,
     ready: int,
-    state: State,
-    problem: Problem,
+    code: HealthCode | None,
     rate_in: float | None,
     rate_out: float | None,
     *,
@@ -238,27 +251,40 @@ def _row(
         closed=False,
         next_due=None,
         next_expiry=None,
-        drift=problem is Problem.DRIFT,
+        drift=code is HealthCode.DRIFT,
     )
-    outlook, clears, grows = _OUTLOOKS[state]
-    return Row(
-        status=status,
-        rate_in=rate_in,
-        rate_out=rate_out,
-        state=state,
-        outlook=outlook if rate_in is not None else Outlook.UNKNOWN,
-        problem=problem,
-        clears_in=clears,
-        grows_by=grows,
-        quiet_since=now - timedelta(minutes=41) if state is State.STALLED else None,
-        as_of=now,
-    )
+    return Row(status, now, _verdict(code, now, ready), rate_in, rate_out)
 
 
-_OUTLOOKS: dict[State, tuple[Outlook, float | None, float | None]] = {
-    State.OK: (Outlook.DRAINING, 146.0, None),
-    State.EMPTY: (Outlook.EMPTY, None, None),
-    State.GROWING: (Outlook.GROWING, None, 212.0),
-    State.STALLED: (Outlook.STALLED, None, None),
-    State.PAUSED: (Outlook.PAUSED, None, None),
+#: The level, the number and the limit of a reason.
+_REASONS: dict[HealthCode, tuple[HealthLevel, float | None, float | None]] = {
+    HealthCode.NO_CONSUMER: (HealthLevel.CRITICAL, None, None),
+    HealthCode.NONE_TAKEN: (HealthLevel.CRITICAL, 3.0, None),
+    HealthCode.NOTHING_DONE: (HealthLevel.CRITICAL, None, None),
+    HealthCode.GROWING: (HealthLevel.WARNING, 212.0, None),
+    HealthCode.RETRIES: (HealthLevel.WARNING, 0.62, None),
+    HealthCode.OLD: (HealthLevel.WARNING, None, 900.0),
+    HealthCode.WAITS: (HealthLevel.WARNING, 95.0, 60.0),
+    HealthCode.DEEP: (HealthLevel.WARNING, 1e9, 1e6),
+    HealthCode.DEAD: (HealthLevel.WARNING, 12_000.0, 1.0),
+    HealthCode.STALE: (HealthLevel.UNKNOWN, None, None),
+    HealthCode.QUIET: (HealthLevel.OK, None, None),
 }
+_TRENDS = {
+    HealthCode.NO_CONSUMER: HealthTrend.STALLED,
+    HealthCode.NONE_TAKEN: HealthTrend.STALLED,
+    HealthCode.GROWING: HealthTrend.GROWING,
+    HealthCode.PAUSED: HealthTrend.PAUSED,
+    HealthCode.STALE: HealthTrend.UNKNOWN,
+}
+
+
+def _verdict(code: HealthCode | None, now: datetime, ready: int) -> HealthVerdict:
+    since = now.timestamp() - 41 * 60
+    if code is None:
+        trend = HealthTrend.DRAINING if ready else HealthTrend.EMPTY
+        return HealthVerdict(HealthLevel.OK, since, (), trend, clears_in=146.0 if ready else None)
+    level, value, limit = _REASONS.get(code, (HealthLevel.WARNING, None, None))
+    trend = _TRENDS.get(code, HealthTrend.STEADY)
+    grows = value if trend is HealthTrend.GROWING else None
+    return HealthVerdict(level, since, (HealthReason(code, level, since, value, limit),), trend, grows_by=grows)

@@ -1,7 +1,8 @@
 """The picture on a screen at one moment: its queues, their order and places, and the rest."""
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +12,7 @@ from pqadmin.live.board.overviews import Overview, sight_of
 from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import Monitor
 from pqadmin.wall.layout import GRIDS, Layout, lay_out
-from pqadmin.wall.levels import Level, deepest_first, level_of, worst_first
+from pqadmin.wall.levels import deepest_first, worst_first
 from pqadmin.wall.specs import ALWAYS, Part, Spec, Turn
 
 
@@ -20,13 +21,17 @@ class Counts:
     """Queues together: all of a part, or those without a tile."""
 
     queues: int
-    #: Queues that need attention, and those of them that are stopped.
-    trouble: int
-    bad: int
-    paused: int
+    critical: int
+    warning: int
+    unknown: int
     #: Queues that exist and were not read yet.
     unread: int
     ready: int
+
+    @property
+    def worst(self) -> str:
+        """The worst level among them."""
+        return next((level for level in ("critical", "warning", "unknown") if getattr(self, level)), "ok")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +82,14 @@ def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, no
         rows = [row for row in rows if viewer.sees(row.status.name)]
         in_sight = monitor.board.in_sight(part.scope) & monitor.board.in_sight(viewer)
         unread = len(in_sight - {row.status.id for row in rows})
-    levels = {row.status.id: level_of(row) for row in rows}
-    counts = _counted(rows, levels, unread)
-    stress = part.order == "worst" and counts.bad > 0
+    counts = _counted(rows, unread)
+    stress = part.order == "worst" and counts.critical > 0
     room = GRIDS[part.density].capacity(stress=stress)
     all_fit = counts.queues <= room and not unread
-    shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1), levels, now)
+    shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1), now)
     ids = tuple(row.status.id for row in shown)
     taken = set(ids)
-    rest = None if all_fit else _counted([row for row in rows if row.status.id not in taken], levels, unread)
+    rest = None if all_fit else _counted([row for row in rows if row.status.id not in taken], unread)
     return Picture(
         part=part,
         counts=counts,
@@ -97,12 +101,12 @@ def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, no
     )
 
 
-def arrange(rows: Sequence[Row], order: str, room: int, levels: Mapping[int, Level], now: datetime) -> list[Row]:
+def arrange(rows: Sequence[Row], order: str, room: int, now: datetime) -> list[Row]:
     """Return the rows that get a tile, in order: whatever the order, what is in trouble is not left out for it."""
-    shown = heapq.nsmallest(room, rows, key=lambda row: worst_first(row, levels[row.status.id], now))
+    shown = heapq.nsmallest(room, rows, key=lambda row: worst_first(row, now))
     if order == "worst":
         return shown
-    urgent = [row for row in shown if levels[row.status.id].trouble]
+    urgent = [row for row in shown if row.troubled]
     if order == "name":
         return sorted(_chosen(rows, urgent, room, lambda row: row.status.name), key=lambda row: row.status.name)
     return sorted(_chosen(rows, urgent, room, deepest_first), key=deepest_first)
@@ -114,13 +118,13 @@ def _chosen(rows: Sequence[Row], urgent: list[Row], room: int, key: Callable[[Ro
     return urgent + heapq.nsmallest(room - len(urgent), others, key=key)
 
 
-def _counted(rows: Sequence[Row], levels: Mapping[int, Level], unread: int) -> Counts:
-    found = [levels[row.status.id] for row in rows]
+def _counted(rows: Sequence[Row], unread: int) -> Counts:
+    found = Counter([row.level for row in rows])
     return Counts(
         queues=len(rows) + unread,
-        trouble=sum(level.trouble for level in found),
-        bad=found.count(Level.BAD),
-        paused=found.count(Level.PAUSED),
+        critical=found["critical"],
+        warning=found["warning"],
+        unknown=found["unknown"],
         unread=unread,
         ready=sum(row.ready or 0 for row in rows),
     )

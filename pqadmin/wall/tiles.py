@@ -1,7 +1,7 @@
 """A tile's words and numbers, for the first HTML; the browser writes the same with static/pqadmin/js/wall_tile.js."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,11 +9,10 @@ from django.utils.translation import gettext as _
 
 from pqadmin.display import format as write
 from pqadmin.display import items
-from pqadmin.live.board.health import Outlook, State
 from pqadmin.live.board.rows import Row
-from pqadmin.live.words import outlook_words, state_word, state_words
+from pqadmin.live.words import level_word, levels_words, trend_words, verdict_words
 from pqadmin.wall.layout import Layout
-from pqadmin.wall.levels import Level, level_of
+from pqadmin.wall.picture import Counts
 
 #: Above this a depth is shown by its first three digits: six digits are the most that stay large.
 _EXACT_BELOW = 100_000
@@ -60,17 +59,10 @@ def depth(row: Row) -> str:
 
 
 def why(row: Row, now: datetime) -> str:
-    """Describe the state of a queue: the reason if it needs attention, else its trend."""
-    level = level_of(row)
-    if level.trouble or level is Level.PAUSED:
-        words = state_words(_without_actor(row), now)
-        well = f"{state_word(row.state)} · "
-        # A queue that needs attention is not called well.
-        return words.removeprefix(well) if row.state in (State.OK, State.EMPTY) else words
-    word, heading = state_word(row.state), outlook_words(row)
-    if level is Level.OK and row.outlook is not Outlook.UNKNOWN:
-        return f"{word} · {heading}"
-    return str(word)
+    """Describe the verdict on a queue; where there is nothing to say, its trend."""
+    if row.verdict.reasons:
+        return verdict_words(_without_actor(row), now)
+    return f"{level_word(row.level)} · {trend_words(row)}"
 
 
 def _without_actor(row: Row) -> Row:
@@ -85,7 +77,8 @@ def tile(row: Row, now: datetime, place: Place) -> dict[str, Any]:
     group, rest = write.split_name(status.name)
     return {
         "queue_id": status.id,
-        "level": level_of(row),
+        "level": row.level,
+        "mark": row.mark,
         "group": group,
         "rest": rest,
         "name_size": name_size(group + rest),
@@ -110,7 +103,7 @@ def name_size(name: str) -> str:
 
 
 #: The tile that the page's script copies.
-BLANK = {"level": Level.EMPTY, "name_size": name_size(""), "delayed": 0, "leased": 0, "dead": 0}
+BLANK = {"level": "ok", "mark": "empty", "name_size": name_size(""), "delayed": 0, "leased": 0, "dead": 0}
 
 
 def places(layout: Layout) -> Iterator[Place]:
@@ -125,13 +118,8 @@ def _each(rows: Sequence[int]) -> Iterator[tuple[int, bool]]:
             yield size, index == 0 and len(rows) > 1
 
 
-def rest_words(trouble: int, paused: int, unread: int) -> str:
-    """Say how the queues are for which there is no tile."""
-    parts = []
-    if trouble:
-        parts.append(_("%(n)s in trouble") % {"n": write.number(trouble)})
-    if paused:
-        parts.append(_("%(n)s paused") % {"n": write.number(paused)})
-    if unread:
-        parts.append(_("%(n)s not read yet") % {"n": write.number(unread)})
-    return " · ".join(parts) if trouble or unread else " · ".join([_("none in trouble"), *parts])
+def counts_words(counts: Counts) -> str:
+    """Say how many queues need attention, and how many were not read yet."""
+    unread = _("%(n)s not read yet") % {"n": write.number(counts.unread)} if counts.unread else ""
+    levels = levels_words(asdict(counts))
+    return " · ".join([part for part in (levels if counts.worst != "ok" or not unread else "", unread) if part])

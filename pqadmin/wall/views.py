@@ -27,7 +27,7 @@ from pqadmin.store import store_now
 from pqadmin.wall import links, wire
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.specs import Spec, read
-from pqadmin.wall.tiles import BLANK, compact, places, rest_words, tile
+from pqadmin.wall.tiles import BLANK, compact, counts_words, places, tile
 from queues.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -200,17 +200,17 @@ def context_of(spec: Spec, picture: Picture, now: float) -> dict[str, Any]:
         "now_ms": int(now * 1000),
         "tiles": tiles,
         "blank": BLANK,
-        "worst": tiles[0]["level"] if tiles and counts.trouble else "",
+        "worst": counts.worst,
         "layout": picture.layout,
         "rows_wide": len(picture.layout.wide),
         "rows_high": len(picture.layout.high),
         "counts": counts,
         "queues_words": _("1 queue") if counts.queues == 1 else _("%(n)s queues") % {"n": write.number(counts.queues)},
-        "trouble_words": rest_words(counts.trouble, counts.paused, counts.unread) if counts.queues else "",
+        "trouble_words": counts_words(counts) if counts.queues else "",
         "rest": rest,
         "rest_place": spots[-1] if rest is not None else None,
         "rest_more": "" if rest is None else _("+%(n)s more") % {"n": write.number(rest.queues)},
-        "rest_words": "" if rest is None else rest_words(rest.trouble, rest.paused, rest.unread),
+        "rest_words": "" if rest is None else counts_words(rest),
         "rest_ready": "" if rest is None else _("%(n)s ready") % {"n": compact(rest.ready)},
         "next_words": ""
         if turn.until is None

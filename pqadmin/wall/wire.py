@@ -13,7 +13,6 @@ from typing import Any
 from pqadmin.display import format as write
 from pqadmin.live.release import mark
 from pqadmin.live.wire import whole
-from pqadmin.wall.levels import level
 from pqadmin.wall.picture import Picture
 
 #: The version of this format; a page that was made for another one loads itself anew.
@@ -22,10 +21,10 @@ PROTOCOL = 1
 _FILES = ("joined/wall.css", "joined/wall.js")
 #: What a tile says of a queue; nothing else of a row leaves the site: no values or ids of items, addresses or people.
 _SHOWN = (
-    "id", "name", "shown", "kind", "state", "outlook", "problem", "more", "unreadable", "ready", "delayed", "leased",
-    "dead", "in", "out", "clears_in", "grows_by", "quiet_since", "oldest", "closed", "drift", "staging",
+    "id", "name", "shown", "kind", "level", "mark", "reasons", "trend", "unreadable", "ready", "delayed", "leased",
+    "dead", "in", "out", "clears_in", "grows_by", "oldest", "closed", "drift", "staging",
 )  # fmt: skip
-_COUNTED = ("queues", "trouble", "bad", "paused", "unread")
+_COUNTED = ("queues", "critical", "warning", "unknown", "unread")
 _OF_A_PAUSE, _OF_AN_ATTACHED = ("reason", "since", "until"), ("counted",)
 
 
@@ -80,8 +79,7 @@ def row(text: str) -> str:
     shown["attached"] = None if known["attached"] is None else _only(known["attached"], _OF_AN_ATTACHED)
     for end in ("min", "max"):
         shown[end] = _priority(known.get(end))
-    problems = [known["problem"], *known.get("more", ())]
-    return _text({**shown, "level": level(known["state"], problems)})
+    return _text(shown)
 
 
 def _only(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

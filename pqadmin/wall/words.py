@@ -8,10 +8,7 @@ def words() -> dict[str, str]:
     return {
         "wall-queues": _("%(n)s queues"),
         "wall-one-queue": _("1 queue"),
-        "wall-trouble": _("%(n)s in trouble"),
-        "wall-paused": _("%(n)s paused"),
         "wall-unread": _("%(n)s not read yet"),
-        "wall-fine": _("none in trouble"),
         "wall-more": _("+%(n)s more"),
         "wall-ready": _("%(n)s ready"),
         "wall-next": _("next board in %(left)s"),

@@ -94,14 +94,14 @@ class Verdict(Struct, frozen=True, array_like=True):
         return tuple(reason.code for reason in self.reasons)
 
 
-#: A number that differs by a smaller share from the one that was told is not told anew.
-_CLOSE = 0.25
+#: A number that differs by a smaller share from the one that was told is not told anew; counts below are exact.
+_CLOSE, _EXACT = 0.25, 100
 
 
 def told(value: float | None, before: float | None) -> float | None:
-    """Return a number as it is told: to two digits, and as before while it is close to that."""
-    if value is None:
-        return None
+    """Return a number as it is told: to two digits, and as before while it is close to that; a small count exactly."""
+    if value is None or (value < _EXACT and value.is_integer()):
+        return value
     if before is not None and abs(value - before) <= _CLOSE * abs(before):
         return before
     return float(f"{value:.2g}")

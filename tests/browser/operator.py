@@ -22,7 +22,6 @@ _FIELDS = {
     "delayed": "delayed",
     "leased": "leased",
     "dead": "dead",
-    "state": "state",
 }
 #: What a row shows only where there are some.
 _ONLY_SOME = {"delayed", "leased", "dead"}
@@ -155,7 +154,7 @@ class Operator:
         return self.page.locator("main")
 
     def expect_row(self, queue: str, **fields: str | int) -> Self:
-        """See a queue on the overview, as `depth=3`, `state="paused"`."""
+        """See a queue on the overview, as `depth=3`."""
         if not self.page.locator("tr[data-queue]").count() or self.page.url.rstrip("/").count("/") > 2:
             self.open()
         row = self.page.locator(f'tr[data-queue="{queue}"]')

@@ -36,7 +36,7 @@ def test_what_other_programs_do_shows_by_itself_with_the_age_of_the_count(
     page.goto("/")
     wait_live(page)
     row = page.locator('tr[data-queue="legacy"]')
-    expect(row).to_have_attribute("data-state", "attached")
+    expect(row).to_have_attribute("data-mark", "attached")
     wait_value(page, 'tr[data-queue="legacy"] [data-field=ready]', 3)
     expect(row.locator("[data-field=ready]")).to_have_text("≈\u202f3")
     expect(row.locator("[data-field=counted]")).to_have_text(re.compile(r"^counted \d+(\.\d)? s ago$"))
@@ -63,7 +63,7 @@ def test_a_queue_that_is_attached_while_the_page_is_open_is_marked(page: Page, s
         wait_value(page, 'tr[data-queue="legacy"] [data-field=ready]', 3)
     finally:
         store.detach("legacy")
-    expect(row).to_have_attribute("data-state", "gone")
+    expect(row).to_have_attribute("data-level", "gone")
 
 
 def test_the_queue_page_follows_both_ends(page: Page, legacy: Queue, others: Others) -> None:

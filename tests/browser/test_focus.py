@@ -76,12 +76,12 @@ def test_frames_leave_the_focus_on_the_overview(place: str, overview: Page, stor
     trash = store.delete_queue("us:gamma")
     wait_value(overview, ready_of("eu:beta"), 10)
     wait_value(overview, ready_of("eu:new"), 1)
-    expect(overview.locator('tr[data-queue="us:gamma"]')).to_have_attribute("data-state", "gone")
+    expect(overview.locator('tr[data-queue="us:gamma"]')).to_have_attribute("data-level", "gone")
     assert attends(overview)
     store.restore(trash)
     store.delete_queue("eu:beta")
-    expect(overview.locator('tr[data-queue="us:gamma"]')).to_have_attribute("data-state", "paused")
-    expect(overview.locator('tr[data-queue="eu:beta"]')).to_have_attribute("data-state", "gone")
+    expect(overview.locator('tr[data-queue="us:gamma"]')).to_have_attribute("data-mark", "paused")
+    expect(overview.locator('tr[data-queue="eu:beta"]')).to_have_attribute("data-level", "gone")
     assert attends(overview)
 
 
@@ -94,7 +94,7 @@ def test_what_is_typed_into_the_filter_stays_with_its_selection(overview: Page, 
     store.queue("eu:alpha").push_many([(b"x", 1)] * 4)
     store.delete_queue("eu:beta")
     wait_value(overview, ready_of("eu:alpha"), 5)
-    expect(overview.locator('tr[data-queue="eu:beta"]')).to_have_attribute("data-state", "gone")
+    expect(overview.locator('tr[data-queue="eu:beta"]')).to_have_attribute("data-level", "gone")
     expect(field).to_be_focused()
     assert field.evaluate("field => [field.value, field.selectionStart, field.selectionEnd]") == ["eu:", 1, 3]
 
@@ -291,8 +291,7 @@ def busy_frames(page: Page) -> None:
             seen = json.loads(message)
             if seen["t"] == "frame":
                 n += 1
-                seen["total"]["problems"] = {**seen["total"]["problems"], "dead": n}
-                seen["total"]["problem_count"] = n
+                seen["total"]["levels"] = {**seen["total"]["levels"], "warning": n}
             route.send(json.dumps(seen))
 
         server.on_message(down)

@@ -148,7 +148,7 @@ def test_rows_beside_the_deleted_one_do_not_shift(page: Page, store: Store) -> N
     wait_live(page)
     store.delete_queue("q03")
     row = page.locator('tr[data-queue="q03"]')
-    expect(row).to_have_attribute("data-state", "gone")
+    expect(row).to_have_attribute("data-level", "gone")
     page.evaluate("window.shifted = 0")
     row.evaluate("row => { row.dataset.gone -= 31000 }")
     page.clock.run_for(5_000)

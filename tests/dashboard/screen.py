@@ -102,7 +102,9 @@ class _Reader(HTMLParser):
             case "a":
                 self.links.append(at.get("href") or "")
             case "tr" if at.get("data-queue"):
-                self._row = self.rows.setdefault(at["data-queue"] or "", {"state-code": at["data-state"] or ""})
+                self._row = self.rows.setdefault(
+                    at["data-queue"] or "", {name: at[f"data-{name}"] or "" for name in ("level", "mark")}
+                )
             case "label":
                 self.labels.add(at.get("for") or "")
             case "table":

@@ -32,7 +32,7 @@ async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, 
     frame = await viewer.watch(legacy.id)
     (row,) = frame["rows"]
     assert row["attached"]["prefix"] == "('legacy', 'jobs')"
-    assert (row["state"], row["outlook"], row["problem"]) == ("attached", "attached", "")
+    assert (row["level"], row["mark"], row["trend"]) == ("unknown", "attached", "attached")
     assert (row["in"], row["out"], row["oldest"], row["mix"]) == (None, None, None, [])
     assert (row["min"]["text"], row["max"]["text"]) == ("one", "nine")
     assert row["min"]["since"] is None

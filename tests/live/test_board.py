@@ -16,11 +16,12 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
 from pqadmin.live import wire
 from pqadmin.live.board.board import Board
-from pqadmin.live.board.health import Problem, Rules, State
 from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.monitor import Monitor
 from queues import Snapshot, Store, Totals, open_store
+from queues.admin import TargetRules
+from queues.model.limits import Limits
 from queues.status.status import unreadable_status
 from tests.live.conftest import PATIENCE
 
@@ -62,7 +63,6 @@ def test_the_page_and_the_frame_say_the_same_rates(tmp_path: Path) -> None:
     page = str(render_rows([row], now=row.as_of, can_act=False))
     assert f'data-field="rate-in" data-label="in/s">{write.rate(row.rate_in)}<' in page
     assert f'"in":{row.rate_in},' in wire.row(row)
-    assert f'"grows_by":{row.grows_by},' in wire.row(row)
 
 
 class Listed(dict[str, int]):
@@ -153,29 +153,50 @@ def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
         assert others.result(PATIENCE).summary.queues == 1
 
 
-def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue() -> None:
-    board = Board(Rules(stalled_after=20.0, old_after=60.0, dead_from=0))
-    board.put_directory({"jobs": 1}, 1)
-    at = datetime(2026, 11, 22, 8, tzinfo=UTC)
+AT = datetime(2026, 11, 22, 8, tzinfo=UTC)
+
+
+def waiting() -> Board:
+    """Return a board with one queue from which items were taken, and one that waits."""
+    board = Board()
+    board.put_directory({"jobs": 1}, 1, TargetRules(defaults=Limits(no_consumer=20.0, oldest=60.0, dead=0)))
     jobs = replace(
         unreadable_status(1, "jobs", 1, ""),
-        totals=Totals(ready=1, delayed=0, leased=0, dead=0, traffic={}),
+        totals=Totals(ready=1, delayed=0, leased=0, dead=0, traffic={"push": 2, "pop": 1}),
         arrived=1,
-        oldest=at - timedelta(seconds=15),
+        oldest=AT - timedelta(seconds=15),
     )
-    board.apply(Snapshot(version=1, at=at, directory_change=1, queues={1: jobs}, changes={1: 1}), 0.0)
+    board.apply(Snapshot(version=1, at=AT, directory_change=1, queues={1: jobs}, changes={1: 1}), 0.0)
+    return board
 
-    def now(seconds: float) -> tuple[State, tuple[Problem, ...]]:
-        (row,) = board.overview(seconds, at).rows
-        return row.state, row.problems
 
-    assert now(0.0) == (State.OK, ())
-    assert now(5.0) == (State.OK, ())
-    before = board.overview(18.0, at)
-    assert board.row(1, 19.0) is before.rows[0], "nothing differs: it is the very same row"
-    assert now(20.5) == (State.STALLED, (Problem.STALLED,))
-    assert now(44.0) == (State.STALLED, (Problem.STALLED,))
-    assert now(45.5) == (State.STALLED, (Problem.STALLED, Problem.OLD))
+def shown(board: Board, seconds: float) -> tuple[str, ...]:
+    (row,) = board.overview(seconds, AT).rows
+    return row.level, *row.verdict.codes
+
+
+def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue() -> None:
+    board = waiting()
+
+    def now(seconds: float) -> tuple[str, ...]:
+        board.hold([1], seconds)
+        return shown(board, seconds)
+
+    assert now(0.0) == ("unknown", "stale"), "nothing was recorded, and no consumer was seen yet"
+    assert now(5.0) == ("unknown", "stale")
+    before = board.overview(9.0, AT)
+    assert board.row(1, 9.5) is before.rows[0], "nothing differs: it is the very same row"
+    assert now(26.0) == ("critical", "no-consumer")
+    assert now(60.0) == ("critical", "no-consumer")
+    assert now(91.0) == ("critical", "no-consumer", "old")
+
+
+def test_what_was_not_confirmed_for_long_is_unknown_and_not_stalled_by_that() -> None:
+    board = waiting()
+    assert shown(board, 100.0) == ("unknown", "stale"), "no second of it was watched"
+    assert shown(board, 200.0) == ("unknown", "stale")
+    board.hold([1], 201.0)
+    assert shown(board, 201.5)[0] == "critical", "now it is known that nothing was taken meanwhile"
 
 
 def seen_by(board: Board, glob: str) -> Overview:

@@ -178,7 +178,7 @@ async def test_pause_and_resume_show(store: Store, join: Join) -> None:
 
     await asyncio.to_thread(jobs.pause, reason="ledger \u202eclosing", by="ops")
     frame = await viewer.frame(lambda frame: any(row["pause"] for row in frame["rows"]))
-    assert frame["rows"][0]["state"] == "paused"
+    assert frame["rows"][0]["mark"] == "paused"
     assert frame["rows"][0]["pause"]["reason"] == "ledger ⟨202E⟩closing"
 
     await asyncio.to_thread(jobs.resume)

@@ -57,26 +57,3 @@ def test_the_memory_of_a_meter_is_bounded() -> None:
     for step in range(100_000):
         meter.observe(step / 100, step, step, held_until=(step - 1) / 100)
     assert len(pickle.dumps(meter)) < 1_000
-
-
-def test_quiet_counts_from_the_last_leaving() -> None:
-    meter = Meter()
-    meter.observe(0.0, 10, 0)
-    assert meter.quiet_for(30.0) == 30.0
-    meter.observe(40.0, 10, 1, held_until=39.0)
-    assert meter.quiet_for(41.0) == 1.0
-    meter.observe(90.0, 20, 1, held_until=89.0)
-    assert meter.quiet_for(100.0) == 60.0
-
-
-def test_quiet_counts_from_when_it_was_last_seen_empty() -> None:
-    meter = Meter()
-    meter.observe(0.0, 10, 10)
-    assert meter.quiet_for(500.0) == 0.0, "nothing could leave"
-    meter.observe(500.0, 11, 10, held_until=499.0)
-    assert meter.quiet_for(505.0) == 5.0
-    meter.observe(540.0, 12, 10, held_until=539.0)
-    assert meter.quiet_for(560.0) == 60.0
-    meter.observe(560.2, 13, 13, held_until=560.1)
-    meter.observe(560.4, 14, 13, held_until=560.3)
-    assert meter.quiet_for(561.4) == pytest.approx(1.0), "points that share a moment hide nothing"

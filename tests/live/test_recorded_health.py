@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from pqadmin.live.board.board import Board
-from pqadmin.live.board.health import Outlook, Problem, Rules, State
 from pqadmin.live.board.rows import Row
-from pqadmin.live.words import state_words
+from pqadmin.live.words import verdict_words
 from queues import Queue, Store, open_store
 from tests.conftest import Clock, store_url
 
@@ -31,7 +30,7 @@ class Site:
 
     def restart(self) -> None:
         """Begin with a board that has seen nothing."""
-        self.board = Board(Rules())
+        self.board = Board()
         self.board.put_directory(self.store.directory(), 1)
 
     def pass_time(self, seconds: int, queue: Queue) -> Row:
@@ -53,24 +52,30 @@ def used(store: Store) -> Queue:
     return jobs
 
 
+def words(row: Row, clock: Clock) -> str:
+    return verdict_words(row, datetime.fromtimestamp(clock(), UTC))
+
+
 def test_a_stalled_queue_stays_so_through_acts_of_people_and_a_restart(store: Store, clock: Clock) -> None:
     jobs = used(store)
     site = Site(store, clock)
-    assert site.pass_time(120, jobs).state is State.STALLED
-    since = site.pass_time(10, jobs).quiet_since
+    row = site.pass_time(120, jobs)
+    assert (row.level, row.trend, words(row, clock)) == ("critical", "stalled", "critical · no consumer for 1 min")
+    since = row.verdict.reasons[0].since
     store.actions("ana").pop("jobs")
     row = site.pass_time(60, jobs)
-    assert (row.state, row.problem, row.quiet_since) == (State.STALLED, Problem.STALLED, since)
+    assert (row.level, row.verdict.reasons[0].since) == ("critical", since)
     site.restart()
     row = site.pass_time(10, jobs)
-    assert (row.state, row.problem, row.quiet_since) == (State.STALLED, Problem.STALLED, since)
+    assert (row.level, row.verdict.reasons[0].since) == ("critical", since)
+    assert words(row, clock) == "critical · no consumer for 3 min"
 
 
 def test_items_of_a_test_are_no_emergency(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"x", n) for n in range(10)])
     row = Site(store, clock).pass_time(1_200, jobs)
-    assert (row.state, row.problem, row.outlook) == (State.OK, Problem.NONE, Outlook.UNKNOWN)
+    assert (words(row, clock), row.trend) == ("ok · nothing taken yet", "unknown")
 
 
 def test_a_queue_that_grows_unevenly_grows(store: Store, clock: Clock) -> None:
@@ -80,9 +85,10 @@ def test_a_queue_that_grows_unevenly_grows(store: Store, clock: Clock) -> None:
         jobs.push_many([(b"x", 1)] * 60)
         jobs.pop_many(70 if n % 5 == 0 else 30)
         row = site.pass_time(10, jobs)
-    assert (row.state, row.outlook, row.problem) == (State.GROWING, Outlook.GROWING, Problem.GROWING)
-    assert row.grows_by is not None
-    assert 1 < row.grows_by < 4
+    assert (row.level, row.trend) == ("warning", "growing")
+    assert row.verdict.grows_by is not None
+    assert 1 < row.verdict.grows_by < 4
+    assert "warning · grows 2" in words(row, clock)
 
 
 def test_a_queue_whose_items_come_back_fails(store: Store, clock: Clock) -> None:
@@ -92,6 +98,4 @@ def test_a_queue_whose_items_come_back_fails(store: Store, clock: Clock) -> None
         for lease in jobs.lease_many(3):
             jobs.release(lease, reason="ValueError: no", count_attempt=False)
         row = site.pass_time(10, jobs)
-    assert Problem.FAILING in row.problems
-    assert row.problem is not Problem.STALLED
-    assert "most taken items come back" in state_words(row, datetime.fromtimestamp(clock(), UTC))
+    assert words(row, clock).startswith("critical · nothing finished for 3 min, items come back")

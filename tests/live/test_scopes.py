@@ -154,11 +154,11 @@ async def test_a_queue_that_cannot_be_read_says_so_in_the_languages_of_the_site_
     await viewer.watch(good.id, bad.id)
     assert viewer.rows[str(good.id)]["ready"] == 1
     row = viewer.rows[str(bad.id)]
-    assert (row["name"], row["state"], row["problem"], row["ready"]) == ("bad", "unreadable", "unreadable", None)
+    assert (row["name"], row["level"], row["mark"], row["ready"]) == ("bad", "unknown", "unreadable", None)
     assert re.search(reason, row["unreadable"])
     assert row["said"].keys() == {"zh-hans"}
     assert re.search(chinese, row["said"]["zh-hans"])
     assert "said" not in viewer.rows[str(good.id)]
     assert json.loads(wall_row(json.dumps(row)))["said"] == row["said"], "a wall has its own language"
     frame = await viewer.watch(good.id, bad.id)
-    assert frame["total"]["problems"]["unreadable"] == 1
+    assert frame["total"]["levels"]["unknown"] == 1

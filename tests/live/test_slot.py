@@ -8,8 +8,11 @@ from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.frames import Dated, Sum, Tick
 from pqadmin.live.requests import MAX_SCREEN, Watch
 from pqadmin.live.slot import BEAT, BEAT_HIDDEN, IN_FLIGHT, PATIENCE, Slot
+from pqadmin.live.wire import Standing
 
 IDS = frozenset({1, 2, 3})
+
+STANDING = Standing(ready=1, level="ok")
 
 
 def tick(
@@ -23,7 +26,7 @@ def tick(
     rows = {i: json.dumps({"id": str(i), "ready": number}) for i in ids - gone}
     names = {i: f"q{i}" for i in ids}
     cut = Cut(version=number, at=number, covers=ids, rows=rows, ends={}, names=names)
-    total = Sum(total=Dated("{}", total_since), groups={}, ready=number)
+    total = Sum(total=Dated("{}", total_since), groups={}, standing=STANDING)
     since = {i: number if i in changed else 0 for i in ids}
     return Tick(number=number, cuts=(cut,), sums={EVERYTHING: total}, changed=since)
 
@@ -94,8 +97,8 @@ def test_a_hidden_tab_gets_no_frames_but_rare_beats() -> None:
     slot.show(False)
     assert slot.shown.ids == frozenset()
     assert take(slot, tick(1, 1)) is None
-    assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is None
-    assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is not None
+    assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is None
+    assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is not None
     slot.show(True)
     frame = take(slot, tick(2))
     assert frame is not None
@@ -107,8 +110,8 @@ def test_a_beat_comes_when_nothing_else_does() -> None:
     overview(slot)
     assert take(slot, tick(1), now=1.0) is not None
     slot.ack(1)
-    assert slot.beat(now=1.0 + BEAT / 2, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is None
-    assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, ready=lambda: 1, as_of=1) is not None
+    assert slot.beat(now=1.0 + BEAT / 2, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is None
+    assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is not None
 
 
 def test_a_client_that_never_acknowledges_is_too_slow() -> None:

@@ -308,15 +308,15 @@ def test_a_board_is_shown_in_its_own_language_or_in_the_screens(
     def shown(asks: str) -> tuple[str, str]:
         answer = admin.get("/wall/hall", headers={"Accept-Language": asks})
         page = answer.content.decode()
-        said = re.search(r'data-word="state-paused">([^<]+)<', page)
+        said = re.search(r'data-word="level-warning">([^<]+)<', page)
         assert said, "the words of the script"
         assert f'<html lang="{answer["Content-Language"]}"' in page
         assert said.group(1) in page[: said.start()], "the same in the tile"
         return answer["Content-Language"], said.group(1)
 
-    assert shown("zh-CN,zh;q=0.9,en;q=0.8") == ("zh-hans", "已暂停")
-    assert shown("fr") == ("en", "paused"), "the site's own where it does not speak the screen's"
+    assert shown("zh-CN,zh;q=0.9,en;q=0.8") == ("zh-hans", "警告")
+    assert shown("fr") == ("en", "warning"), "the site's own where it does not speak the screen's"
     assert send(admin, "/boards/hall/", language="zh-hans").status_code == 303
-    assert shown("en-GB") == ("zh-hans", "已暂停")
+    assert shown("en-GB") == ("zh-hans", "警告")
     (told,) = store.audit.entries(verb="change_board").entries
     assert told.after["language"] == "zh-hans"

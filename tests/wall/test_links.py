@@ -310,7 +310,7 @@ async def test_the_socket_tells_of_the_boards_queues_only_and_no_values(
     await socket.send_to(text_data=json.dumps({"t": "ack", "seq": frame["seq"]}))
     await asyncio.to_thread(store.queue("hall:jobs").pause, reason="why", by="ops")
     frame = await until(socket, "wall")
-    assert (frame["full"], [row["level"] for row in frame["rows"]]) == (False, ["paused"])
+    assert (frame["full"], [row["mark"] for row in frame["rows"]]) == (False, ["paused"])
     assert frame["rows"][0]["pause"].keys() == {"reason", "since", "until"}
     assert "ops" not in json.dumps(frame), "no person's name is on a wall"
     await socket.send_to(text_data=json.dumps({"t": "ack", "seq": frame["seq"]}))

@@ -4,7 +4,6 @@ import pytest
 
 from pqadmin.accounts.scope import ALL, Scope
 from pqadmin.live.monitor import Monitor
-from pqadmin.wall.levels import Level, level, level_of
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.specs import Part, Spec
 from queues import Store
@@ -40,7 +39,7 @@ def test_the_more_urgent_comes_first_and_the_rest_is_added_up(thirty: Store, mon
     assert names(found)[1:] == [f"jobs:{n}" for n in range(10, 20)], "of equals the deepest, then by name"
     rest = found.rest
     assert rest is not None
-    assert (len(found.rows), rest.queues, rest.trouble, rest.paused) == (11, 19, 0, 0)
+    assert (len(found.rows), rest.queues, rest.worst) == (11, 19, "ok")
     shown = sum(row.ready or 0 for row in found.rows)
     assert rest.ready + shown == sum(range(30))
     assert found.counts.queues == 30
@@ -53,39 +52,36 @@ def test_what_fits_has_a_tile_each_and_nothing_is_rolled_up(thirty: Store, monit
     assert found.rest is None
 
 
+def kill(store: Store, name: str) -> None:
+    """Let an item of a queue die."""
+    queue = store.queue(name)
+    queue.configure(max_attempts=1)
+    queue.push(b"x", priority=1)
+    queue.release(queue.lease(seconds=60))
+
+
 @pytest.mark.parametrize("order", ["name", "depth"])
-def test_no_order_hides_what_is_in_trouble(
-    order: str, thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monitor.refresh()
-    quiet = min(thirty.directory().items())[1]  # the first by name is empty; make one stall that no order would choose
-    assert quiet
-    late = [row for row in monitor.overview().rows if row.status.name in ("jobs:02", "jobs:29")]
-    stalled = {row.status.id for row in late}
-    monkeypatch.setattr(
-        "pqadmin.wall.picture.level_of", lambda row: Level.BAD if row.status.id in stalled else level_of(row)
-    )
+def test_no_order_hides_what_is_in_trouble(order: str, thirty: Store, monitor: Monitor) -> None:
+    for name in ("jobs:02", "jobs:29"):
+        kill(thirty, name)
     found = chosen(monitor, spec(order=order))
-    assert stalled <= set(found.ids)
+    assert {"jobs:02", "jobs:03", "jobs:29"} <= set(names(found))
     assert found.rest is not None
-    assert (found.rest.trouble, found.rest.bad) == (0, 0)
-    assert found.counts.trouble == 2
+    assert (found.rest.critical, found.rest.warning) == (0, 0)
+    assert found.counts.warning == 3
     key = (lambda row: row.status.name) if order == "name" else (lambda row: -(row.ready or 0))
     assert list(found.rows) == sorted(found.rows, key=key)
 
 
-def test_more_in_trouble_than_there_is_room_for_is_told_with_the_rest(
-    thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    levels = {f"jobs:{n:02}": Level.BAD if n < 14 else Level.WARN for n in range(30)}
-    monkeypatch.setattr("pqadmin.wall.picture.level_of", lambda row: levels[row.status.name])
+def test_more_in_trouble_than_there_is_room_for_is_told_with_the_rest(thirty: Store, monitor: Monitor) -> None:
+    for n in {*range(16)} - {3}:  # which is paused
+        kill(thirty, f"jobs:{n:02}")
     found = chosen(monitor, spec())
-    assert {levels[name] for name in names(found)} == {Level.BAD}
+    assert {row.level for row in found.rows} == {"warning"}
     rest, counts = found.rest, found.counts
     assert rest is not None
-    assert (counts.trouble, counts.bad) == (30, 14)
-    assert (rest.trouble, rest.bad) == (30 - len(found.rows), 14 - len(found.rows))
-    assert rest.bad > 0
+    assert (counts.worst, counts.warning) == ("warning", 16)
+    assert rest.warning == 16 - len(found.rows) > 0
 
 
 def test_a_viewer_sees_his_part_of_the_board_only(thirty: Store, monitor: Monitor) -> None:
@@ -102,15 +98,14 @@ def test_hostile_names_match_as_text(store: Store, monitor: Monitor) -> None:
     assert len(names(chosen(monitor, spec("n" * 190 + "*")))) == 1
 
 
-def test_levels() -> None:
-    assert level("stalled", ["stalled"]) is Level.BAD
-    assert level("ok", ["dead", "unreadable"]) is Level.BAD
-    assert level("growing", ["growing"]) is Level.WARN
-    assert level("paused", ["paused"]) is Level.PAUSED
-    assert level("paused", ["paused", "dead"]) is Level.WARN
-    assert level("ok", [""]) is Level.OK
-    assert level("empty", []) is Level.EMPTY
-    assert level("attached", []) is Level.ATTACHED
+def test_the_wall_has_the_levels_of_the_overview(thirty: Store, monitor: Monitor) -> None:
+    kill(thirty, "jobs:02")
+    rows = {row.status.name: (row.level, row.mark) for row in chosen(monitor, spec("jobs:0?")).rows}
+    assert rows["jobs:03"] == ("warning", "paused")
+    assert rows["jobs:02"] == ("warning", "")
+    assert rows["jobs:00"] == ("ok", "empty")
+    shown = {row.status.name: (row.level, row.mark) for row in monitor.overview().rows}
+    assert rows == {name: shown[name] for name in rows}
 
 
 def test_turns_go_by_the_clock_for_ninety_days() -> None:
@@ -143,16 +138,10 @@ def test_queues_that_were_not_read_yet_count_only_for_people_that_see_them(thirt
     assert unread(Scope.of_globs(["new:1", "other:*"])) == (1, 1)
 
 
-def test_screens_of_one_board_share_what_is_worked_out(
-    thirty: Store, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judged = []
-    monkeypatch.setattr("pqadmin.wall.picture.level_of", lambda row: judged.append(row) or level_of(row))
+def test_screens_of_one_board_share_what_is_worked_out(thirty: Store, monitor: Monitor) -> None:
     first = chosen(monitor, spec())
-    assert len(judged) == 30, "each queue is judged once for all that is said of it"
     again = choose(spec(), monitor, viewer=Scope.of_globs(["*"]), now=1_800_000_000.0)
     assert again.rows is first.rows
-    assert len(judged) == 30
     assert choose(spec(), monitor, viewer=Scope.of_globs(["jobs:?2"]), now=1_800_000_000.0).rows != first.rows
 
 

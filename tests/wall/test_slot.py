@@ -23,7 +23,7 @@ def picture(*ids: int, trouble: int = 0) -> Picture:
     return Picture(
         part=PART,
         turn=Turn(index=0, of=1, until=None),
-        counts=Counts(queues=len(ids), trouble=trouble, bad=0, paused=0, unread=0, ready=0),
+        counts=Counts(queues=len(ids), critical=0, warning=trouble, unknown=0, unread=0, ready=0),
         ids=ids,
         rest=None,
         layout=lay_out(len(ids), density="far", stress=False),

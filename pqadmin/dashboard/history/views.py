@@ -18,7 +18,7 @@ from pqadmin.dashboard.history.series import course, heat, series
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.live.board.rows import Row
-from pqadmin.live.words import state_words
+from pqadmin.live.words import verdict_words
 from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import about, row_of, status_of
 from pqadmin.pages.reader import time_zone
@@ -52,7 +52,7 @@ def history(request: HttpRequest, name: str) -> HttpResponse:
         request,
         status,
         row=row,
-        words=state_words(row, now, whole=True),
+        words=verdict_words(row, now, whole=True),
         now=now,
         here=f"{queue_url(status.name)}history/",
         charts=drawn.kinds,
@@ -150,7 +150,7 @@ def _brief(status: QueueStatus, row: Row, shown: Range) -> tuple[list[charts.Kin
 
 
 def _forecast(status: QueueStatus, row: Row, shown: Range) -> list[tuple[float, float]] | None:
-    return charts.forecast(status.totals.ready, shown, clears_in=row.clears_in, grows_by=row.grows_by)
+    return charts.forecast(status.totals.ready, shown, clears_in=row.verdict.clears_in, grows_by=row.verdict.grows_by)
 
 
 def _course(

@@ -1,4 +1,4 @@
-"""The filter language of the overview: words of a name and terms such as `problem:dead group:eu depth>1000 age>5m`.
+"""The filter language of the overview: words of a name and terms such as `level:critical group:eu depth>1000 age>5m`.
 
 All parts must hold. A leading `-` turns a part around. A part that is not understood is reported and left out, so
 that a slip of the pen never hides every queue.
@@ -12,10 +12,10 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.live.board.health import PROBLEMS, Outlook, State
+from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import label_of
-from queues.admin import name_pattern
+from queues.admin import HealthCode, name_pattern
 
 #: Longer filters are cut.
 MAX_LENGTH = 400
@@ -47,7 +47,7 @@ _TIMES: dict[str, Callable[[Row, datetime], float | None]] = {
     "age": lambda row, now: None if row.status.oldest is None else (now - row.status.oldest).total_seconds(),
     "wait": lambda row, now: _wait(row),
 }
-STATES = tuple(state.value for state in State)
+REASONS = tuple(code.value for code in HealthCode)
 _FIELDS = ", ".join((*_NUMBERS, *_TIMES))
 
 
@@ -101,9 +101,10 @@ def _part(part: str, favorites: Container[int]) -> Test:
 
 #: What may follow a key, and what is said of anything else.
 _VALUES = {
-    "problem": (PROBLEMS, gettext_lazy("“%(part)s”: a problem is %(problems)s.")),
-    "state": ((*STATES, "problem"), gettext_lazy("“%(part)s”: a state is %(states)s or problem.")),
+    "level": (LEVELS, gettext_lazy("“%(part)s”: a level is %(levels)s.")),
+    "reason": (REASONS, gettext_lazy("“%(part)s”: a reason is %(reasons)s.")),
     "kind": (("priority", "fifo"), gettext_lazy("“%(part)s”: a kind is priority or fifo.")),
+    **dict.fromkeys(("problem", "state"), ((), gettext_lazy("“%(part)s”: ask for level: or reason: instead."))),
     "is": (("favorite",), gettext_lazy("“%(part)s”: only is:favorite is understood.")),
 }
 
@@ -113,14 +114,14 @@ def _term(part: str, key: str, wanted: str, favorites: Container[int]) -> Test:
         return _group(wanted.rstrip(":"))
     allowed, words = _VALUES[key]
     if wanted not in allowed:
-        raise ValueError(words % {"part": part, "problems": ", ".join(PROBLEMS), "states": ", ".join(STATES)})
-    if key == "problem":
-        return lambda row, now: wanted in row.problems
+        raise ValueError(words % {"part": part, "levels": ", ".join(LEVELS), "reasons": ", ".join(REASONS)})
+    if key == "reason":
+        return lambda row, now: wanted in row.verdict.codes
     if key == "kind":
         return lambda row, now: row.status.kind == wanted
     if key == "is":
         return lambda row, now: row.status.id in favorites
-    return lambda row, now: bool(row.problem) if wanted == "problem" else row.state == wanted
+    return lambda row, now: row.level == wanted
 
 
 def _group(group: str) -> Test:
@@ -156,7 +157,7 @@ def _comparison(part: str) -> Test:
 
 def _wait(row: Row) -> float | None:
     """Return how long what comes now will wait, at the present rate; for ever where nothing leaves."""
-    if row.ready is None or row.rate_out is None or row.outlook in (Outlook.ATTACHED, Outlook.UNREADABLE):
+    if row.ready is None or row.rate_out is None:
         return None
     if not row.ready:
         return 0.0

@@ -21,7 +21,7 @@ from pqadmin.dashboard.overview.ordering import SORTS, Order, arrange
 from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
 from pqadmin.live.board.sparks import SPARKS
 from pqadmin.live.monitor import get_monitor
-from pqadmin.live.words import attached_note, attached_words, problem_words
+from pqadmin.live.words import attached_note, attached_words, levels_words, tab_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
 
@@ -51,7 +51,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "section": "queues",
         "seen": seen,
         "summary": seen.summary,
-        "problems": problem_words(dict(seen.summary.problems)),
+        "worst": tab_words(*seen.summary.worst),
         "attached_words": attached_words(seen.summary.attached, now),
         "now": now,
         "wanted": wanted,
@@ -63,6 +63,7 @@ def overview(request: HttpRequest) -> HttpResponse:
                 "worst": seen.groups[group.label].worst_row if group.label is not None else None,
                 "rows": render_rows(group.rows, lines=lines, **drawn),
                 "attached": attached_note(group.sum.attached) if group.sum else "",
+                "levels": levels_words(group.sum.levels) if group.sum else "",
             }
             for group in listing.groups
         ],
@@ -110,13 +111,16 @@ def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _groupings(order: Order, state: Mapping[str, str]) -> list[dict[str, Any]]:
+    asked = state["sort"]
     labels = {"problems": _("Problems first"), "name": _("By name"), "group": _("By group")}
     return [
         {
             "name": name,
             "label": label,
-            "current": order.grouping == name,
-            "url": _address({**state, "group": "" if name == "problems" else name}),
+            "current": order.grouping == name and (name == "group" or not order.sort),
+            "url": _address(
+                {**state, "group": "" if name == "problems" else name, "sort": asked if name == "group" else ""}
+            ),
         }
         for name, label in labels.items()
     ]

@@ -40,6 +40,8 @@ class Entry:
     label: str
     url: str
     detail: str = ""
+    #: The level of a queue.
+    level: str = ""
     #: An act that takes much away.
     grave: bool = False
     #: The button of the page that it presses: an act on what is ticked, or a choice of the menu, as name=value.

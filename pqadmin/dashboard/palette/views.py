@@ -141,7 +141,7 @@ def _score(words: Sequence[str], folded: str) -> tuple[int, int] | None:
 
 def _queue(row: Row) -> Entry:
     name = row.status.name
-    return Entry(kind=Kind.QUEUE, label=display_name(name), url=queue_url(name))
+    return Entry(kind=Kind.QUEUE, label=display_name(name), url=queue_url(name), level=row.level)
 
 
 def _pages(request: HttpRequest, words: Sequence[str]) -> list[Entry]:

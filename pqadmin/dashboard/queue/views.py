@@ -12,11 +12,12 @@ from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.page import see
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.push.forms import PushForm
+from pqadmin.dashboard.queue.steps import steps
 from pqadmin.dashboard.targets.views import standing
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.consumers import panel
-from pqadmin.live.words import outlook_words, state_words
+from pqadmin.live.words import flag_words, trend_words
 from pqadmin.pages import once
 from pqadmin.pages.action_view import hidden_fields
 from pqadmin.pages.queue_context import about, mix
@@ -46,8 +47,9 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         **listing,
         "starred": status.id in favorites.of(request.user).stars,
-        "words": state_words(seen.row, seen.now, whole=True),
-        "outlook": outlook_words(seen.row),
+        "flags": flag_words(seen.row),
+        "trend": trend_words(seen.row),
+        "steps": steps(seen.row, seen.now),
         "consumers": panel(status),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),

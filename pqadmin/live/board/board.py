@@ -12,13 +12,13 @@ from functools import lru_cache
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.board.health import DEFAULT_RULES, Outlook, Problem, Rules, State, is_growing
+from pqadmin.live.board.health import Watch
 from pqadmin.live.board.overviews import EVERYTHING, Overview, sight_of
 from pqadmin.live.board.rates import Meter
 from pqadmin.live.board.rows import Row, depth_of, row_of
 from pqadmin.live.board.sums import total_of
 from queues import QueueStatus, Snapshot
-from queues.admin import Health, TargetRules, Targets, advance_health, observation_of
+from queues.admin import HEALTH_STALE, HealthVerdict, TargetRules, Targets
 
 #: Seconds after which rows and sums are recomputed without a change: rates fall, ages grow.
 DERIVE_EVERY = 1.0
@@ -32,8 +32,6 @@ LONGEST = 5.0
 _MAX_OVERVIEWS = 256
 #: Seconds after which an unused overview of a scope is dropped.
 FORGET_AFTER = 60.0
-#: Seconds after the time at which a rule begins to hold, for rounding of the clock.
-_AFTERWARDS = 0.01
 _FOREVER = float("inf")
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -48,8 +46,7 @@ class _Queue:
     checked: float
     as_of: datetime
     meter: Meter = field(default_factory=Meter)
-    #: As the recorder left it, and watched on from there; None before anything was recorded.
-    health: Health | None = None
+    watch: Watch = field(default_factory=Watch)
     row: Row | None = None
     #: The time at which the row is recomputed.
     until: float = 0.0
@@ -68,8 +65,7 @@ class _Made:
 class Board:
     """Every queue as last known."""
 
-    def __init__(self, rules: Rules = DEFAULT_RULES) -> None:
-        self._rules = rules
+    def __init__(self) -> None:
         #: The targets of queues by pattern, and the defaults.
         self.targets = TargetRules()
         self._lock = threading.RLock()
@@ -154,14 +150,14 @@ class Board:
                 elif known is None:
                     known = _Queue(status=status, change=change, checked=now, as_of=snapshot.at)
                     self._queues[queue_id] = known
-                    _observe(known, now, snapshot.at, held_until=None)
+                    _observe(known, now, held_until=None)
                 else:
                     changed, held_until = known.change != change, known.checked
                     if changed or known.status is not status:
                         known.status, known.change, known.until = status, change, 0.0
                     known.checked, known.as_of = now, snapshot.at
                     if changed:
-                        _observe(known, now, snapshot.at, held_until=held_until)
+                        _observe(known, now, held_until=held_until)
             self._generation += 1
 
     def hold(self, ids: Iterable[int], now: float) -> None:
@@ -281,60 +277,41 @@ class Board:
         with self._lock:
             return [queue_id for queue_id in ids if queue_id in self._queues and self.ready(queue_id) is None]
 
+    def level(self, queue_id: int) -> str | None:
+        """Return a queue's level as last shown; None for one that was not shown yet. Never waits."""
+        known = self._queues.get(queue_id)
+        return None if known is None or known.row is None else known.row.level
+
     def _stays(self, known: _Queue, row: Row, now: float) -> float:
         """Return the time until which a row stays the same without a change."""
-        status, rules, pause = known.status, self._rules, known.status.pause
-        if status.attached or status.unreadable:
-            return _FOREVER
-        if row.rate_in is None or row.rate_in or row.rate_out or (pause is not None and pause.until is not None):
+        status, pause = known.status, known.status.pause
+        seen = not (status.attached or status.unreadable)
+        ends = pause is not None and pause.until is not None
+        old = now - known.checked > HEALTH_STALE
+        if old or (seen and (row.rate_in is None or row.rate_in or row.rate_out or ends)):
             return now + DERIVE_EVERY
-        if known.health is not None:
-            return _FOREVER if known.health.settled else now + WATCH_EVERY
-        moments = [_FOREVER]
-        if row.outlook not in (Outlook.EMPTY, Outlook.STALLED, Outlook.PAUSED) and rules.stalled_after:
-            moments.append(now + rules.stalled_after - known.meter.quiet_for(now))
-        waits = row.state is not State.PAUSED and Problem.OLD not in row.problems
-        if status.oldest is not None and rules.old_after and waits:
-            moments.append(known.checked + rules.old_after - (known.as_of - status.oldest).total_seconds())
-        return max(min(moments), now) + _AFTERWARDS
+        return _FOREVER if known.watch.settled else now + WATCH_EVERY
 
     def _derive(self, known: _Queue, status: QueueStatus, now: float) -> Row:
-        rates = known.meter.rates(now)
-        # A short observation makes every burst look like growth.
-        growing = rates is not None and is_growing(status.totals.ready, *rates)
-        at = known.as_of + timedelta(seconds=now - known.checked)
-        return row_of(
-            status,
-            known.as_of,
-            self._rules,
-            at=at,
-            rates=rates,
-            quiet_for=known.meter.quiet_for(now),
-            growing_for=known.meter.growing_for(now, growing),
-            health=self._watched(known, status, at),
-        )
+        return row_of(status, known.as_of, self._verdict(known, status, now), rates=known.meter.rates(now))
 
-    def _watched(self, known: _Queue, status: QueueStatus, at: datetime) -> Health | None:
-        """Return the health as the recorder left it, brought up to a time by what this process has read."""
-        recorded, last = status.health, known.health
-        if last is None or (recorded is not None and recorded.seen.at > last.seen.at):
-            last = recorded
-        if last is not None and status is known.status:  # a page's own reading may be older
-            known.health = last = advance_health(
-                last, observation_of(status, at.timestamp(), wait=last.seen.wait), self.targets_of(status)
-            )
-        return last
+    def _verdict(self, known: _Queue, status: QueueStatus, now: float) -> HealthVerdict:
+        """Return the verdict on a status; what was not confirmed for long is unknown."""
+        if now - known.checked > HEALTH_STALE:
+            return known.watch.unconfirmed(known.as_of.timestamp())
+        if status is known.status:
+            return known.watch.look(status, known.as_of.timestamp(), self.targets_of(status))
+        at = known.as_of + timedelta(seconds=now - known.checked)  # a page's own reading, which may also be older
+        if status.change < known.status.change:
+            return self._row(known, now).verdict
+        return known.watch.glance(status, at.timestamp(), self.targets_of(status))
 
 
-def _observe(known: _Queue, now: float, calendar: datetime, *, held_until: float | None) -> None:
+def _observe(known: _Queue, now: float, *, held_until: float | None) -> None:
     """Have a queue's meter note its totals; the ones before held until `held_until`."""
-    status, pause = known.status, known.status.pause
-    if status.attached or status.unreadable:
-        return
-    paused_until = 0.0
-    if pause is not None:
-        paused_until = _FOREVER if pause.until is None else now + (pause.until - calendar).total_seconds()
-    known.meter.observe(now, status.arrived, status.left, held_until=held_until, paused_until=paused_until)
+    status = known.status
+    if not (status.attached or status.unreadable):
+        known.meter.observe(now, status.arrived, status.left, held_until=held_until)
 
 
 def _seen_in(directory: Mapping[str, int]) -> Callable[[Scope], Mapping[int, str]]:

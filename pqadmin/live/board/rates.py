@@ -23,42 +23,26 @@ class Point(NamedTuple):
     arrived: int
     left: int
 
-    @property
-    def empty(self) -> bool:
-        """Return whether nothing was ready: whatever leaves the ready items counts, in whichever way it does."""
-        return self.arrived <= self.left
-
 
 class Meter:
     """The recent totals of one queue. Not thread-safe; at most about 24 points, whatever the traffic."""
 
-    __slots__ = ("_growing_since", "_paused_until", "_points", "_quiet_since")
+    __slots__ = ("_points",)
 
     def __init__(self) -> None:
         self._points: deque[Point] = deque()
-        self._quiet_since = 0.0
-        self._paused_until = 0.0
-        self._growing_since: float | None = None
 
-    def observe(
-        self, at: float, arrived: int, left: int, *, held_until: float | None = None, paused_until: float = 0.0
-    ) -> None:
+    def observe(self, at: float, arrived: int, left: int, *, held_until: float | None = None) -> None:
         """Note the totals at `at`; the ones before are known to have held until `held_until`."""
-        self._quiet_since = self._quiet_from(at)
-        self._paused_until = paused_until
         points = self._points
         if not points:
             points.append(Point(at, arrived, left))
-            self._quiet_since = at
             return
         last = points[-1]
         if arrived < last.arrived or left < last.left:  # another life of the queue: its totals began anew
             points.clear()
             points.append(Point(at, arrived, left))
-            self._quiet_since = at
             return
-        if left > last.left or last.empty:
-            self._quiet_since = at
         if held_until is not None and held_until - last.at > RESOLUTION:
             points.append(Point(min(held_until, at), last.arrived, last.left))
         if len(points) > 1 and points[-1].at - points[-2].at < RESOLUTION:
@@ -79,29 +63,6 @@ class Meter:
         arrived, left = self._at(now - span)
         return (last.arrived - arrived) / span, (last.left - left) / span
 
-    def quiet_for(self, now: float) -> float:
-        """Return for how many observed seconds items were ready and nothing left.
-
-        It counts from the last leaving, from when the queue was first seen not to be empty, or from the end of a pause,
-        whichever is later. All of it is known without reading more. The ages of items add nothing: one that was not
-        there before is no older, and one that was delayed, leased or in the trash is old and only just ready.
-        """
-        if not self._points or self._points[-1].empty:
-            return 0.0
-        return max(0.0, now - self._quiet_from(now))
-
-    def _quiet_from(self, now: float) -> float:
-        return max(self._quiet_since, min(now, self._paused_until))
-
-    def growing_for(self, now: float, growing: bool) -> float:
-        """Return for how many seconds the queue has been growing; `growing` is the verdict now."""
-        if not growing:
-            self._growing_since = None
-            return 0.0
-        if self._growing_since is None:
-            self._growing_since = now
-        return now - self._growing_since
-
     def _at(self, moment: float) -> tuple[float, float]:
         before = self._points[0]
         for point in self._points:
@@ -119,3 +80,8 @@ class Meter:
         edge = now - WINDOW
         while len(self._points) > 2 and self._points[1].at <= edge:
             self._points.popleft()
+
+
+def three_digits(value: float | None) -> float | None:
+    """Keep three digits: enough to read, few enough that a steady rate stays the same, on pages and in frames."""
+    return None if value is None else float(f"{value:.3g}")

@@ -22,11 +22,10 @@ from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import NOTHING, Redaction, rules_of
-from pqadmin.live.board.health import Problem, State
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sparks import COLUMNS as COLUMNS_OF_LINE
 from pqadmin.live.board.sparks import HEIGHT
-from pqadmin.live.words import attached_title, countdown_words, counted_words, outlook_words, state_words
+from pqadmin.live.words import attached_title, countdown_words, counted_words, tells_time, trend_words, verdict_words
 from queues import Band, Item
 from queues.admin import described_name, lookalikes
 
@@ -156,7 +155,7 @@ def render_blank_row(*, can_act: bool, acts_on_all: bool = True) -> SafeString:
         name=_named('<a href="" data-part="link"><bdi data-part="name"></bdi></a>', _star(labels, "", starred=False)),
         action=(push if acts_on_all else "") if can_act else None,
     )
-    return mark_safe(f'<tr data-queue="" data-state="unknown">{cells}</tr>')  # noqa: S308 # as a drawn row
+    return mark_safe(f'<tr data-queue="" data-level="unknown" data-mark="">{cells}</tr>')  # noqa: S308 # as a drawn row
 
 
 def _alike(name: str) -> str:
@@ -205,8 +204,7 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
     push = f'<a class="button small" href="{url}push/" data-part="push" aria-label="{verb}: {shown}">{verb}</a>'
     cells = _cells(
         labels,
-        state=row.state,
-        words=pen(state_words, row) if _tells_time(row) else _safe(state_words(row, row.as_of)),
+        words=pen(verdict_words, row) if tells_time(row) else _safe(verdict_words(row, row.as_of)),
         ready=row.ready,
         counted=_counted(row, pen) if status.attached else "",
         rates=(row.rate_in, row.rate_out),
@@ -216,7 +214,7 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
         pen=pen,
         ends=(_end("min", status.min, pen, rules), _end("max", status.max, pen, rules)),
         mix=_mix(status.bands),
-        outlook=(row.outlook, _safe(outlook_words(row))),
+        trend=(row.trend, _safe(trend_words(row))),
         name=_named(
             f'<a href="{url}" data-part="link">'
             f'<bdi data-part="name">{_safe(group)}{"<wbr>" if group else ""}<b>{_safe(rest)}</b></bdi></a>'
@@ -227,7 +225,7 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
-    return f'<tr data-queue="{_safe(status.name)}" data-state="{row.state}" data-problem="{row.problem}">{cells}</tr>\n'
+    return f'<tr data-queue="{_safe(status.name)}" data-level="{row.level}" data-mark="{row.mark}">{cells}</tr>\n'
 
 
 def _cells(
@@ -239,14 +237,13 @@ def _cells(
     mix: str,
     name: str,
     action: str | None,
-    state: str = "",
     words: str = "",
     ready: int | None = 0,
     rates: tuple[float | None, float | None] = (None, None),
     also: tuple[int, int, int] = (0, 0, 0),
     moments: tuple[datetime | None, datetime | None] = (None, None),
     pen: _Pen | None = None,
-    outlook: tuple[str, str] = ("unknown", ""),
+    trend: tuple[str, str] = ("unknown", ""),
     attached: str = "",
     line: str = "",
 ) -> str:
@@ -258,7 +255,7 @@ def _cells(
     actions = "" if action is None else f'<td class="actions">{action}</td>'
     return (
         f'<th scope="row" class="name"><i class="shape" aria-hidden="true"></i>{name}'
-        f'<small data-field="state" data-value="{state}" title="{attached or words}">{words}</small></th>'
+        f'<small data-field="verdict" title="{attached or words}">{words}</small></th>'
         f'<td class="r ready"><span data-field="ready"{_zero(ready)}>{written}</span>'
         f"{counted}"
         f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], pen))}"
@@ -271,13 +268,8 @@ def _cells(
         f'<td class="r num" data-field="oldest" data-label="{labels.oldest}"{no_age}>{oldest}</td>'
         f'<td class="ends"><div class="rail"{nothing}>{ends[0]}{mix}{ends[1]}'
         f'<span class="rail-note">{labels.note}</span></div></td>'
-        f'<td class="out" data-field="outlook" data-value="{outlook[0]}">{outlook[1]}</td>{actions}'
+        f'<td class="out" data-field="trend" data-value="{trend[0]}">{trend[1]}</td>{actions}'
     )
-
-
-def _tells_time(row: Row) -> bool:
-    """Return whether the words for a row's state have an age in them."""
-    return row.state in (State.PAUSED, State.STALLED) or Problem.OLD in row.problems
 
 
 def _counted(row: Row, pen: _Pen) -> str:

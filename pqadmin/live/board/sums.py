@@ -7,7 +7,8 @@ from datetime import datetime
 from functools import lru_cache
 
 from pqadmin.display import format as write
-from pqadmin.live.board.health import three_digits
+from pqadmin.live.board.health import LEVELS
+from pqadmin.live.board.rates import three_digits
 from pqadmin.live.board.rows import Row
 
 
@@ -42,10 +43,8 @@ class Summary:
     #: When something falls due next, in any queue.
     next_due: datetime | None
     next_expiry: datetime | None
-    #: How many queues need attention, by reason; a queue counts once for each of its reasons.
-    problems: Mapping[str, int]
-    #: How many queues need attention.
-    problem_count: int
+    #: How many queues have each level, the worst first.
+    levels: Mapping[str, int]
     #: The oldest reading among the queues that were added up; of a group, when it was added up.
     as_of: datetime
     #: Queues that exist and were not read yet.
@@ -54,13 +53,18 @@ class Summary:
     #: Of a group, the row that needs attention most.
     worst_row: Row | None = None
 
+    @property
+    def worst(self) -> tuple[str, int]:
+        """The worst level of all, and how many queues have it; all is well where there is none."""
+        return next(((level, n) for level, n in self.levels.items() if n), (LEVELS[-1], 0))
+
 
 def total_of(rows: Sequence[Row], *, queues: int, as_of: datetime) -> Summary:
     """Add up rows; `queues` is how many there are, read or not, `as_of` the oldest reading."""
     statuses = [row.status for row in rows]
     totals = [status.totals for status in statuses]
     rated = [row for row in rows if row.rate_in is not None]
-    troubled = [row for row in rows if row.problem]
+    found = Counter([row.level for row in rows])
     oldest = min(((status.oldest, status.name) for status in statuses if status.oldest is not None), default=None)
     return Summary(
         queues=queues,
@@ -74,8 +78,7 @@ def total_of(rows: Sequence[Row], *, queues: int, as_of: datetime) -> Summary:
         oldest_queue=None if oldest is None else oldest[1],
         next_due=min((status.next_due for status in statuses if status.next_due is not None), default=None),
         next_expiry=min((status.next_expiry for status in statuses if status.next_expiry is not None), default=None),
-        problems=Counter(problem.value for row in troubled for problem in row.problems),
-        problem_count=len(troubled),
+        levels={level: found[level] for level in LEVELS},
         as_of=as_of,
         unread=max(0, queues - len(rows)),
         attached=attached_of(rows),

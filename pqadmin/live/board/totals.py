@@ -59,7 +59,9 @@ class Totals:
         total = _dated(None if known is None else known.total, wire.total(overview.summary), number)
         if known is not None and (total, groups) == (known.total, known.groups):
             return known
-        return Sum(total=total, groups=groups, ready=overview.summary.ready)
+        level, queues = overview.summary.worst
+        standing = wire.Standing(ready=overview.summary.ready, level=level, queues=queues)
+        return Sum(total=total, groups=groups, standing=standing)
 
 
 def _dated(known: Dated | None, text: str, number: int) -> Dated:

@@ -10,10 +10,13 @@ from django.utils.translation import get_language
 
 from pqadmin.live import release as pages
 from pqadmin.live import words_view as file
-from pqadmin.live.words import words, worst_words
+from pqadmin.live.words import level_word, standing_words, words, worst_words
 
 register = template.Library()
 register.filter(worst_words)
+
+register.filter("level_word", level_word)
+register.filter("standing", standing_words)
 
 
 @register.simple_tag

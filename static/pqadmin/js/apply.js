@@ -5,10 +5,9 @@
 import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { applyConsumers } from "./consumers.js";
 import { setCountdown } from "./countdown.js";
-import { counted, number } from "./format.js";
 import { takeRows } from "./order.js";
-import { applyRow, idOf, markGone, rename, setAge, setData, setItem, setNumber, setRate, splitName } from "./row.js";
-import { attachedWords, problemWords, word, worstWords } from "./words.js";
+import { applyRow, idOf, markGone, rename, setAge, setData, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
+import { attachedWords, levelsWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
 const GONE_FOR = 30_000;
@@ -114,11 +113,9 @@ export class Screen {
     this.#applied(pending.seq);
   }
 
-  /** Write the depth into the tab's title; a doubtful one carries a question mark. */
-  title(ready, live, attached = false) {
-    if (ready === null || ready === undefined) return;
-    const base = document.title.replace(/^\([^)]*\)\s*/, "");
-    const title = `(${attached ? counted(ready) : number(ready)}${live ? "" : "?"}) ${base}`;
+  /** Write what matters most into the tab's title, before the first dot; a doubtful one carries a question mark. */
+  title(words, live) {
+    const title = `${words}${live ? "" : "?"}${document.title.slice(document.title.indexOf(" · "))}`;
     if (document.title !== title) document.title = title;
   }
 
@@ -168,8 +165,6 @@ export class Screen {
       unread.remove();
       this.#grow();
     }
-    const counts = total.problems;
-    const problems = total.problem_count;
     for (const element of document.querySelectorAll("[data-total]")) {
       switch (element.dataset.total) {
         case "rate-in":
@@ -190,12 +185,8 @@ export class Screen {
         case "oldest-queue":
           setText(element, total.oldest_queue ?? "");
           break;
-        case "problems":
-          setNumber(element, problems);
-          element.closest("div")?.classList.toggle("alarm", problems > 0);
-          break;
-        case "problem-words":
-          setText(element, problemWords(counts));
+        case "level":
+          setNumber(element, total.levels[element.dataset.of]);
           break;
         default:
           if (element.dataset.total in total) setNumber(element, total[element.dataset.total]);
@@ -235,14 +226,14 @@ function setGroup(sum, now) {
   setNumber(head.querySelector("[data-group-ready]"), sum.ready);
   if (sum.worst !== null) {
     setData(head, "rank", String(sum.worst.rank));
-    setData(head, "state", sum.worst.state);
-    setData(head, "problem", sum.worst.problem);
+    setLevel(head, sum.worst);
     setText(head.querySelector("[data-group-worst]"), worstWords(sum.worst));
   }
   for (const element of head.querySelectorAll("[data-sum]")) {
     const field = element.dataset.sum;
     if (field === "in" || field === "out") setRate(element, sum[field]);
     else if (field === "oldest") setAge(element, sum.oldest, now);
+    else if (field === "levels") setText(element, levelsWords(sum.levels));
     else setNumber(element, sum[field]);
   }
 }

@@ -2,7 +2,7 @@
 // How numbers, rates, ages and sizes are written for people: the same as pqadmin/display/format.py.
 // Both are held to tests/format_vectors.json.
 
-const THIN = "\u202f";
+export const THIN = "\u202f";
 const BREAKABLE = "\u2009";
 /** The most digits of a number that is not broken over lines. */
 const SHORT = 9;
@@ -56,6 +56,22 @@ export function age(seconds) {
   if (seconds < 120 * 60) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h`;
   return `${number(Math.floor(seconds / 86400))} d`;
+}
+
+/** Steps of a length of time that is told roughly, in seconds: as in format.py. */
+const STEPS = [
+  ...[10, 20, 30, 45],
+  ...[1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50].map((n) => 60 * n),
+  ...[1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 24, 30, 36].map((n) => 3600 * n),
+];
+
+/** A length of time in coarse steps, so that words with it seldom change; cut and never rounded up. */
+export function about(seconds) {
+  if (seconds < STEPS[0]) return `<${STEPS[0]} s`;
+  if (seconds >= 48 * 3600) return age(seconds);
+  const step = STEPS.findLast((each) => each <= seconds);
+  if (step < 60) return `${step} s`;
+  return step < 3600 ? `${step / 60} min` : `${step / 3600} h`;
 }
 
 /** The time that is left until a moment, to the second and rounded up: 0:04, 12:30, 1:02:03, 3 d. */

@@ -7,7 +7,7 @@ import { Screen } from "./apply.js";
 import { setText } from "./attention.js";
 import { showCopyButtons } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
-import { age } from "./format.js";
+import { age, counted, number } from "./format.js";
 import { Freshness } from "./fresh.js";
 import { startKeys } from "./keys.js";
 import { startMore } from "./more.js";
@@ -20,7 +20,7 @@ import { startSearches } from "./search.js";
 import { startSelections } from "./select.js";
 import { startSheets } from "./sheet.js";
 import { Connection } from "./socket.js";
-import { problemWords, word } from "./words.js";
+import { levelsWords, tabWords, word, worstOf } from "./words.js";
 import { offerOwnZone } from "./zone.js";
 
 const topic = document.body.dataset.liveTopic;
@@ -46,7 +46,8 @@ function start(topic) {
     grow: () => refetchTable().then(watch),
   });
   if (!overview) startAge((text) => announcer.tell("list", text));
-  let depth = null;
+  /** What the title says: { level, queues, ready }, the level null until it is known. */
+  let standing = { level: null, queues: 0, ready: null };
   let attached = false;
   let patience = 5;
   let watched = "";
@@ -65,20 +66,21 @@ function start(topic) {
       screen.add(message);
       fresh.heard();
       if (overview) {
-        depth = message.total.ready;
-        announcer.tell("problems", problemWords(message.total.problems));
+        standing = { ...worstOf(message.total.levels), ready: null };
+        announcer.tell("levels", levelsWords(message.total.levels));
         showSumsAge(message.now - message.as_of, patience);
       } else if (message.rows.length > 0) {
-        depth = message.rows[0].ready;
-        attached = message.rows[0].attached !== null;
-        queueChanged(message.rows[0].change);
+        const [row] = message.rows;
+        standing = { level: row.level, queues: 1, ready: row.ready };
+        attached = row.attached !== null;
+        queueChanged(row.change);
       }
       show();
     },
     beat(message) {
       screen.setClock(message.now);
       fresh.heard(message.now - message.checked);
-      depth = message.ready ?? depth;
+      if (message.level !== null) standing = { level: message.level, queues: message.queues, ready: message.ready };
       showSumsAge(message.now - message.as_of, patience);
       show();
     },
@@ -122,7 +124,10 @@ function start(topic) {
   function show() {
     const told = fresh.show();
     if (told !== null) announcer.tell("fresh", told);
-    screen.title(depth, fresh.live, attached);
+    const { level, queues, ready } = standing;
+    if (level === null) return;
+    if (overview) screen.title(tabWords(level, queues), fresh.live);
+    else screen.title(`${word(`level-${level}`)} (${attached ? counted(ready) : number(ready)})`, fresh.live);
   }
 
   function second() {

@@ -1,10 +1,21 @@
 // @ts-check
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
-import { onceLeft, setText, stay } from "./attention.js";
+import { moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { UNKNOWN, age, brief, counted, momentAndUtc, number, rate } from "./format.js";
-import { attachedTitle, countedWords, outlookWords, stateWords, tellsTime, word } from "./words.js";
+import {
+  attachedTitle,
+  countedWords,
+  detailWords,
+  flagWords,
+  isPaused,
+  reasonWords,
+  tellsTime,
+  trendWords,
+  verdictWords,
+  word,
+} from "./words.js";
 
 /** Write a data attribute, if it differs. */
 export function setData(element, name, value) {
@@ -94,10 +105,11 @@ export function tickAges(now, root = document) {
   for (const element of root.querySelectorAll("[data-counted]")) {
     if (element.dataset.counted) setText(element, countedWords(Date.parse(element.dataset.counted), now));
   }
-  for (const element of root.querySelectorAll("[data-queue] [data-field=state]")) {
+  for (const element of root.querySelectorAll("[data-queue] :is([data-field=verdict], [data-field=reasons])")) {
     const root = element.closest("[data-queue]");
     const row = newest.get(root);
-    if (row !== undefined && tellsTime(row) && !("gone" in root.dataset)) WRITERS.state(element, row, now);
+    if (row === undefined || !tellsTime(row) || "gone" in root.dataset) continue;
+    WRITERS[element.dataset.field](element, row, now);
   }
 }
 
@@ -128,6 +140,9 @@ function setMix(element, mix) {
 }
 
 const WRITERS = {
+  level: (element, row) => setText(element, word(`level-${row.level}`)),
+  reasons: setReasons,
+  flags: (element, row) => setText(element, flagWords(row)),
   ready: setDepth,
   counted: (element, row, now) => {
     if (row.attached !== null) setCounted(element, row.attached.counted, now);
@@ -147,24 +162,42 @@ const WRITERS = {
     const depths = element.querySelectorAll("li > b");
     if (depths.length === row.mix.length) row.mix.forEach((band, index) => setBrief(depths[index], band.depth));
   },
-  outlook: (element, row) => {
-    setData(element, "value", row.outlook);
-    setText(element, outlookWords(row));
+  trend: (element, row) => {
+    setData(element, "value", row.trend);
+    setText(element, trendWords(row));
   },
-  state: (element, row, now) => {
+  verdict: (element, row, now) => {
     const among = element.hasAttribute("title"); // other queues; a queue's own page has room for all
-    const words = stateWords(row, now, !among);
-    setData(element, "value", row.state);
+    const words = verdictWords(row, now, !among);
     setText(element, words);
     const title = row.attached === null ? words : attachedTitle(row.attached);
     if (among && element.title !== title) element.title = title;
   },
 };
 
+/** Show the reasons of a row, in their order, among all that the page knows: each has its next step beside it. */
+function setReasons(list, row, now) {
+  const known = new Map([...list.children].map((element) => [element.dataset.reason, element]));
+  let before = list.firstElementChild;
+  for (const reason of row.reasons) {
+    const element = known.get(reason.code);
+    if (element === undefined) continue;
+    known.delete(reason.code);
+    setData(element, "level", reason.level);
+    setText(element.querySelector("b"), reasonWords(row, reason, now, true));
+    setText(element.querySelector("small"), detailWords(reason, now));
+    stay(element);
+    if (element.hidden) element.hidden = false;
+    if (element === before) before = before.nextElementSibling;
+    else moveBefore(list, element, before);
+  }
+  for (const element of known.values()) if (!element.hidden) onceLeft(element, () => (element.hidden = true));
+}
+
 /** What is shown only while something holds for the row: data-when. */
 const WHEN = {
-  paused: (row) => row.state === "paused",
-  running: (row) => row.state !== "paused",
+  paused: isPaused,
+  running: (row) => !isPaused(row),
   drift: (row) => row.drift,
 };
 
@@ -214,10 +247,15 @@ function nameRow(root, shown) {
   for (const link of root.querySelectorAll("[data-part=push]")) link.ariaLabel = `${link.textContent}: ${shown}`;
 }
 
+/** Write the level of an element, and what is shown in a way of its own within it. */
+export function setLevel(element, { level, mark }) {
+  setData(element, "level", level);
+  setData(element, "mark", mark);
+}
+
 /** Write a row into `root`: a table row, or any element with data-queue. */
 export function applyRow(root, row, now) {
-  setData(root, "state", row.state);
-  setData(root, "problem", row.problem);
+  setLevel(root, row);
   delete root.dataset.gone;
   newest.set(root, row);
   if (root.dataset.queue !== row.name) rename(root, row);
@@ -225,9 +263,7 @@ export function applyRow(root, row, now) {
   for (const element of root.querySelectorAll("[data-field]")) {
     WRITERS[element.dataset.field]?.(element, row, now);
   }
-  for (const element of root.querySelectorAll("[data-state]")) {
-    if (!element.hasAttribute("data-fresh")) setData(element, "state", row.state);
-  }
+  for (const element of root.querySelectorAll("[data-level]:not([data-reason])")) setLevel(element, row);
   for (const element of root.querySelectorAll("[data-when]")) {
     const hide = !WHEN[element.dataset.when]?.(row);
     stay(element);
@@ -281,10 +317,8 @@ export function rename(root, row) {
 /** Say that a queue is no longer there since now (ms); its last numbers stay a while, marked as what they are. */
 export function markGone(root, now) {
   root.dataset.gone ??= String(now);
-  setData(root, "state", "gone");
-  setData(root, "problem", "");
-  for (const element of root.querySelectorAll("[data-field=state], [data-field=outlook]")) {
-    setData(element, "value", "gone");
+  setLevel(root, { level: "gone", mark: "" });
+  for (const element of root.querySelectorAll("[data-field=verdict], [data-field=level], [data-field=trend]")) {
     setText(element, word("gone"));
     if (element.hasAttribute("title")) element.title = word("gone-title");
   }

@@ -3,7 +3,7 @@
 
 import { countdown, number } from "./format.js";
 import { Tile, compact, putAt, setData, setHidden, setText } from "./wall_tile.js";
-import { word } from "./words.js";
+import { levelsWords, tabWords, word, worstOf } from "./words.js";
 
 function part(name) {
   return document.querySelector(`[data-part=${name}]`);
@@ -21,14 +21,11 @@ function places(layout) {
   }));
 }
 
-/** The states of the counted queues. */
-function standing({ trouble, paused, unread }) {
-  const parts = [];
-  if (trouble) parts.push(word("wall-trouble", { n: number(trouble) }));
-  else if (!unread) parts.push(word("wall-fine"));
-  if (paused) parts.push(word("wall-paused", { n: number(paused) }));
-  if (unread) parts.push(word("wall-unread", { n: number(unread) }));
-  return parts.join(" · ");
+/** How the counted queues are. */
+function standing(counts) {
+  const unread = counts.unread ? word("wall-unread", { n: number(counts.unread) }) : "";
+  const levels = worstOf(counts).level !== "ok" || !unread ? levelsWords(counts) : "";
+  return [levels, unread].filter(Boolean).join(" · ");
 }
 
 export class Board {
@@ -100,9 +97,10 @@ export class Board {
     setData(document.body, "density", frame.part.density);
     setText(part("queues"), counts.queues === 1 ? word("wall-one-queue") : word("wall-queues", { n: number(counts.queues) }));
     setText(part("trouble"), counts.queues === 0 ? "" : standing(counts));
-    setData(part("trouble"), "trouble", counts.bad ? "bad" : counts.trouble ? "warn" : "no");
+    const worst = worstOf(counts).level;
+    setData(part("trouble"), "worst", worst);
     setHidden(part("nothing"), counts.queues > 0);
-    const mark = counts.trouble ? `${word("wall-trouble", { n: number(counts.trouble) })} · ` : "";
+    const mark = worst === "ok" ? "" : `${tabWords(worst, counts[worst])} · `;
     const title = `${mark}${frame.part.name} · pqadmin`;
     if (document.title !== title) document.title = title;
   }
@@ -120,7 +118,7 @@ class Rest {
     setHidden(cell, rest === null);
     if (rest === null) return;
     putAt(cell, place);
-    setData(cell.querySelector(".tile"), "level", rest.bad ? "bad" : rest.trouble ? "warn" : "rest");
+    setData(cell.querySelector(".tile"), "level", worstOf(rest).level.replace("ok", "rest"));
     setText(cell.querySelector("[data-field=more]"), word("wall-more", { n: number(rest.queues) }));
     setText(cell.querySelector("[data-field=rest-words]"), standing(rest));
     setText(cell.querySelector("[data-field=rest-ready]"), word("wall-ready", { n: compact(rest.ready) }));

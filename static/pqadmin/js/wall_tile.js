@@ -2,12 +2,10 @@
 // Writes one queue's numbers into its tile, touching only what differs; the same as pqadmin/wall/tiles.py says.
 
 import { UNKNOWN, age, number, rate } from "./format.js";
-import { outlookWords, stateWords, word } from "./words.js";
+import { trendWords, verdictWords, word } from "./words.js";
 
 const THIN = "\u202f";
 const EXACT_DIGITS = 5;
-/** States whose word says that all is well. */
-const WELL = new Set(["ok", "empty"]);
 const UNITS = ["", "k", "M", "G", "T", "P", "E"];
 /** Characters from here on are as wide as two; a name is written the smaller the longer it is, in these steps; longer ones take two lines. */
 const FIRST_WIDE = 0x2e80;
@@ -60,14 +58,8 @@ function nameSize(name) {
 }
 
 function why(row, now) {
-  if (row.level === "bad" || row.level === "warn" || row.level === "paused") {
-    // What needs a look is not called well, though it flows.
-    const well = `${word(`state-${row.state}`)} · `;
-    const words = stateWords(row, now);
-    return WELL.has(row.state) && words.startsWith(well) ? words.slice(well.length) : words;
-  }
-  const state = word(`state-${row.state}`);
-  return row.level === "ok" && row.outlook !== "unknown" ? `${state} · ${outlookWords(row)}` : state;
+  if (row.reasons.length > 0) return verdictWords(row, now);
+  return `${word(`level-${row.level}`)} · ${trendWords(row)}`;
 }
 
 /** The elements of a tile, found once. */
@@ -106,6 +98,7 @@ export class Tile {
     const { tile, head, group, rest } = this.#parts;
     setData(this.cell, "queueId", row.id);
     setData(tile, "level", row.level);
+    setData(tile, "mark", row.mark);
     const cut = row.shown.replace(/:+$/, "").lastIndexOf(":") + 1;
     setText(group, row.shown.slice(0, cut));
     setText(rest, row.shown.slice(cut));

@@ -3,11 +3,15 @@
 // wall brings them along, its own too: <template id="live-words">, <template id="wall-words">. Where the file did not
 // come it is asked for until it does: no script that tells words starts before, and the page stays as it was drawn.
 
-import { age, clock, number, rate, shorten } from "./format.js";
+import { THIN, about, age, clock, number, rate, shorten } from "./format.js";
 
 const REASON_WIDTH = 120;
-/** Why a queue needs a look, the worst first. */
-const PROBLEMS = ["unreadable", "stalled", "failing", "growing", "drift", "old", "dead", "paused"];
+/** Levels that are no good news, the worst first. */
+const LEVELS = ["critical", "warning", "unknown"];
+/** Reasons whose words hold an age. */
+const AGING = new Set(["stale", "no-consumer", "none-taken", "nothing-done", "old", "paused"]);
+/** Milliseconds from which on it is told how long nothing was recorded. */
+const LONG = 60_000;
 /** Milliseconds between tries to get the words: the first, and the most. */
 const FIRST_TRY = 400;
 const LAST_TRY = 15_000;
@@ -54,52 +58,66 @@ export function inLanguage(text, said) {
 }
 
 /** Where the ready items of a row are heading. */
-export function outlookWords(row) {
-  if (row.outlook === "draining" && row.clears_in !== null) return word("clears", { age: age(row.clears_in) });
-  if (row.outlook === "growing" && row.grows_by !== null) return word("grows", { rate: rate(row.grows_by) });
-  return word(`outlook-${row.outlook}`);
+export function trendWords(row) {
+  if (row.clears_in !== null) return word("clears", { age: age(row.clears_in) });
+  if (row.grows_by !== null) return word("grows", { rate: rate(row.grows_by) });
+  return word(`trend-${row.trend}`);
 }
 
-/** Why a queue needs a look, all reasons. */
-function reasonsOf(row) {
-  return [row.problem, ...row.more];
-}
-
-/** Whether the words of a row's state hold an age, which goes on while nothing changes. */
+/** Whether the words of a row's verdict hold an age, which goes on while nothing changes. */
 export function tellsTime(row) {
-  return row.state === "paused" || row.state === "stalled" || reasonsOf(row).includes("old");
+  return row.reasons.some((reason) => AGING.has(reason.code));
 }
 
-/** What state a row is in and why, the reason cut unless `whole`; `now` in ms of the server's clock. */
-export function stateWords(row, now, whole = false) {
-  const parts = [stateAndReason(row, now, whole)];
-  const reasons = reasonsOf(row);
-  if (row.drift) parts.push(word("drifted"));
-  if (reasons.includes("failing")) parts.push(word("fails"));
-  if (reasons.includes("old") && row.oldest !== null) {
-    parts.push(word("waits", { age: age((now - row.oldest) / 1000) }));
-  }
-  if (reasons.includes("dead")) parts.push(word("dead-items", { n: number(row.dead) }));
+/** Whether a person paused the queue. */
+export function isPaused(row) {
+  return row.reasons.some((reason) => reason.code === "paused");
+}
+
+/** The level of a row and all reasons, a long reason cut unless `whole`; `now` in ms of the server's clock. */
+export function verdictWords(row, now, whole = false) {
+  const parts = [word(`level-${row.level}`), ...row.reasons.map((reason) => reasonWords(row, reason, now, whole))];
+  return [...parts, flagWords(row)].filter(Boolean).join(" · ");
+}
+
+/** What is special about a queue, well or not. */
+export function flagWords(row) {
+  const parts = [];
   if (row.kind === "fifo") parts.push(word("fifo"));
   if (row.closed) parts.push(word("closed"));
   if (row.staging) parts.push(word("staging"));
   return parts.join(" · ");
 }
 
-function stateAndReason(row, now, whole) {
-  if (row.state === "unreadable") return word("unreadable", { reason: inLanguage(row.unreadable, row.said) });
-  if (row.state === "paused" && row.pause !== null) return pauseWords(row.pause, now, whole);
-  if (row.state === "stalled" && row.quiet_since !== null) {
-    return word("stalled-for", { age: age((now - row.quiet_since) / 1000) });
-  }
-  if (row.state === "growing" && row.grows_by !== null) return word("growing-by", { rate: rate(row.grows_by) });
-  return word(`state-${row.state}`);
+/** One reason of a row's verdict, in a short phrase. */
+export function reasonWords(row, reason, now, whole = false) {
+  const { code, value, limit } = reason;
+  if (code === "paused" && row.pause !== null) return pauseWords(row.pause, now, whole);
+  if (code === "unreadable") return word("reason-unreadable", { reason: inLanguage(row.unreadable, row.said) });
+  const since = code === "old" && row.oldest !== null ? row.oldest : reason.since;
+  if (code === "stale" && now - since < LONG) return word("reason-unrecorded");
+  const one = code === "none-taken" && value === 1 ? "-one" : "";
+  return word(`reason-${code}${one}`, {
+    age: about((now - since) / 1000),
+    n: number(Math.floor(value ?? 0)),
+    rate: rate(value),
+    percent: `${Math.round(100 * value)}${THIN}%`,
+    wait: age(value),
+    limit: code === "waits" ? age(limit) : number(Math.floor(limit ?? 0)),
+  });
+}
+
+/** Since when a reason holds, and the target of an age. */
+export function detailWords(reason, now) {
+  const since = word("since", { at: clock(reason.since, now) });
+  return reason.code === "old" ? `${since} · ${word("target", { limit: age(reason.limit) })}` : since;
 }
 
 /** The queue of a group that needs attention most, by its name, but for one that needs none. */
 export function worstWords(worst) {
-  const state = word(`state-${worst.state}`);
-  return worst.problem ? word("worst", { word: state, queue: worst.shown }) : state;
+  const level = word(`level-${worst.level}`);
+  const troubled = worst.level === "critical" || worst.level === "warning";
+  return troubled ? word("worst", { word: level, queue: worst.shown }) : level;
 }
 
 /** How old the count (ms, or null before the first) of an attached queue is. */
@@ -124,7 +142,7 @@ export function attachedWords(attached, now) {
 function pauseWords(pause, now, whole) {
   const values = {
     by: pause.by,
-    age: age((now - pause.since) / 1000),
+    age: about((now - pause.since) / 1000),
     reason: whole ? pause.reason : shorten(pause.reason, REASON_WIDTH),
   };
   const code = pause.by ? "paused" : "paused-for"; // no wall names the person
@@ -132,10 +150,21 @@ function pauseWords(pause, now, whole) {
   return pause.until === null ? text : `${text} · ${word("resumes", { at: clock(pause.until, now) })}`;
 }
 
-/** How many queues need a look, by reason; a line ends between the reasons, not within one. */
-export function problemWords(problems) {
-  const parts = PROBLEMS
-    .filter((reason) => problems[reason])
-    .map((reason) => word(`problem-${reason}`, { n: number(problems[reason]) }).replaceAll(" ", "\u00a0"));
-  return parts.join("\u00a0· ") || word("problem-none");
+/** How many queues have each level; a line ends between the levels, not within one. */
+export function levelsWords(levels) {
+  const parts = LEVELS
+    .filter((level) => levels[level])
+    .map((level) => word(`n-${level}`, { n: number(levels[level]) }).replaceAll(" ", "\u00a0"));
+  return parts.join("\u00a0· ") || word("all-ok");
+}
+
+/** The worst level and how many queues have it, for the title of a tab. */
+export function tabWords(level, queues) {
+  return level === "ok" ? word("level-ok") : word(`n-${level}`, { n: number(queues) });
+}
+
+/** The worst of these levels, and how many queues have it. */
+export function worstOf(levels) {
+  const level = LEVELS.find((each) => levels[each]) ?? "ok";
+  return { level, queues: levels[level] };
 }

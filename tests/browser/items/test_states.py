@@ -64,11 +64,14 @@ def test_states_have_shapes_of_their_own(scheme: str, new_page: NewPage, store: 
     page, blank = new_page(color_scheme=scheme, device_scale_factor=3), new_page()
     blank.goto("about:blank")
     page.goto("/styleguide/")
-    states = page.locator(".status[data-state]")
-    found = states.evaluate_all("all => all.map(each => each.dataset.state)")
-    assert {"ok", "empty", "growing", "stalled", "paused", "attached", "unreadable"} <= set(found)
+    states = page.locator(".status[data-level]")
+    levels, marks = (set(states.evaluate_all(f"all => all.map(each => each.dataset.{of})")) for of in ("level", "mark"))
+    assert {"critical", "warning", "unknown", "ok"} <= levels
+    assert {"paused", "attached", "empty"} <= marks
     mark = states.first.locator(".shape")
-    assert_told_apart(silhouettes(page, blank, mark, "data-state", found))
+    drawn = silhouettes(page, blank, mark, "data-level", sorted(levels - {"gone"}))
+    states.first.evaluate("each => { each.dataset.level = 'warning' }")
+    assert_told_apart({**drawn, **silhouettes(page, blank, mark, "data-mark", ["paused", "attached", "empty"])})
     job = page.locator("[data-job] > * > .shape, [data-job] > .shape").first
     jobs = sorted(set(page.locator("[data-job]").evaluate_all("all => all.map(each => each.dataset.job)")))
     assert {"running", "waiting", "done", "canceled", "failed"} <= {*jobs}, jobs
@@ -85,8 +88,8 @@ def test_levels_of_a_wall_have_shapes_of_their_own(theme: str, new_page: NewPage
     page.goto(f"/wall/{make_board(page, f'Shapes {theme} {time.time_ns()}', theme=theme)}")
     page.wait_for_selector(LIVE)
     mark = page.locator(".cell:not([hidden]) .tile-mark").first
-    levels = ["bad", "warn", "paused", "ok", "attached", "empty"]
-    assert_told_apart(silhouettes(page, blank, mark, "data-level", levels))
+    drawn = silhouettes(page, blank, mark, "data-level", ["critical", "warning", "unknown", "ok"])
+    assert_told_apart({**drawn, **silhouettes(page, blank, mark, "data-mark", ["paused", "attached", "empty"])})
     for tile in page.locator(".cell:not([hidden]) .tile-why").all():
         assert tile.inner_text().strip()
     # Else the wall's script says each second, and with each frame, how fresh it is.

@@ -83,7 +83,7 @@ SCENES: Sequence[Scene] = (
     Scene(name="sms:outbound", mix="tier", depth=0, course="wave"),
 )
 #: What the server finds wrong, the worst first, and items a second of all pushes, a little less than all of them.
-PROBLEMS = (("orders:eu:refunds", "stalled"), ("mail:digest", "growing"))
+PROBLEMS = (("orders:eu:refunds", "critical"), ("mail:digest", "warning"))
 RATE_IN = 0.9 * sum(scene.rate_in for scene in SCENES)
 #: The queue of the pictures that show one.
 SHOWN = "mail:outbound"

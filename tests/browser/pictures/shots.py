@@ -75,7 +75,7 @@ class Taken:
 
 def _settled(page: Page) -> None:
     """Wait until both problems of the demo have been noticed and lead the list, and rates are those of ten seconds."""
-    first, second = (f'tr[data-queue="{name}"][data-state={state}]' for name, state in demo.PROBLEMS)
+    first, second = (f'tr[data-queue="{name}"][data-level={level}]' for name, level in demo.PROBLEMS)
     for _look in range(_LOOKS):
         wait_live(page)
         for row in (first, second):

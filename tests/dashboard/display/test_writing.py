@@ -16,13 +16,13 @@ from pqadmin.dashboard.overview.ordering import Order, arrange
 from pqadmin.display import format as write
 from pqadmin.display.redaction import NOTHING
 from pqadmin.display.values import MAX_NODES, show
-from pqadmin.live.board.health import Outlook, Problem, State
 from pqadmin.live.board.overviews import Overview
 from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import total_of
-from pqadmin.live.words import problem_words
+from pqadmin.live.words import levels_words
 from queues import QueueStatus, Totals
+from queues.admin import HealthCode, HealthLevel, HealthReason, HealthVerdict
 
 VECTORS = json.loads(Path(__file__).parents[2].joinpath("format_vectors.json").read_text())
 NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
@@ -36,6 +36,7 @@ NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
         ("counted", write.counted),
         ("rate", write.rate),
         ("age", write.age),
+        ("about", write.about),
         ("countdown", write.countdown),
         ("size", write.size),
         ("visible", write.visible),
@@ -70,8 +71,9 @@ def test_previews_write_what_the_vectors_say() -> None:
 
 
 def test_a_line_does_not_end_within_why_queues_need_a_look() -> None:
-    words = problem_words({Problem.STALLED: 1, Problem.DEAD: 2})
-    assert words == "1 stalled · 2 with dead items".replace(" ", "\u00a0").replace("·\u00a0", "· ")
+    words = levels_words({"critical": 1, "warning": 0, "unknown": 2, "ok": 30})
+    assert words == "1 critical · 2 unknown".replace(" ", "\u00a0").replace("·\u00a0", "· ")
+    assert levels_words({"critical": 0, "warning": 0, "unknown": 0, "ok": 30}) == "all ok"
 
 
 def test_bands_are_written_short() -> None:
@@ -82,7 +84,14 @@ def test_bands_are_written_short() -> None:
     assert len(write.band(10**300, 10**400)) < 20
 
 
-def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem = Problem.NONE, **more: Any) -> Row:
+def verdict(*codes: HealthCode, level: HealthLevel = HealthLevel.WARNING) -> HealthVerdict:
+    """Make a verdict with these reasons."""
+    since = NOW.timestamp()
+    reasons = tuple(HealthReason(code, level, since) for code in codes)
+    return HealthVerdict(level if codes else HealthLevel.OK, since, reasons)
+
+
+def row(name: str, ready: int = 0, *codes: HealthCode, level: HealthLevel = HealthLevel.WARNING, **more: Any) -> Row:
     """Make a row."""
     status = QueueStatus(
         id=hash(name),
@@ -93,18 +102,7 @@ def row(name: str, ready: int = 0, *, state: State = State.OK, problem: Problem 
         totals=Totals(ready=ready, delayed=0, leased=0, dead=0, traffic={}),
         oldest=more.get("oldest"),
     )
-    return Row(
-        status=status,
-        rate_in=more.get("rate_in"),
-        rate_out=more.get("rate_out"),
-        state=state,
-        outlook=Outlook.UNKNOWN,
-        problem=problem,
-        clears_in=None,
-        grows_by=None,
-        quiet_since=None,
-        as_of=NOW,
-    )
+    return Row(status, NOW, verdict(*codes, level=level), more.get("rate_in"), more.get("rate_out"))
 
 
 def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> list[str]:
@@ -117,22 +115,28 @@ def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> l
 
 
 def test_favorites_come_first_when_wanted() -> None:
-    rows = [row("a", 1, problem=Problem.STALLED, state=State.STALLED), row("deep", 5)]
+    rows = [row("a", 1, HealthCode.NO_CONSUMER, level=HealthLevel.CRITICAL), row("deep", 5)]
     assert names(rows) == ["a", "deep"]
     assert names(rows, order=Order.parse("", "", "favorites")) == ["deep", "a"]
 
 
-def test_problems_come_first_and_a_chosen_field_sorts_all() -> None:
+def test_problems_come_first_by_level_then_by_reason_whatever_their_depth() -> None:
     rows = [
         row("a", 10**6),
-        row("growing", 5, state=State.GROWING, problem=Problem.GROWING),
-        row("paused", 5, state=State.PAUSED, problem=Problem.PAUSED),
-        row("stalled", 5, state=State.STALLED, problem=Problem.STALLED),
-        row("stalled-deep", 50, state=State.STALLED, problem=Problem.STALLED),
-        row("drift", 5, problem=Problem.DRIFT),
+        row("growing", 5, HealthCode.GROWING),
+        row("paused", 5, HealthCode.PAUSED),
+        row("attached", 50, HealthCode.ATTACHED, level=HealthLevel.UNKNOWN),
+        row("stalled", 5, HealthCode.NO_CONSUMER, level=HealthLevel.CRITICAL),
+        row("stalled-deep", 50, HealthCode.NO_CONSUMER, level=HealthLevel.CRITICAL),
+        row("drift", 5, HealthCode.DRIFT),
     ]
-    assert names(rows) == ["stalled", "stalled-deep", "growing", "drift", "paused", "a"]
-    assert names(rows, order=Order.parse("", "-ready"))[:2] == ["a", "stalled-deep"]
+    assert names(rows) == ["stalled", "stalled-deep", "growing", "drift", "paused", "attached", "a"]
+
+
+def test_a_chosen_column_sorts_the_whole_table() -> None:
+    rows = [row("dead", 2_000, HealthCode.DEAD), row("deep", 5_788), row("old", 7, HealthCode.OLD), row("mid", 1_200)]
+    assert names(rows, order=Order.parse("", "-ready")) == ["deep", "dead", "mid", "old"]
+    assert names(rows, order=Order.parse("", "ready")) == ["old", "mid", "dead", "deep"]
 
 
 def test_groups_come_in_the_order_of_their_worst_member() -> None:
@@ -140,8 +144,8 @@ def test_groups_come_in_the_order_of_their_worst_member() -> None:
         row("a:1", 9),
         row("a:2", 1),
         row("b:1", 5),
-        row("b:2", 7, state=State.STALLED, problem=Problem.STALLED),
-        row("c:1", 1, state=State.PAUSED, problem=Problem.PAUSED),
+        row("b:2", 7, HealthCode.NO_CONSUMER, level=HealthLevel.CRITICAL),
+        row("c:1", 1, HealthCode.PAUSED),
     ]
     by_group = Order.parse("group", "")
     assert names(rows, order=by_group) == ["b:2", "b:1", "c:1", "a:1", "a:2"]
@@ -176,10 +180,11 @@ def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
         ("odd[1]", ["odd[1]"]),
         ("odd[*", ["odd[1]"]),
         ("DEEP", ["deep"]),
-        ("state:problem", ["eu:de:aged"]),
-        ("problem:stalled", ["eu:de:aged"]),
-        ("-problem:stalled", ["deep", "odd[1]"]),
-        ("problem:dead", []),
+        ("level:critical", ["eu:de:aged"]),
+        ("-level:ok", ["eu:de:aged"]),
+        ("reason:no-consumer", ["eu:de:aged"]),
+        ("-reason:no-consumer", ["deep", "odd[1]"]),
+        ("reason:dead", []),
         ("group:eu", ["eu:de:aged"]),
         ("group:eu:de", ["eu:de:aged"]),
         ("group:eu:d", []),
@@ -187,7 +192,7 @@ def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
         ("is:favorite", ["deep"]),
         ("wait>1h", ["eu:de:aged"]),
         ("wait<1h", ["deep", "odd[1]"]),
-        ("STATE:ok", []),
+        ("LEVEL:ok", []),
         ("", ["deep", "eu:de:aged", "odd[1]"]),
     ],
 )
@@ -196,9 +201,9 @@ def test_the_filter_language(text: str, expected: list[str]) -> None:
         row(
             "eu:de:aged",
             7,
+            HealthCode.NO_CONSUMER,
+            level=HealthLevel.CRITICAL,
             oldest=NOW - timedelta(minutes=6),
-            state=State.STALLED,
-            problem=Problem.STALLED,
             rate_out=0.0,
         ),
         row("deep", 5_000, rate_in=2.0, rate_out=5.0),
@@ -208,7 +213,21 @@ def test_the_filter_language(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["depth>", "depth>1.2.3", "depth>1x", "age>1k", "state:odd", "problem:x", "is:x", "kind:x", ">5", "a=b"]
+    "text",
+    [
+        "depth>",
+        "depth>1.2.3",
+        "depth>1x",
+        "age>1k",
+        "level:odd",
+        "reason:x",
+        "state:ok",
+        "problem:dead",
+        "is:x",
+        "kind:x",
+        ">5",
+        "a=b",
+    ],
 )
 def test_a_part_that_is_not_understood_is_named_and_left_out(text: str) -> None:
     wanted = parse(f"{text} name")

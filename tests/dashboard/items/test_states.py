@@ -49,7 +49,7 @@ def test_a_queues_page_shows_every_state(operator: Desk, jobs: Queue) -> None:
     assert "delayed 3" in page
     assert re.search(r"delayed 3 next due in (1:00:00|5\d:\d\d)", page.text)
     assert re.search(r"leased · dead 2 · 1 next expiry in (1:00:00|5\d:\d\d)", page.text)
-    assert page.title == "(4) jobs · pqadmin"
+    assert page.title == "warning (4) · jobs · pqadmin"
 
 
 def test_where_nothing_falls_due_there_is_nothing_to_count_down_to(operator: Desk, store: Store) -> None:

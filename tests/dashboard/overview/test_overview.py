@@ -19,7 +19,7 @@ def test_an_empty_site_says_what_to_do_next(operator: Desk) -> None:
     page = operator.open("/")
     assert "No queues yet" in page
     assert "/new/" in page.links
-    assert page.title == "(0) Queues · pqadmin"
+    assert page.title == "ok · Queues · pqadmin"
 
 
 def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> None:
@@ -30,8 +30,8 @@ def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> 
     assert row["ready"] == "3"
     assert row["min"].startswith('-7{"order":2}')
     assert row["max"].startswith('12{"order":3}')
-    assert row["state"] == "ok"
-    assert page.title == "(3) Queues · pqadmin"
+    assert row["verdict"] == "ok · nothing taken yet"
+    assert page.title == "ok · Queues · pqadmin"
     assert page.html.count('class="h9"') == 3  # three bands hold one item each
 
 
@@ -40,15 +40,15 @@ def test_a_paused_queue_shows_person_and_reason(operator: Desk, store: Store) ->
     store.create_queue("z").pause(reason="ledger closing", by="ops-2")
     page = operator.open("/")
     assert page.order == ["z", "a"]
-    assert "paused by ops-2" in page.rows["z"]["state"]
-    assert "ledger closing" in page.rows["z"]["state"]
+    assert "paused by ops-2" in page.rows["z"]["verdict"]
+    assert "ledger closing" in page.rows["z"]["verdict"]
 
 
 def test_all_of_a_long_reason_is_on_the_queues_own_pages(operator: Desk, store: Store) -> None:
     reason = "ledger closing, " * 30 + "ask Ann"
     store.create_queue("z").pause(reason=reason, by="ops-2")
-    assert "ledger closing" in operator.open("/").rows["z"]["state"]
-    assert "ask Ann" not in operator.open("/").rows["z"]["state"]
+    assert "ledger closing" in operator.open("/").rows["z"]["verdict"]
+    assert "ask Ann" not in operator.open("/").rows["z"]["verdict"]
     for path in ("/queues/z/", "/queues/z/history/"):
         assert reason in operator.open(path).text, path
 
@@ -118,7 +118,7 @@ def test_the_filter_keeps_what_matches(operator: Desk, store: Store) -> None:
     store.create_queue("sms", kind="fifo")
     assert operator.open("/?q=mail").order == ["mail:digest", "mail:welcome"]
     assert operator.open("/?q=mail+depth>3").order == ["mail:digest"]
-    assert operator.open("/?q=-kind:fifo+state:empty").order == ["mail:welcome"]
+    assert operator.open("/?q=-kind:fifo+ready<1").order == ["mail:welcome"]
     page = operator.open("/?q=depth>3+nonsense<<1")
     assert page.order == ["mail:digest"]
     assert "“nonsense<<1” is not understood" in page
@@ -200,10 +200,10 @@ def test_groups_are_shut_without_script_and_stay_so_with_the_person(
     store.queue("b:2").pause(reason="", by="ops-2")
     page = operator.open("/?group=group")
     assert page.order == ["b:2", "b:1", "alone", "a:1"]
-    assert "paused: b:2" in page
+    assert "warning: b:2" in page
     page = operator.send(page, "/fold/", shut="b:", next="/?group=group")
     assert page.order == ["alone", "a:1"]
-    assert "paused: b:2" in page
+    assert "warning: b:2" in page
     page = operator.send(page, "/fold/", shut="", next="/?group=group")
     assert page.order == ["a:1"]
     assert len(operator.open("/").order) == 4, "other orders show every queue"
@@ -251,7 +251,7 @@ def test_a_queue_that_cannot_be_read_is_a_row_that_says_so(operator: Desk, store
     store.transact(damage)
     page = operator.open("/")
     assert page.order == ["bad", "good"]
-    assert "unreadable" in page.rows["bad"]["state"]
+    assert "unreadable" in page.rows["bad"]["verdict"]
     assert page.rows["bad"]["ready"] == "–"
     assert page.rows["good"]["ready"] == "1"
-    assert operator.open("/?q=problem:unreadable").order == ["bad"]
+    assert operator.open("/?q=reason:unreadable").order == ["bad"]

@@ -35,16 +35,17 @@ def test_the_overview_marks_it_and_says_when_it_was_counted(operator: Desk, stor
     store.create_queue("ours").push(b"x", priority=1)
     page = operator.open("/")
     row = page.rows["legacy"]
-    assert row["state-code"] == row["state"] == "attached"
+    assert row["mark"] == "attached"
+    assert row["verdict"] == "unknown · attached, traffic not seen"
     assert 'title="The items are written by other programs; prefix (&#x27;legacy&#x27;, &#x27;jobs&#x27;)"' in page.html
     assert row["ready"] == "≈ 3"
     assert re.fullmatch(r"counted \d+(\.\d)? (s|min) ago", row["counted"])
     assert (row["rate-in"], row["rate-out"], row["oldest"]) == ("–", "–", "–")
     assert "what other programs push and take is not seen" in page.html
-    assert row["outlook"] == "unknown (external writers)"
+    assert row["trend"] == "unknown (external writers)"
     assert re.search(r"in 2 queues 1 attached, counted [\d.]+ s ago", page.text)
     assert "counted" not in page.rows["ours"]
-    assert list(operator.open("/?q=state:attached").rows) == ["legacy"]
+    assert list(operator.open("/?q=reason:attached").rows) == ["legacy"]
     assert list(operator.open("/?q=depth>2").rows) == ["legacy"]
     assert "2 queues · 4 ready · 1 attached, as last counted" in operator.open("/?group=group")
 
@@ -60,7 +61,7 @@ def test_before_the_first_count_it_says_counting_and_never_zero(
     assert list(operator.open("/?q=depth<10").rows) == []
     queue = operator.open("/queues/legacy/")
     assert "counting…" in queue
-    assert "(…) legacy" in queue.title
+    assert "(…) · legacy" in queue.title
     assert "are being counted" in operator.open("/queues/legacy/purge/")
 
 
@@ -336,7 +337,7 @@ def test_a_fifo_queue_of_other_programs(operator: Desk, store: Store) -> None:
     store.attach("outbox", prefix=others.prefix, kind="fifo").depth()
     page = operator.open("/queues/outbox/")
     assert "FIFO, by the queue’s recipe" in page
-    assert operator.open("/").rows["outbox"]["state"] == "attached · fifo"
+    assert operator.open("/").rows["outbox"]["verdict"] == "unknown · attached, traffic not seen · fifo"
     page = operator.send(operator.open("/queues/outbox/pop/"), "/pop/")
     assert "first" in page
     operator.send(operator.open("/queues/outbox/"), "/push/", value="third")
