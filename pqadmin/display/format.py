@@ -322,8 +322,8 @@ def as_text(value: bytes, *, cut: bool = False) -> str | None:
 
 
 def mix_levels(depths: Sequence[int]) -> list[int]:
-    """Turn band depths into column heights 0 to 9: 0 only for an empty band, 9 for the fullest."""
+    """Turn band depths into true heights, in percent of the fullest band; 0 only for an empty one."""
     top = max(depths, default=0)
     if top <= 0:
         return [0] * len(depths)
-    return [0 if depth <= 0 else 1 + 8 * depth // top for depth in depths]
+    return [0 if depth <= 0 else max(1, 100 * depth // top) for depth in depths]

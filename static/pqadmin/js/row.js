@@ -132,7 +132,7 @@ function setMix(element, mix) {
     const column = element.children[index];
     const height = `h${band.level}`;
     if (!column.classList.contains(height)) {
-      for (const name of [...column.classList]) if (/^h\d$/.test(name)) column.classList.remove(name);
+      for (const name of [...column.classList]) if (/^h\d+$/.test(name)) column.classList.remove(name);
       column.classList.add(height);
     }
     if (element.ariaHidden !== "true") column.title = `${band.label}: ${number(band.depth)}`;

@@ -32,7 +32,7 @@ def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> 
     assert row["max"].startswith('12{"order":3}')
     assert row["verdict"] == "ok · nothing taken yet"
     assert page.title == "ok · Queues · pqadmin"
-    assert page.html.count('class="h9"') == 3  # three bands hold one item each
+    assert page.html.count('class="h100"') == 3  # three bands hold one item each
 
 
 def test_a_paused_queue_shows_person_and_reason(operator: Desk, store: Store) -> None:
