@@ -3,6 +3,7 @@
 from django.urls import path
 
 from pqadmin.dashboard.audit import views as audit
+from pqadmin.dashboard.history import overall_views as overall
 from pqadmin.dashboard.history import views as history
 from pqadmin.dashboard.items import actions as items
 from pqadmin.dashboard.items import age, bulk, edit, export, pop
@@ -36,6 +37,8 @@ urlpatterns = [
     path("sample-load/stop/", sample_load.stop, name="stop-sample"),
     # A queue may be called “new”: then its own page has that address and the form only this one.
     path("arm/", arm.arm, name="arm"),
+    path("charts/", overall.all_charts, name="charts"),
+    path("charts/data/", overall.all_charts_data, name="charts-data"),
     path("disarm/", arm.disarm, name="disarm"),
     path("new/", queue_actions.CreateView.as_view(), name="new-queue"),
     path("attach/", attached.AttachView.as_view(), name="attach"),

@@ -72,6 +72,8 @@ PAGES = {
     "dashboard:undo-job": Row(open=Open.OPERATORS, method="POST", arguments={"job_id": "0" * 40}, status=303),
     "dashboard:reveal": Row(open=Open.OPERATORS, method="POST", arguments=ITEM, status=404),
     "dashboard:list-age": Row(open=Open.VIEWERS, arguments=QUEUE),
+    "dashboard:charts": Row(open=Open.VIEWERS),
+    "dashboard:charts-data": Row(open=Open.VIEWERS),
     "dashboard:history": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:history-data": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:audit": Row(open=Open.VIEWERS),

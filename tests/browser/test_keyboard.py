@@ -25,7 +25,8 @@ NO_PAGES = {
     "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favorite", "dashboard:theme",
     "dashboard:language", "dashboard:time-zone", "dashboard:start-sample", "dashboard:stop-sample",
     "dashboard:download", "dashboard:cancel-job", "dashboard:resume-job", "dashboard:undo-job", "dashboard:reveal",
-    "dashboard:history-data", "dashboard:list-age", "dashboard:audit-export", "dashboard:check-value",
+    "dashboard:history-data", "dashboard:charts-data",
+    "dashboard:list-age", "dashboard:audit-export", "dashboard:check-value",
     "dashboard:forget-template",
     "dashboard:put-back", "dashboard:resume", "dashboard:restore", "wall:preview", "wall:mint", "wall:revoke",
 }  # fmt: skip

@@ -20,7 +20,14 @@ const CLASSES = [0.01, 0.05, 0.2, 0.5];
 /** What is drawn, to be cleared away when another page part comes in its place. */
 let shown = [];
 
-for (const host of document.querySelectorAll("[data-charts]")) start(host);
+begin();
+
+/** Start when the library is there: a part of a page that came later brings both scripts in any order. */
+function begin() {
+  if (typeof uPlot === "function") for (const host of document.querySelectorAll("[data-charts]")) start(host);
+  else document.querySelector('script[src*="uPlot"]')?.addEventListener("load", begin, { once: true });
+}
+
 document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a[data-range]") : null;
   if (link === null || event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;

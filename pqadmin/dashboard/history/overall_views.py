@@ -1,0 +1,76 @@
+"""The charts of all queues together: a page, and a part that the overview opens."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from pqadmin.accounts.roles import Right, require
+from pqadmin.dashboard.history import charts, overall
+from pqadmin.dashboard.history.ranges import BadRange, Range, parse
+from pqadmin.dashboard.history.series import series
+from pqadmin.dashboard.history.views import no_store, range_context, ranged
+from pqadmin.display.addresses import queue_url
+from pqadmin.live.monitor import get_monitor
+from pqadmin.pages import visibility
+from pqadmin.pages.reader import time_zone
+from pqadmin.store import get_store, store_now
+from queues import QueueStatus
+
+
+@require_safe
+@require(Right.READ)
+def all_charts(request: HttpRequest) -> HttpResponse:
+    """Show what all queues that the person sees held and did together; a fragment's request gets the charts alone."""
+    now = store_now()
+    asked = ranged(request, now)
+    if isinstance(asked, HttpResponse):
+        return asked
+    shown, fault = asked
+    statuses = _statuses(request)
+    kinds, data = _drawn(request, statuses, shown)
+    most_used = overall.most_used(statuses)
+    restricted = not visibility.scope(request).everything
+    context = {
+        "section": "queues",
+        "now": now,
+        "here": reverse("dashboard:charts"),
+        "charts": kinds,
+        "data": charts.packed(data),
+        "movers": [
+            {"mover": mover, "url": f"{queue_url(mover.name)}history/?{shown.query}"}
+            for mover in overall.movers(get_store(), statuses, shown)
+        ],
+        "queues": len(most_used),
+        "summed": overall.MAX_SUMMED if restricted and len(most_used) > overall.MAX_SUMMED else 0,
+        "compared": overall.MAX_COMPARED if len(most_used) > overall.MAX_COMPARED else 0,
+        **range_context(shown, fault),
+    }
+    fragment = request.headers.get("HX-Request") == "true"
+    return render(request, "charts/_overall.html" if fragment else "charts/overall.html", context)
+
+
+@require_safe
+@require(Right.READ)
+def all_charts_data(request: HttpRequest) -> HttpResponse:
+    """Hand out the numbers of the charts anew."""
+    try:
+        shown = parse(request.GET, store_now(), time_zone(request))
+    except BadRange:
+        return JsonResponse({}, status=400)
+    return no_store(_drawn(request, _statuses(request), shown)[1])
+
+
+def _statuses(request: HttpRequest) -> list[QueueStatus]:
+    monitor = get_monitor()
+    monitor.refresh()
+    return [row.status for row in monitor.overview(visibility.scope(request)).rows]
+
+
+def _drawn(request: HttpRequest, statuses: list[QueueStatus], shown: Range) -> tuple[list[charts.Kind], dict[str, Any]]:
+    everything = visibility.scope(request).everything
+    points = overall.summed(get_store(), statuses, shown, everything=everything)
+    kinds = charts.depth_and_rates(series(points, shown, shown.resolution.step))
+    return kinds, charts.data_of(kinds, shown)
