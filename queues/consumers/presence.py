@@ -35,6 +35,8 @@ log = logging.getLogger("queues.consumers")
 FIRST, IDLE = 2.0, 60.0
 #: Seconds after which a heartbeat is sent that tells nothing new: a disk may sleep while all wait.
 _STILL = 10.0
+#: Seconds for which closing waits for a heartbeat that is under way.
+_PATIENCE = 1.0
 #: Seconds over which the rate of takes is averaged.
 _RATE = 60.0
 
@@ -215,11 +217,15 @@ class Presence:
                 self._tell(self._clock())
 
     def stop(self) -> None:
-        """Tell of nothing any more, and remove what was told."""
+        """Tell of nothing any more, and remove what was told; what a store that does not answer keeps will expire."""
         self._stopped.set()
-        if self._pid == os.getpid():  # a forked child tells nothing of its parent
-            with self._beating:
+        if self._pid != os.getpid():
+            return  # a forked child tells nothing of its parent
+        if self._beating.acquire(timeout=_PATIENCE):
+            try:
                 self._attempt(lambda: self._tell(self._clock(), closing=True))
+            finally:
+                self._beating.release()
 
     # Inside
 
@@ -255,7 +261,7 @@ class Presence:
         }
         news = {queue_id: one for queue_id, one in told.items() if _is_news(self._told.get(queue_id), one)}
         if news:
-            self._kv.transact(lambda tr: self._write(tr, news), background=not closing)
+            self._kv.transact(lambda tr: self._write(tr, news))
         known = self._told | news
         self._told = {queue_id: known[queue_id] for queue_id in told if queue_id not in ended}
         with self._mutex:

@@ -133,3 +133,67 @@ def test_marks_are_independent_of_bursts_and_moved_by_hands() -> None:
 
 def test_tau_counts_pairs() -> None:
     assert (tau([1, 2, 3]), tau([3, 2, 1]), tau([2, 2, 2])) == (1.0, -1.0, 0.0)
+
+
+def consumed(*consumers: int | None, taken: bool = True, **more: object) -> list[Observation]:
+    """Return observations of a queue with items, every ten seconds, with so many live consumers each."""
+    return [
+        Observation(BEGIN + 10 * n, ready=9, pushed=99, taken=50 + n * taken, consumers=number, **more)  # type: ignore[arg-type]
+        for n, number in enumerate(consumers)
+    ]
+
+
+def number_of(seen: list[Observation]) -> int | None:
+    """Return the number of consumers after these observations."""
+    health: Health | None = None
+    for observation in seen:
+        health = advance(health, observation)
+    assert health is not None
+    return health.consumers
+
+
+@pytest.mark.parametrize(
+    ("consumers", "number"),
+    [
+        ([None] * 9, None),
+        ([2] * 9, 2),
+        ([2, 2, 2, 0], 0),  # the last one ended since
+        ([0] * 9, None),  # programs of an older release
+        ([0, 0, 1, 1, 0], 0),  # its first heartbeat comes some seconds after its first take
+        ([0, 0, 0, 0, 1], 1),
+    ],
+)
+def test_takes_that_no_consumer_tells_make_the_number_unknown(consumers: list[int | None], number: int | None) -> None:
+    assert number_of(consumed(*consumers)) == number
+
+
+def test_a_process_that_ended_between_two_looks_did_tell() -> None:
+    seen = [msgspec.structs.replace(each, ended=each.at - 1) for each in consumed(0, 0, 0, 0, 0, 0)]
+    assert number_of(seen) == 0
+
+
+def test_the_number_is_known_again_an_hour_after_the_last_untold_take() -> None:
+    seen = consumed(*[0] * 9)
+    quiet = [msgspec.structs.replace(seen[-1], at=seen[-1].at + 60 * n) for n in range(1, 62)]
+    assert [number_of(seen + quiet[:n]) for n in (1, 58, 61)] == [None, None, 0]
+
+
+@pytest.mark.parametrize(("lost", "level"), [(True, Level.CRITICAL), (False, Level.OK)])
+def test_a_consumer_that_ended_by_itself_may_come_again(lost: bool, level: Level) -> None:
+    """One that comes by every three minutes has none missed after 100 seconds; one that was killed has."""
+    seen: list[Observation] = []
+    for second in range(0, 1_900, 10):
+        here = second % 180 == 0
+        seen.append(
+            Observation(
+                BEGIN + second,
+                ready=9,
+                pushed=999,
+                taken=1 + second // 180,
+                done=1 + second // 180,
+                consumers=int(here),
+                ended=None if second < 10 else BEGIN + second // 180 * 180 + 5,
+                lost=lost and second > 1_800,
+            )
+        )
+    assert watched(*seen)[-1].level is level
