@@ -61,6 +61,11 @@ class Marks(Struct, frozen=True, array_like=True):
         minutes = [min(self.marks[n : n + _MINUTE]) for n in range(0, _KEPT, _MINUTE)]
         return minutes[-1] - minutes[0] >= _SLOW_RISE and tau(minutes) >= _CREEPS
 
+    def flat(self) -> bool:
+        """Say whether the low has been the same for two minutes: whatever grew has stopped."""
+        last = self.marks[-_QUICK:]
+        return len(last) == _QUICK and len(set(last)) == 1
+
     def rests(self) -> bool:
         """Say whether the low of the last two minutes is no higher than that of the two before."""
         last, earlier = self.marks[-_QUICK:], self.marks[-2 * _QUICK : -_QUICK]

@@ -354,7 +354,7 @@ def _fruitless(health: Health, *, own: bool) -> Signal:
 
 def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
     marks, averages, level = health.marks, health.averages, None
-    if not own or not targets.growing or not health.seen.ready or marks.falls():
+    if not own or not targets.growing or not health.seen.ready or marks.falls() or marks.flat():
         level = _OK
     elif marks.rises(_SHARE * averages.of(averages.pushed)[1] * 120.0) or marks.creeps():
         level = _WARNING

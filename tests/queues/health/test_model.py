@@ -56,6 +56,17 @@ def test_acts_of_people_change_no_verdict() -> None:
     assert [(one, two) for one, two in pairwise(levels) if one is not two] == [(Level.OK, Level.CRITICAL)]
 
 
+def test_growth_that_has_stopped_is_told_no_more() -> None:
+    """What is pushed stays, and neither pushes nor takes go on: it is a backlog, and grows no longer."""
+    grown = [min(second, 900) for second in range(0, 1_201, 10)]
+    verdicts = watched(
+        *(Observation(BEGIN + n * 10, ready=1 + ready, pushed=1 + ready, extended=n) for n, ready in enumerate(grown))
+    )
+    growing = [Code.GROWING in verdict.codes for verdict in verdicts]
+    assert all(growing[30:90])
+    assert not any(growing[-10:]), "two minutes without a change, and one until it is told"
+
+
 @pytest.mark.parametrize("step", [-7_200.0, 7_200.0])
 def test_a_step_of_the_clock_is_no_alarm(step: float) -> None:
     calm = [Observation(BEGIN + n, ready=1, pushed=n, taken=n, done=n, oldest=BEGIN + n) for n in range(0, 300, 10)]
