@@ -158,6 +158,7 @@ _DETAILS = {
     "minutes": pgettext_lazy("detail", "minutes"),
     "name": pgettext_lazy("detail", "name"),
     "no_consumer": pgettext_lazy("detail", "seconds without a consumer"),
+    "of": pgettext_lazy("detail", "undoes the job"),
     "oldest": pgettext_lazy("detail", "seconds of the oldest item"),
     "order": pgettext_lazy("detail", "order"),
     "pattern": pgettext_lazy("detail", "pattern"),
@@ -173,10 +174,12 @@ _DETAILS = {
     "rotation": pgettext_lazy("detail", "takes turns with"),
     "seconds": pgettext_lazy("detail", "seconds"),
     "size": pgettext_lazy("detail", "size"),
+    "skipped": pgettext_lazy("detail", "left alone"),
     "state": pgettext_lazy("detail", "state"),
     "template": pgettext_lazy("detail", "template"),
     "theme": pgettext_lazy("detail", "theme"),
     "to": pgettext_lazy("detail", "to"),
+    "total": pgettext_lazy("detail", "items that it may meet"),
     "until": pgettext_lazy("detail", "until"),
     "wait": pgettext_lazy("detail", "seconds of waits"),
     "worker": pgettext_lazy("detail", "worker"),
@@ -211,6 +214,15 @@ _DETAIL_VALUES = {
     ("theme", "auto"): gettext_lazy("As the screen's system"),
     ("theme", "dark"): gettext_lazy("Dark"),
     ("theme", "light"): gettext_lazy("Light"),
+}
+
+
+#: The states of a bulk job.
+JOB_STATUS = {
+    "running": pgettext_lazy("job", "running"),
+    "done": pgettext_lazy("job", "done"),
+    "canceled": pgettext_lazy("job", "canceled"),
+    "failed": pgettext_lazy("job", "failed"),
 }
 
 

@@ -113,7 +113,7 @@ def begin_bulk(
         ended_ms=action.context.now_ms() if ends is None else None,
     )
     begin_job(tr, keyspace, job)
-    action.record(queue, "begin_job", count=job.total or 0, reason=job.reason, after=job.in_audit, also=job.to_id)
+    action.record_job(queue, job)
     return job
 
 
@@ -173,6 +173,7 @@ def resume_bulk(action: Action, job_id: str, *, reason: str = "") -> Job:
 
 def _write(action: Action, verb: str, job: Job, after: Job, reason: str) -> Job:
     write_job(action.tr, action.keyspace, after, job)
+    action.update_job(after)
     queue = queue_of(action.tr, action.keyspace, job)
     action.record(queue, verb, count=0, reason=reason, after=after.in_audit)
     return after

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from queues.audit.audit import Audit
+from queues.bulk.bulk_job import Job
 from queues.bulk.checks import QueueOf
 from queues.catalog import directory
 from queues.context import StoreContext
@@ -128,6 +129,26 @@ class Action:
     def kept(self, trash_id: bytes) -> str | None:
         """Return the id by which an action is undone; None if the trash keeps nothing."""
         return trash_id.hex() if self.trash.keeps else None
+
+    def record_job(self, queue: Queue | Config | QueueOf, job: Job, verb: str = "") -> None:
+        """Write the one audit record of a bulk job, under the job's id: its chunks bring it up to date."""
+        self._audit.write(
+            self.tr,
+            bytes.fromhex(job.id),
+            actor=self.actor,
+            via=self.via,
+            verb=verb or job.act,
+            queue_id=queue.id,
+            queue=queue.name,
+            also=job.to_id,
+            count=job.done,
+            reason=job.reason,
+            after=job.in_audit,
+        )
+
+    def update_job(self, job: Job) -> None:
+        """Bring the audit record of a bulk job up to date."""
+        self._audit.update(self.tr, bytes.fromhex(job.id), count=job.done, after=job.in_audit)
 
     def record(
         self,

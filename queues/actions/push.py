@@ -172,7 +172,7 @@ def begin_push(
             ready_ms=ready_ms,
         )
         begin_job(action.tr, keyspace, job)
-        action.record(queue, "begin_job", count=len(checked), reason=reason, after=job.in_audit)
+        action.record_job(queue, job, "enqueue" if queue.kind == "fifo" else "push")
         return job
 
     kv.transact(refuse, background=True)

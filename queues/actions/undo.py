@@ -97,6 +97,7 @@ def _undo_job(action: Action, job_id: str, reason: str) -> Job:
     begin_job(tr, keyspace, undoing)
     after = ended(job, CANCELED, now_ms=action.context.now_ms()) if job.running else job
     write_job(tr, keyspace, replace(after, undo=undoing.id), job)
-    queue = queue_of(tr, keyspace, job)
-    action.record(queue, "undo_job", count=job.done, reason=undoing.reason, after=undoing.in_audit, also=job.to_id)
+    if job.running:
+        action.update_job(after)
+    action.record_job(queue_of(tr, keyspace, job), undoing)
     return undoing

@@ -4,6 +4,7 @@ A record is written in the transaction of its action, so that neither is there w
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -101,6 +102,14 @@ class Audit:
                 tr.set(keyspace.audit_queues.key(listed_id, audit_id), b"")
         for listed in dict.fromkeys((*items, *(() if item is None else (item,)))):
             tr.set(keyspace.audit_by_item(listed, audit_id), b"")
+
+    def update(self, tr: Transaction, audit_id: bytes, *, count: int, after: Mapping[str, Any]) -> None:
+        """Tell how far a long action has come, in its one record; a record that was swept stays away."""
+        key = self._context.keyspace.audit.key(audit_id)
+        record = tr.get(key).wait()
+        with suppress(*UNREADABLE):
+            if record is not None:
+                tr.set(key, records.encode(records.decode(record)[0] | {"count": count, "after": after}))
 
     def entries(
         self,

@@ -20,7 +20,7 @@ from queues.kv.errors import Value
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import paging, records
 from queues.model.config import MAX_REASON
-from queues.model.ids import at, minted_ms, parse
+from queues.model.ids import SIZE, at, minted_ms, parse
 from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
@@ -80,7 +80,7 @@ class Job:
     met: int = 0
     done: int = 0
     skipped: int = 0
-    #: Chunks so far, each with a trash entry of its own; of an undo those that are left.
+    #: Chunks so far; of an undo those that are left. All share one trash entry, and one audit record, of the job's id.
     chunks: int = 0
     #: The place up to which it is done, the one at which it ends, and the order in which it goes through the items.
     mark: bytes | None = None
@@ -167,7 +167,9 @@ class Job:
     @property
     def in_audit(self) -> dict[str, Any]:
         """What audit records say of it."""
-        return {"job": self.id, "act": self.act} | ({} if self.to is None else {"to": self.to})
+        known = {"job": self.id, "status": self.status, "act": self.act, "to": self.to, "total": self.total}
+        told = {name: value for name, value in known.items() if value is not None}
+        return told | ({"skipped": self.skipped} if self.skipped else {}) | ({} if self.of is None else {"of": self.of})
 
     def encode(self) -> bytes:
         """Return the job as the store keeps it."""
@@ -302,7 +304,8 @@ def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) ->
 
     def forget(tr: Transaction) -> bool:
         parts = tr.get_range(*keyspace.bulk_parts.below(job_id), limit=1, reverse=True).wait()
-        left_ms = minted_ms(parts[0][1]) if parts else minted_ms(job_id)
+        # Earlier builds noted a trash entry for each chunk.
+        left_ms = minted_ms(parts[0][1] if parts and len(parts[0][1]) == SIZE else job_id)
         now = read_job(tr, keyspace, name)
         if now.running or max(left_ms, now.ended_ms or 0) >= before_ms:
             return False

@@ -5,9 +5,9 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from queues.audit.audit import Audit
 from queues.bulk import incoming
@@ -47,7 +47,8 @@ from queues.keys.item_suffix import id_by_age, ready_elements, ready_suffix, tim
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.config import MAX_REASON, Config
+from queues.model.config import Config
+from queues.model.ids import SIZE
 from queues.model.records import UNREADABLE, why
 from queues.model.steps import StepSize
 from queues.operations.open_queue import OpenQueue
@@ -64,6 +65,8 @@ SCAN, LOOK_BYTES = 2_000, 1_000_000
 _FIRST_READ = 25
 #: Microseconds of work that a chunk should take: with one writer, all other work waits for it.
 _CHUNK_WORK = 20_000
+#: Bytes of the number with which a chunk begins in the trash entry; an id is longer.
+_FIRST_BYTES = 8
 #: Seconds for which a runner holds its job.
 HELD = HELD_MS / 1000
 #: Errors that end a job: of the whole queue, and of items.
@@ -213,6 +216,8 @@ class Steps:
                 return job
             after = act(tr, job, now_ms)
             write_job(tr, self._keyspace, after, job)
+            if after.in_audit != job.in_audit or after.done != job.done:
+                self._audit.update(tr, bytes.fromhex(job.id), count=after.done, after=after.in_audit)
             return after
 
         return self._context.kv.transact(run, background=True)
@@ -241,10 +246,8 @@ class Steps:
         if seen.ended:
             after = ended(after, DONE, now_ms=now_ms)
         if changes:
-            trash_id = self._new_entry(tr, after)
-            self._trash.put_changes(tr, trash_id, config, changes, by=job.by, act=job.act, to=target)
-            note = {"job": job.id} | ({} if target is None else {"to": target.name})
-            self._record(tr, job, config, job.act, len(changes), after=note, also=job.to_id)
+            pairs = [(one.before, one.after) for one in changes]
+            self._keep(tr, after, config, pairs, first=job.done, to=target)
         self._took = time.thread_time() - began
         return after
 
@@ -271,48 +274,39 @@ class Steps:
         after = replace(after, chunks=job.chunks + 1)
         if after.done == job.total:
             after = ended(after, DONE, now_ms=now_ms)
-        self._trash.put_arrivals(tr, self._new_entry(tr, after), config, pushed, by=job.by)
-        verb = "enqueue" if config.fifo else "push"
-        self._record(tr, job, config, verb, len(pushed), after={"job": job.id})
+        self._keep(tr, after, config, [(None, there) for there in pushed], first=job.done)
         return after
 
     def _undo(self, tr: Transaction, job: Job, now_ms: int) -> Job:
         """Undo the last chunk that is left; items that were taken or changed since are left alone."""
         if not job.chunks:
             return ended(replace(job, met=job.total or 0), DONE, now_ms=now_ms)
-        part = tr.get(self._keyspace.bulk_parts.key(bytes.fromhex(job.of or ""), job.chunks)).wait()
+        of = job.of or ""
+        part = tr.get(self._keyspace.bulk_parts.key(bytes.fromhex(of), job.chunks)).wait() or b""
         count = skipped = 0
-        try:
-            restored = self._trash.restore(tr, (part or b"").hex(), partial=True)
-        except (AlreadyRestored, TrashNotFound):
-            pass
-        else:
+        with suppress(AlreadyRestored, TrashNotFound):
+            if len(part) == SIZE:  # the trash entry of this chunk alone, as earlier builds wrote it
+                restored = self._trash.restore(tr, part.hex(), partial=True)
+            else:
+                restored = self._trash.restore_part(tr, of, int.from_bytes(part, "big"), by=job.by, at_ms=now_ms)
             count, skipped = restored.count, restored.skipped
-            if count:
-                self._record(tr, job, restored.config, "undo", count, before={"job": job.of}, also=job.to_id)
         after = onward(job, now_ms=now_ms, met=count + skipped, done=count)
         return replace(after, chunks=job.chunks - 1, skipped=job.skipped + skipped)
 
-    def _new_entry(self, tr: Transaction, job: Job) -> bytes:
-        """Return a new trash id, and note it as that of the job's last chunk."""
-        trash_id = self._context.id_generator.new_id()
-        tr.set(self._keyspace.bulk_parts.key(bytes.fromhex(job.id), job.chunks), trash_id)
-        return trash_id
-
-    def _record(self, tr: Transaction, job: Job, config: Config, verb: str, count: int, **details: Any) -> None:
-        """Write the audit record of a chunk, for the actor of the job."""
-        self._audit.write(
-            tr,
-            self._context.id_generator.new_id(),
-            actor=job.by,
-            via=job.via,
-            verb=verb,
-            queue_id=config.id,
-            queue=config.name,
-            count=count,
-            reason=job.reason[:MAX_REASON],
-            **details,
-        )
+    def _keep(
+        self,
+        tr: Transaction,
+        job: Job,
+        config: Config,
+        changes: Sequence[tuple[StoredItem | None, StoredItem | None]],
+        *,
+        first: int,
+        to: Config | None = None,
+    ) -> None:
+        """Add what a chunk changes to the job's trash entry, and note where that begins there."""
+        job_id = bytes.fromhex(job.id)
+        self._trash.put_part(tr, job_id, config, changes, first=first, by=job.by, act=job.act, to=to)
+        tr.set(self._keyspace.bulk_parts.key(job_id, job.chunks), first.to_bytes(_FIRST_BYTES, "big"))
 
 
 def _changes(

@@ -39,9 +39,11 @@ def log(
     keyspace: Keyspace,
     trash_id: bytes,
     changes: Iterable[tuple[StoredItem | None, StoredItem | None]],
+    *,
+    first: int = 0,
 ) -> None:
-    """Write changes, each before and after, beside a trash record; before is None for an arrival."""
-    for n, (before, after) in enumerate(changes):
+    """Write changes, each before and after, beside a trash record, from a number on; before is None for an arrival."""
+    for n, (before, after) in enumerate(changes, first):
         header: dict[str, Any] = {"before": None if before is None else place_of(before), "after": None}
         if after is not None:
             # Its record is not needed, and would take the bytes of its log twice.
@@ -86,12 +88,12 @@ class Undoing:
         #: Arrivals that were taken out again.
         self.lifted: list[StoredItem] = []
 
-    def run(self, trash_id: bytes, *, partial: bool) -> tuple[int, int]:
-        """Undo what can be undone, and return (items undone, items that have changed since).
+    def run(self, trash_id: bytes, *, partial: bool, first: int = 0) -> tuple[int, int]:
+        """Undo what can be undone from a number on, and return (items undone, items that have changed since).
 
         Unless `partial`, one item that has changed raises `ItemGoneOn`.
         """
-        logged = self._read(trash_id)
+        logged = self._read(trash_id, first)
         self._find_now([one for one in logged if one.after is not None])
         if self._find_blocked([one for one in logged if one.before is not None and not one.gone]) and not partial:
             raise taken()
@@ -113,10 +115,9 @@ class Undoing:
             delta.apply(self._tr)
         return len(logged) - gone, gone
 
-    def _read(self, trash_id: bytes) -> list[_Logged]:
-        pairs: list[KeyValue] = self._tr.get_range(
-            *self._keyspace.trash_parts.below(trash_id), limit=2 * MAX_ITEMS
-        ).wait()
+    def _read(self, trash_id: bytes, first: int) -> list[_Logged]:
+        within = self._keyspace.trash_parts_from(trash_id, first)
+        pairs: list[KeyValue] = self._tr.get_range(*within, limit=2 * MAX_ITEMS).wait()
         logged: list[_Logged] = []
         for key, stored in pairs:
             if last_element(key) == KEY:

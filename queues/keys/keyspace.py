@@ -48,7 +48,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("job", "copy")                       = record       in the target of an unfinished copy: its progress
     ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
     ("job", "bulk", job_id)               = record       a bulk job and its progress
-    ("job", "part", job_id, n)            = trash_id     trash record of one of its chunks
+    ("job", "part", job_id, n)            = number       of its n-th chunk: where that begins beside the trash record of
+                                                         the job's id; 20 bytes: a trash id, of earlier builds
     ("job", "in", job_id, n)              = record       items that it pushes, in parts: see queues/bulk/incoming.py
     ("job", "run", job_id)                = ""           it has not ended
     ("job", "v")                          = total        job change: ADD 1 whenever a job begins, ends or resumes
@@ -233,6 +234,10 @@ class Keyspace:
             within = self.audit_actors.sub(_short(actor))
         begin, end = within.all
         return begin if since is None else within.key(since), end if before is None else within.key(before)
+
+    def trash_parts_from(self, trash_id: bytes, first: int) -> Range:
+        """Return the range of what lies beside a trash record, from a number on."""
+        return self.trash_parts.key(trash_id, first), self.trash_parts.below(trash_id)[1]
 
     @staticmethod
     def behind_audit_list(key: bytes) -> bytes:

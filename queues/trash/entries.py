@@ -156,6 +156,8 @@ class TrashEntry:
     reaches: tuple[int, ...] = ()
     #: The queue's rules of redaction as they are now; of a deleted queue as they were.
     redact: tuple[str, ...] = ()
+    #: It is of the bulk job that has the same id; undoing it is a job too.
+    job: bool = False
     #: Why it cannot be read; empty: it can.
     damage: str = ""
 
@@ -199,6 +201,7 @@ def _entry_of(
         deadline=ids.at(header["deadline"]),
         restored=header["restored"],
         act=header.get("act", ""),
+        job=header.get("job", False),
         to=header["to"]["name"] if header.get("to") else None,
         reaches=reaches,
         redact=redact,

@@ -47,14 +47,14 @@ class Restoring:
         self._tr = tr
         self._keyspace = keyspace
 
-    def run(self, trash_id: bytes, header: dict[str, Any], value: bytes, *, partial: bool) -> Restored:
-        """Restore a record; `partial` leaves out items that were taken or changed since."""
+    def run(self, trash_id: bytes, header: dict[str, Any], value: bytes, *, partial: bool, first: int = 0) -> Restored:
+        """Restore a record, or its changes from a number on; `partial` leaves out what was taken or changed since."""
         if header["what"] == "queue":
             return self._queue(header)
         if "foreign" in header:
             return self._foreign_item(header, value)
         if "from" in header:
-            return self._undo(trash_id, header, partial=partial)
+            return self._undo(trash_id, header, partial=partial, first=first)
         config = self._config(header["queue_id"], header["queue"])
         if "generation" in header:
             depth = generations.bring_back(self._tr, self._keyspace, config, header["generation"])
@@ -90,11 +90,11 @@ class Restoring:
         transition.arrive(self._tr, self._keyspace, config, [there], "restore")
         return Restored(config=config, item=item_of(header, value, config.values), count=1)
 
-    def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool) -> Restored:
+    def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool, first: int) -> Restored:
         source = self._referred(header["from"])
         target = None if header["to"] is None else self._referred(header["to"])
         undoing = Undoing(self._tr, self._keyspace, source, target)
-        count, gone = undoing.run(trash_id, partial=partial)
+        count, gone = undoing.run(trash_id, partial=partial, first=first)
         return Restored(
             config=source,
             item=None,

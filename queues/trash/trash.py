@@ -38,6 +38,10 @@ __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry"]
 _INLINE = 80_000
 
 
+#: Milliseconds after which the deadline of a job that goes on is put off.
+_RENEWED_MS = 3_600_000
+
+
 class Trash:
     """The trash of one store."""
 
@@ -119,6 +123,42 @@ class Trash:
         more = {"from": _reference(config), "to": None}
         if self._put(tr, trash_id, config, len(arrived), more, act="push", by=by):
             undo_log.log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
+
+    def put_part(
+        self,
+        tr: Transaction,
+        job_id: bytes,
+        config: Config,
+        changes: Sequence[tuple[StoredItem | None, StoredItem | None]],
+        *,
+        first: int,
+        by: str,
+        act: str,
+        to: Config | None = None,
+    ) -> None:
+        """Add what a chunk of a bulk job changes, or pushes, to the one record of the job; `first` were there before.
+
+        Undoing the record is undoing the job. It is kept as long after its last chunk as that of any other action.
+        """
+        if not self.keeps:
+            return
+        keyspace, now_ms = self._context.keyspace, self._context.now_ms()
+        key = keyspace.trash.key(job_id)
+        record = tr.get(key).wait() if first else None
+        if record is None:
+            target = None if to is None else _reference(to)
+            more = {"from": _reference(config), "to": target, "job": True}
+            self._put(tr, job_id, config, first + len(changes), more, act=act, by=by)
+        else:
+            tr.use_reserve()
+            header, value = records.decode(record)
+            header["items"] = first + len(changes)
+            if now_ms + self.keep_ms - header["deadline"] > _RENEWED_MS:
+                tr.clear(keyspace.deadlines.key(header["deadline"], job_id))
+                header["deadline"] = now_ms + self.keep_ms
+                tr.set(keyspace.deadlines.key(header["deadline"], job_id), b"")
+            tr.set(key, records.encode(header, value))
+        undo_log.log(tr, keyspace, job_id, changes, first=first)
 
     def put_generation(
         self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
@@ -237,6 +277,8 @@ class Trash:
             header, value = Looking(tr, self._context.keyspace).record(rand)
             if header["restored"]:
                 raise _already(header)
+            if header.get("job"):  # a runner does it, chunk by chunk
+                raise TrashNotFound("The job of this entry was forgotten: its time has run out.")
             tr.use_reserve()  # values are moved, the store does not grow
             restored = Restoring(tr, self._context.keyspace).run(rand, header, value, partial=partial)
         if restored.lifted and into is not None:
@@ -246,6 +288,23 @@ class Trash:
         # The record stays until its deadline, without the value, so that a second restore is refused with the reason.
         then = {"restored_by": by, "restored_at": at_ms} if by else {}
         tr.set(self._context.keyspace.trash.key(rand), records.encode(header | {"restored": True} | then))
+        return restored
+
+    def restore_part(self, tr: Transaction, job_id: str, first: int, *, by: str, at_ms: int) -> Restored:
+        """Undo what the record of a bulk job holds from a number on, without items that have gone on since.
+
+        With the first number all of it is undone. Raises as `restore` does.
+        """
+        rand, keyspace = _parse(job_id), self._context.keyspace
+        with telling():
+            header, value = Looking(tr, keyspace).record(rand)
+            if header["restored"]:
+                raise _already(header)
+            tr.use_reserve()
+            restored = Restoring(tr, keyspace).run(rand, header, value, partial=True, first=first)
+        tr.clear_range(*keyspace.trash_parts_from(rand, first))
+        then = {"items": first} if first else {"restored": True, "restored_by": by, "restored_at": at_ms}
+        tr.set(keyspace.trash.key(rand), records.encode(header | then, value))
         return restored
 
 

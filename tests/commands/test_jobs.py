@@ -49,7 +49,7 @@ def test_a_job_is_canceled_and_resumed(run: Run, shop: Shop) -> None:
     again = run("jobs", "resume", job.id)
     assert (again.code, "nothing is left of it" in again.error) == (1, True)
     verbs = [(entry.verb, entry.reason) for entry in shop.store.audit.entries(limit=10).entries]
-    assert verbs == [("move", "why"), ("resume_job", ""), ("cancel_job", "wait"), ("begin_job", "why")]
+    assert verbs == [("resume_job", ""), ("cancel_job", "wait"), ("move", "why")]
 
 
 def test_what_was_undone_is_not_undone_again(run: Run, shop: Shop) -> None:

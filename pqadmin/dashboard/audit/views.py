@@ -23,6 +23,8 @@ from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.moments import MAX_ZONE, BadMoment, BadZone, kept_zone, parse_past, write_moment
 from pqadmin.display.words import (
+    JOB_STATUS,
+    TRASH_ACTS,
     VERBS,
     actor_words,
     damage_words,
@@ -43,6 +45,8 @@ from queues.errors import BadName, KeyTooLarge, QueueNotFound
 PAGE = 50
 #: A time as a record of the audit keeps it.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+00:00")
+#: The id of a bulk job.
+_ID = re.compile("[0-9a-f]{40}")
 #: Characters of one value of a before or after that are shown.
 _MAX_DETAIL = 200
 #: Characters of what is read; the id of an attached queue's item is its whole key, and `actor` is `by` too.
@@ -173,14 +177,29 @@ def line_of(entry: AuditEntry) -> dict[str, Any]:
         "damage": damage_words(entry.damage) if entry.damage else "",
         "queue_url": queue_url(entry.queue) if entry.queue else "",
         "item_url": item_url(entry.queue, entry.item) if entry.queue and entry.item else "",
+        "job": _job(entry),
         "changes": _changes(entry),
     }
+
+
+def _job(entry: AuditEntry) -> dict[str, str]:
+    """Return the address and the state of the bulk job that an act began, or was about; empty for any other."""
+    after = entry.after or {}
+    job_id, status = after.get("job"), after.get("status", "")
+    if not isinstance(job_id, str) or not _ID.fullmatch(job_id):
+        return {}
+    return {"url": reverse("dashboard:job", args=[job_id]), "word": str(JOB_STATUS.get(status, ""))}
 
 
 def _changes(entry: AuditEntry) -> list[dict[str, str]]:
     """Return what an act says it found and left, by name."""
     before, after = entry.before or {}, entry.after or {}
-    names = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
+    told = ("job", "status", "act") if _job(entry) and entry.verb in TRASH_ACTS else ("job", "status")
+    names = [
+        name
+        for name in dict.fromkeys([*before, *after])
+        if before.get(name) != after.get(name) and not (name in told and _job(entry))
+    ]
     return [
         {
             "name": setting_words(name) if entry.verb == "configure" else detail_words(name),

@@ -7,12 +7,12 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.errors import said
-from pqadmin.display.words import item_state_word
+from pqadmin.display.words import JOB_STATUS, item_state_word
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
 from queues import Job, Query, ReadTransaction
@@ -38,7 +38,7 @@ def tell(job: Job, now: datetime) -> dict[str, Any]:
         "scope": _scope(job),
         # The shape beside the word: running, waiting, done, canceled or failed.
         "look": "waiting" if waiting else job.status,
-        "word": pgettext("job", "waiting for a server") if waiting else str(_STATUS_WORDS.get(job.status, job.status)),
+        "word": pgettext("job", "waiting for a server") if waiting else str(JOB_STATUS.get(job.status, job.status)),
         # How far: 0 to 1000, None when unknown.
         "parts": parts,
         "percent": "" if parts is None else _("%(n)s %%") % {"n": f"{parts / 10:.0f}"},
@@ -53,14 +53,6 @@ def tell(job: Job, now: datetime) -> dict[str, Any]:
         "can_resume": job.status in ("canceled", "failed") and job.undo is None,
         "can_undo": job.of is None and job.done > 0,
     }
-
-
-_STATUS_WORDS = {
-    "running": pgettext_lazy("job", "running"),
-    "done": pgettext_lazy("job", "done"),
-    "canceled": pgettext_lazy("job", "canceled"),
-    "failed": pgettext_lazy("job", "failed"),
-}
 
 
 def job_url(job_id: str) -> str:

@@ -103,12 +103,13 @@ class RestoreView(ActionView):
             if self.entry.act != "push" or error.gone == error.total:
                 raise
             undone = self.actions.undo(self.entry.id, partial=True)  # of a push what is still there
-        _tell(self.request, self.entry, undone)
+        if undone.job is None:
+            _tell(self.request, self.entry, undone)
         return self.answer_of(undone)
 
     def answer_of(self, result: Undone) -> str:
-        """Return the page of the queue that is as it was."""
-        return queue_url(result.queue)
+        """Return the page of the queue that is as it was, or of the job that undoes the entry."""
+        return queue_url(result.queue) if result.job is None else reverse("dashboard:job", args=[result.job.id])
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
         """Ask about an entry of which some items have gone on since."""

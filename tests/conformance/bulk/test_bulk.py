@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store
+from queues import Queue, Store, Transaction
+from queues.bulk.runner import JobRunner
 from queues.bulk.step import MAX_CHUNK
 from queues.errors import (
     AlreadyRestored,
@@ -16,6 +17,7 @@ from queues.errors import (
     SameQueue,
     WrongKind,
 )
+from queues.model import records
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import dump
@@ -51,10 +53,10 @@ def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
     assert N / MAX_CHUNK <= job.chunks <= len(sums)
     assert [item.value for item in jobs.items().items] == [b"newcomer"]
     assert [item.value for item in review.items(limit=1_000).items if item.value != b"there"] == seen
-    entries = store.audit.entries(queue="review").entries
-    assert [entry.verb for entry in entries[: job.chunks]] == ["move"] * job.chunks
-    assert sum(entry.count for entry in entries[: job.chunks]) == N
-    assert entries[0].reason == "tidy"
+    (entry,) = [each for each in store.audit.entries(queue="review").entries if each.verb == "move"]
+    assert (entry.id, entry.count, entry.reason, entry.after["status"]) == (job.id, N, "tidy", "done")
+    (kept,) = store.trash.entries(queue="jobs", act="move").entries
+    assert (kept.id, kept.count, kept.job, kept.to) == (job.id, N, True, "review")
     check_full_count(store, review)
     jobs.remove(jobs.peek_min().id)
     undone = ann.run_bulk(ann.undo(job.id).job.id)
@@ -62,6 +64,70 @@ def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
     assert dump(store, jobs, review) == before
     with pytest.raises(AlreadyRestored, match="by ann"):
         ann.run_bulk(ann.undo(job.id).job.id)
+    assert store.trash.entries(queue="jobs", act="move").entries == ()
+
+
+def test_one_act_is_one_audit_record_and_one_trash_entry(store: Store, clock: Clock) -> None:
+    """However many chunks, runners, cancellations and restarts there are."""
+    jobs, ann = fill(store), store.actions("ann")
+    before = dump(store, jobs)
+    begun = ann.begin_bulk("delete", "jobs", reason="tidy")
+
+    def rows() -> list[tuple]:
+        entries = store.audit.entries(queue="jobs").entries
+        return [(each.verb, each.count, each.after["status"]) for each in entries if each.verb in ("delete", "undo")]
+
+    assert rows() == [("delete", 0, "running")]
+    assert store.trash.entries(act="delete").entries == ()
+    first = ann.run_bulk(begun.id, progress=lambda job: False)
+    (kept,) = store.trash.entries(act="delete").entries
+    assert (rows(), kept.count) == ([("delete", first.done, "running")], first.done)
+    clock.advance(5 * 24 * 3600)
+    store.actions("bob").cancel_bulk(begun.id)
+    assert rows() == [("delete", first.done, "canceled")]
+    store.actions("bob").resume_bulk(begun.id)
+    runner = JobRunner(store.context, name="another process")
+    while ann.job(begun.id).running:
+        runner.round()
+        clock.advance(4)
+    assert rows() == [("delete", N, "done")]
+    (kept,) = store.trash.entries(act="delete").entries
+    assert (kept.id, kept.count) == (begun.id, N)
+    clock.advance(6 * 24 * 3600)
+    assert sweep_trash(store) == 0, "it is kept for a week after its last chunk"
+    undo = ann.undo(kept.id).job
+    half = ann.run_bulk(undo.id, progress=lambda job: False)
+    assert rows() == [("undo", half.done, "running"), ("delete", N, "done")]
+    (kept,) = store.trash.entries(act="delete").entries
+    assert kept.count == N - half.done
+    done = store.actions("bob").run_bulk(undo.id)
+    assert (done.done, done.skipped) == (N, 0)
+    assert rows() == [("undo", N, "done"), ("delete", N, "done")]
+    assert dump(store, jobs) == before
+    assert store.trash.entries(act="delete").entries == ()
+    clock.advance(8 * 24 * 3600)
+    sweep_trash(store)
+    for kept_keys in (store.context.keyspace.trash, store.context.keyspace.trash_parts):
+        assert store.read(lambda tr, of=kept_keys: tr.get_range(*of.all, limit=9).wait()) == []
+
+
+def test_chunks_of_an_earlier_build_are_undone(store: Store) -> None:
+    """Each of them had a trash entry of its own."""
+    jobs, ann = fill(store), store.actions("ann")
+    before = dump(store, jobs)
+    job = ann.run_bulk(ann.begin_bulk("delete", "jobs", low=0, high=0).id)
+    gone = ann.delete_items("jobs", [item.id for item in jobs.items(limit=5).items])
+    keyspace, job_id = store.context.keyspace, bytes.fromhex(job.id)
+
+    def as_before(tr: Transaction) -> None:
+        tr.set(keyspace.bulk_parts.key(job_id, job.chunks + 1), bytes.fromhex(gone.trash_id))
+        record = tr.get(keyspace.bulk.key(job_id)).wait()
+        header, value = records.decode(record)
+        tr.set(keyspace.bulk.key(job_id), records.encode(header | {"chunks": job.chunks + 1}, value))
+
+    store.transact(as_before)
+    assert ann.run_bulk(ann.undo(job.id).job.id).done == job.done + 5
+    assert dump(store, jobs) == before
 
 
 def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) -> None:

@@ -64,7 +64,7 @@ def test_a_job_of_a_queue_that_cannot_be_read_is_canceled_resumed_and_undone(sto
         assert failed.status == "failed"
         assert failed.failure.startswith("The queue “bad” cannot be read. ")
     told = {entry.verb: entry.queue for entry in store.audit.entries(limit=9).entries}
-    assert {told[verb] for verb in ("cancel_job", "resume_job", "undo_job")} == {"bad"}
+    assert {told[verb] for verb in ("cancel_job", "resume_job", "undo")} == {"bad"}
 
 
 @pytest.mark.parametrize("state", ["delayed", "leased", "dead"])

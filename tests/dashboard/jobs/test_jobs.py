@@ -65,8 +65,22 @@ def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: S
     listed = operator.open("/jobs/")
     assert "Nothing is running." in listed
     assert "undone" in listed
-    assert [entry.verb for entry in store.audit.entries(limit=50).entries][-1] == "begin_job"
-    assert "began a job" in operator.open("/audit/")
+    acts = [(entry.verb, entry.count, entry.id) for entry in store.audit.entries(limit=50).entries]
+    assert acts == [("undo", 16, undoing.path.split("/")[2]), ("move", 16, begun.path.split("/")[2])]
+    assert {begun.path, undoing.path} <= set(operator.open("/audit/").links)
+
+
+def test_an_act_on_all_is_one_entry_of_the_trash_and_undone_there(operator: Desk, store: Store, jobs: Queue) -> None:
+    begun = store.actions("ada").begin_bulk("delete", "jobs", query=Query(text="bad"))
+    run(store)
+    page = operator.open("/trash/")
+    assert f"/jobs/{begun.id}/" in page.links
+    undoing = operator.send(page, f"{begun.id}/restore/")
+    assert undoing.path.startswith("/jobs/")
+    assert "This undoes: " in undoing
+    run(store)
+    assert jobs.depth() == 60
+    assert not operator.open("/trash/").has_form(f"{begun.id}/restore/")
 
 
 def test_the_header_counts_what_the_page_shows(operator: Desk, store: Store, jobs: Queue) -> None:

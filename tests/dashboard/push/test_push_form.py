@@ -142,7 +142,7 @@ def test_more_than_one_transaction_takes_is_pushed_as_a_job_and_undone(operator:
     assert store.queue("jobs").depth("delayed") == 1_001
     taken_out = operator.open("/trash/?act=push")
     assert "pushed" in taken_out
-    assert "taken out again" in operator.send(taken_out, "restore/")
+    assert "This undoes: " in operator.send(taken_out, "restore/")
     operator.send(operator.open(begun.path), "undo/")
     for left in store.actions("").running_jobs():
         store.actions("").run_bulk(left.id)
