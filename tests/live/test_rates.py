@@ -44,6 +44,15 @@ def test_a_burst_after_a_long_rest_is_not_spread_over_the_rest() -> None:
     assert rates[0] == pytest.approx(100 / WINDOW)
 
 
+def test_what_went_on_while_no_page_was_open_is_no_rate_of_now() -> None:
+    meter = Meter()
+    meter.observe(0.0, 0, 0)
+    meter.observe(5.0, 50, 50, held_until=4.0)
+    meter.observe(200.0, 9_000, 8_000, held_until=6.0)
+    assert meter.rates(200.5) is None
+    assert meter.rates(202.0) == (0.0, 0.0)
+
+
 def test_totals_that_begin_anew_begin_the_meter_anew() -> None:
     meter = Meter()
     meter.observe(0.0, 1000, 500)

@@ -39,7 +39,9 @@ class Meter:
             points.append(Point(at, arrived, left))
             return
         last = points[-1]
-        if arrived < last.arrived or left < last.left:  # another life of the queue: its totals began anew
+        unwatched = held_until is not None and at - held_until > WINDOW
+        # In another life of the queue its totals began anew; what went on unwatched is no rate of now.
+        if unwatched or arrived < last.arrived or left < last.left:
             points.clear()
             points.append(Point(at, arrived, left))
             return
