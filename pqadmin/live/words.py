@@ -72,6 +72,7 @@ _WORDS = {
     "reason-dead": gettext_lazy("%(n)s dead"),
     "reason-drift": gettext_lazy("counts drifted"),
     "reason-attached": gettext_lazy("attached, traffic not seen"),
+    "reason-targets": gettext_lazy("targets cannot be read"),
     "reason-quiet": gettext_lazy("nothing taken yet"),
     "sums-age": gettext_lazy("as of %(age)s ago"),
     "worst": gettext_lazy("%(word)s: %(queue)s"),

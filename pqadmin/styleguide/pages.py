@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pqadmin.dashboard.palette.entries import Entry, Found, Kind
+from pqadmin.dashboard.targets.fields import LABELS
+from pqadmin.dashboard.targets.standing import Line
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.display.words import trash_words
@@ -18,6 +20,7 @@ from pqadmin.wall.models import Board
 from pqadmin.wall.picture import Counts
 from pqadmin.wall.tiles import places, tile
 from queues import AuditEntry, Consumer, Consumers, Item, TrashEntry
+from queues.admin import Target, TargetOrigin
 from queues.errors import display_name
 
 
@@ -51,6 +54,13 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             "more": 10**6 - 3,
         },
         "armed_now": {"needed": True, "until": now + timedelta(minutes=9)},
+        "targets": [
+            sample_target(now, "warning", "0" * 12 + "9", "orders:*"),
+            sample_target(now, "critical", "1 min", "x" * 200),
+            sample_target(now, "off", "off", ""),
+            sample_target(now, "unknown", "5", "\u202e*"),
+        ],
+        "targets_at": now,
         "consumed": [panel(replace(rows[0].status, consumers=each)) for each in _consumers(now)],
         "taken": {
             "entry": _trash(item, now, queue="orders:eu:new"),
@@ -72,6 +82,20 @@ def sample_pages(rows: Sequence[Row], item: Item, now: datetime) -> Mapping[str,
             )
         ],
     }
+
+
+def sample_target(now: datetime, state: str, shown: str, pattern: str) -> Line:
+    """Return one target of a queue in a state."""
+    origin = TargetOrigin.PATTERN if pattern else TargetOrigin.QUEUE
+    return Line(
+        limit="depth",
+        label=str(LABELS["depth"]),
+        target=Target(9, origin, pattern),
+        shown=shown,
+        value="10" * 8,
+        state=state,
+        since=now - timedelta(days=400) if state in ("warning", "critical") else None,
+    )
 
 
 def _consumers(now: datetime) -> Sequence[Consumers]:

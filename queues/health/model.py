@@ -409,10 +409,11 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
             reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
     reasons.sort(key=lambda reason: -reason.level)
     level = max((reason.level for reason in reasons), default=Level.OK)
-    if seen.attached:
+    blind = {Code.ATTACHED: seen.attached, Code.TARGETS: health.targets.unreadable}
+    for code in [code for code, holds in blind.items() if holds]:
         level = max(level, Level.UNKNOWN)
-        since = next((reason.since for reason in before.reasons if reason.code is Code.ATTACHED), at)
-        reasons.append(Reason(Code.ATTACHED, Level.UNKNOWN, since))
+        since = next((reason.since for reason in before.reasons if reason.code is code), at)
+        reasons.append(Reason(code, Level.UNKNOWN, since))
     since = before.since if level is before.level else at
     if not reasons and seen.ready and seen.paused is None and _is_quiet(health):
         reasons.append(Reason(Code.QUIET, Level.OK, health.began or at))

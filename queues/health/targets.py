@@ -38,6 +38,8 @@ class Targets(Struct, frozen=True, kw_only=True, omit_defaults=True):
     no_consumer: float = 60.0
     #: Seconds for which a queue may grow.
     growing: float = 120.0
+    #: Some that count for the queue cannot be read.
+    unreadable: bool = False
 
 
 DEFAULTS = Targets()
@@ -110,7 +112,9 @@ class TargetRules:
 
     def _targets(self, name: str, own: Limits = UNSET) -> Targets:
         limits = {limit: target.limit for limit, target in self.resolve(name, own).items()}
-        return Targets(**limits)  # type: ignore[arg-type] # of its type
+        inherits = len(own.given) < len(LIMIT_NAMES)
+        unreadable = inherits and any(not glob or pattern((glob,)).fullmatch(name) for glob, _ in self.unreadable)
+        return Targets(**limits, unreadable=unreadable)  # type: ignore[arg-type] # of its type
 
 
 def limits_of(config: Config) -> Limits:

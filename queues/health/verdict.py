@@ -45,6 +45,8 @@ class Code(StrEnum):
     PAUSED = "paused"
     #: Other programs write the items: their traffic is unknown.
     ATTACHED = "attached"
+    #: Targets that count for it cannot be read.
+    TARGETS = "targets"
     #: Nothing was ever taken, in the first hour: no consumer was started yet, perhaps.
     QUIET = "quiet"
 

@@ -48,6 +48,7 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
         gettext_lazy("Ask the programs that take from it: this site sees its ends alone."),
         "",
     ),
+    HealthCode.TARGETS: (gettext_lazy("Look at the page of targets: it names what cannot be read."), ""),
     HealthCode.QUIET: (_WORKER, ""),
 }
 

@@ -70,6 +70,8 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
             state = reason.level.name.lower()
         elif health is None:
             state = "unknown"
+        elif health.targets.unreadable and target.origin is not TargetOrigin.QUEUE:
+            state, note = "unknown", _("targets cannot be read")
         elif limit != "growing" and value is not None and value >= target.limit:
             note = _why_not(status, health, now)
         found.append(

@@ -187,7 +187,13 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(store: Store, clock: Cl
     assert rules.patterns == {"a*": Limits(dead=7)}
     assert [glob for glob, _ in rules.unreadable] == ["", "a:*", "b*", "c*"]
     assert rules.targets("a:1").dead == 7
-    pass_time(store.recorder(count=clock), clock, 10)
+    queue_id, other_id = waiting(store, "b1"), waiting(store, "d1")
+    store.transact(lambda tr: tr.clear(keyspace.target_defaults))
+    pass_time(store.recorder(count=clock), clock, 20)
+    told = verdict(store, queue_id)
+    assert (told.level, told.codes) == (Level.UNKNOWN, (Code.TARGETS,))
+    assert verdict(store, other_id).level is Level.OK
+    store.transact(lambda tr: tr.set(keyspace.target_defaults, b"\x01\x00"))
     store.actions("ana").remove_targets("b*")
     store.actions("ana").set_targets("c*", expect={}, depth=3)
     assert [glob for glob, _ in store.targets.rules().unreadable] == ["", "a:*"]
