@@ -327,3 +327,8 @@ def mix_levels(depths: Sequence[int]) -> list[int]:
     if top <= 0:
         return [0] * len(depths)
     return [0 if depth <= 0 else max(1, 100 * depth // top) for depth in depths]
+
+
+def mix_step(level: int) -> int:
+    """Return the height that style sheets have for a level, until a script sets the exact one."""
+    return level if level < 4 else level // 4 * 4

@@ -46,7 +46,7 @@ def mix(bands: Sequence[Band]) -> list[dict[str, Any]]:
             "label": write.shorten(write.visible(band.label), 80),
             "short": write.band(band.low, band.high),
             "depth": band.depth,
-            "level": level,
+            "level": write.mix_step(level),
         }
         for band, level in zip(bands, levels, strict=True)
     ]

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Partials that are no component of their own, and why each is not there; the browser suite opens them on their pages.
 FRAME = "a frame: nothing of its own but what it holds, and that is shown"
 ONE_FORM = "the form of one page; each kind of field, preview, warning and list that it is made of is shown"
+CHARTS = "charts, which need a history"
 ELSEWHERE = {
     "_error.html": FRAME,
     "dashboard/_crumbs.html": FRAME,
@@ -26,6 +27,11 @@ ELSEWHERE = {
     "dashboard/_edit.html": ONE_FORM,
     "dashboard/_in_sheet.html": "a form as is shown, beside the page of its queue",
     "dashboard/_sheet.html": "shut until an act is begun on the page of a queue or an item",
+    "charts/_chart.html": CHARTS,
+    "charts/_files.html": CHARTS,
+    "charts/_overall.html": CHARTS,
+    "charts/_ranges.html": CHARTS,
+    "dashboard/_last_hour.html": CHARTS,
     "dashboard/_sample_runs.html": "a notice as is shown, which is there only while the sample load runs on this site",
 }
 #: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.

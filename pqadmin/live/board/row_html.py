@@ -319,7 +319,7 @@ def _end(which: str, item: Item | None, pen: _Pen | None, rules: Redaction = NOT
 
 
 #: The columns of all possible heights, made once.
-_COLUMN = tuple(f'<i class="h{level}"></i>' for level in range(101))
+_COLUMN = tuple(f'<i class="h{write.mix_step(level)}"></i>' for level in range(101))
 
 
 def _mix(bands: tuple[Band, ...]) -> str:

@@ -79,12 +79,14 @@ function start(host) {
 
   document.querySelector("[data-charts-hint]")?.removeAttribute("hidden");
   draw();
-  new ResizeObserver(() => {
+  const resized = new ResizeObserver(() => {
+    if (!host.isConnected) resized.disconnect();
     for (const plot of mine) {
-      const width = plot.root.parentElement.clientWidth;
+      const width = plot.root.parentElement?.clientWidth ?? 0;
       if (width > 0 && width !== plot.width) plot.setSize({ width, height: plot.height });
     }
-  }).observe(host);
+  });
+  resized.observe(host);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => host.isConnected && draw());
   if (now.live) {
     refreshWith(host, (newer) => {
@@ -95,7 +97,7 @@ function start(host) {
       const at = mine[0]?.cursor.left ?? -10;
       now = newer;
       draw();
-      if (at >= 0) mine[0].setCursor({ left: at, top: 0 }, true, true);
+      if (at >= 0) queueMicrotask(() => mine[0].setCursor({ left: at, top: 0 }, true, true)); // its scales are set by then
     });
   }
 }
@@ -143,11 +145,11 @@ function plot(host, element, data, chart, sync) {
     width: element.clientWidth,
     height: Number(host.dataset.height) || HEIGHT,
     cursor: {
-      sync: { key: sync.key },
+      sync: { key: sync.key, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
       y: false,
       points: { size: mixed ? 0 : 6 },
       drag: { x: true, y: false, setScale: false },
-      dataIdx: (u, n, _closest, at) => indexAt(u.data[0], at, mixed || chart.sloping || n === 0 || isHeld(chart)),
+      dataIdx: (u, n, closest, at) => (n === 0 ? closest : indexAt(u.data[0], at, isHeld(chart))),
       bind: { dblclick: () => () => zoomOut(host) },
     },
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), readersZone()),
@@ -164,7 +166,7 @@ function plot(host, element, data, chart, sync) {
         : { ...axis, size: AXIS, values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
     ],
     series: [
-      { label: local(Date.now()).zone, value: (u, at) => dayAndTime(at === null ? data.until : u.posToVal(u.cursor.left, "x")) },
+      { label: local(Date.now()).zone, value: (u) => dayAndTime(rests(u) ? data.until : u.posToVal(u.cursor.left, "x")) },
       ...series,
     ],
     hooks: {
@@ -195,7 +197,7 @@ function lineSeries(data, chart, written, token, element) {
     fill: n === 0 ? token("--accent-bg") : undefined,
     paths: chart.sloping ? uPlot.paths.linear() : uPlot.paths.stepped({ align: held }),
     points: { show: chart.times.length < 30 },
-    value: (u, value, at, n) => written(n === null ? atRest(u.data[at]) : value),
+    value: (u, value, at) => written(rests(u) ? atRest(u.data[at]) : value),
   }));
   if (data.forecast === null || element.dataset.chart !== "depth") return { times: chart.times, columns: chart.columns, series: lines };
   // The forecast goes on behind the last moment, where no column has a number.
@@ -205,7 +207,7 @@ function lineSeries(data, chart, written, token, element) {
   return {
     times: [...chart.times, end],
     columns: [...chart.columns.map((column) => [...column, null]), [...empty.slice(1), from, to]],
-    series: [...lines, { ...line, value: (_u, value, _at, n) => rounded(n === null ? to : value, written) }],
+    series: [...lines, { ...line, value: (u, value) => rounded(rests(u) ? to : value, written) }],
   };
 }
 
@@ -213,13 +215,18 @@ function rounded(value, written) {
   return written(value === null || value === undefined ? null : Math.round(value));
 }
 
+function rests(u) {
+  return !(u.cursor.left >= 0);
+}
+
 /** The last number that is known: what a legend shows while there is no cursor. */
 function atRest(column) {
   return column.findLast((value) => value !== null) ?? null;
 }
 
-/** The place of the moment that holds at a time: the last one until then, or the first one from then on. */
+/** The place of the moment that holds at a time: the last one until then, or the first one from then on; null: none. */
 function indexAt(times, at, held) {
+  if (times.length === 0 || (held ? at < times[0] : at > times.at(-1))) return null;
   let low = 0;
   let high = times.length - 1;
   while (low < high) {
@@ -239,8 +246,8 @@ function heatSeries(chart) {
     paths: () => null,
     points: { show: false },
     value: (u, _value, _at, n) => {
-      const column = n === null ? last[band].length - 1 : n;
-      const depth = last[band][column];
+      const column = rests(u) ? last[band].length - 1 : n;
+      const depth = last[band][column] ?? null;
       if (depth === null) return "–";
       const whole = last.reduce((sum, one) => sum + (one[column] ?? 0), 0);
       return `${number(depth)}${depth ? ` · ${percent(depth / whole)}` : ""}`;
@@ -302,14 +309,14 @@ function press(event, u, host, data) {
   const go = {
     ArrowLeft: () => step(u, at, -many, on),
     ArrowRight: () => step(u, at, many, on),
-    Home: () => u.data[0][0],
+    Home: () => u.data[0][0] ?? data.since,
     End: () => data.until,
   }[event.key];
   if (go) {
     const to = Math.min(Math.max(go(), data.since), data.end);
     u.setCursor({ left: Math.max(0, u.valToPos(to, "x")), top: 0 }, true, true);
   } else if (event.key === "+" || event.key === "=") zoom(host, at - half / 2, at + half / 2);
-  else if (event.key === "-" && host.dataset.wider) zoom(host, data.since - half, data.until + half);
+  else if (event.key === "-" && host.dataset.wider) zoom(host, data.since - half, data.until + (data.live ? 0 : half));
   else if (event.key === "Escape" && on) u.setCursor({ left: -10, top: -10 }, true, true);
   else return;
   event.preventDefault();
@@ -319,7 +326,7 @@ function press(event, u, host, data) {
 /** The moment so many moments later, or earlier, than the cursor's. */
 function step(u, at, by, on) {
   const times = u.data[0];
-  const here = indexAt(times, at + 1e-3 * (times.at(-1) - times[0]) / Math.max(1, u.width), true);
+  const here = indexAt(times, at + (1e-3 * (times.at(-1) - times[0])) / Math.max(1, u.width), true) ?? 0;
   return times[Math.min(Math.max(on ? here + by : here, 0), times.length - 1)];
 }
 

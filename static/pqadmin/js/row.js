@@ -130,10 +130,10 @@ function setMix(element, mix) {
   while (element.children.length < mix.length) element.append(document.createElement("i"));
   mix.forEach((band, index) => {
     const column = element.children[index];
-    const height = `h${band.level}`;
-    if (!column.classList.contains(height)) {
-      for (const name of [...column.classList]) if (/^h\d+$/.test(name)) column.classList.remove(name);
-      column.classList.add(height);
+    const height = `${band.level}%`;
+    if (column.style.height !== height) {
+      column.style.height = height;
+      column.classList.toggle("h0", band.level === 0);
     }
     if (element.ariaHidden !== "true") column.title = `${band.label}: ${number(band.depth)}`;
   });
