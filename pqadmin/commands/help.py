@@ -16,8 +16,8 @@ GROUPS = {
         *("attach", "detach"),
     ),
     "Items": (
-        *("push", "peek", "pop", "import_items", "export_items", "move", "edit_item", "reprioritize", "promote"),
-        *("reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
+        *("push", "peek", "find", "pop", "import_items", "export_items", "move", "edit_item", "reprioritize"),
+        *("promote", "reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
     ),
     "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),
     "The whole store": ("doctor", "backup", "restore_backup", "copy_store", "load"),

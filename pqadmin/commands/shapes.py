@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
-from queues import Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
+from queues import Attempt, Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
 from queues.admin import Backup, Codec, to_ms
 from queues.errors import BadValue, Undecodable
 
@@ -41,8 +41,23 @@ def item_shape(item: Item) -> Shape:
         "worker": item.worker or None,
         "died_at": time_shape(item.died_at),
         "reason": item.reason or None,
+        "attempt_log": [attempt_shape(one) for one in item.attempt_log],
         "key": None if item.foreign is None else item.foreign.text,
         **value,
+    }
+
+
+def attempt_shape(attempt: Attempt) -> Shape:
+    """Describe one attempt of an item."""
+    return {
+        "number": attempt.number,
+        "worker": attempt.worker or None,
+        "began_at": time_shape(attempt.began_at),
+        "ended_at": time_shape(attempt.ended_at),
+        "expired": attempt.expired,
+        "died": attempt.died,
+        "error": attempt.error or None,
+        "traceback": attempt.traceback or None,
     }
 
 

@@ -95,6 +95,17 @@ def print_items(output: Console, items: Iterable[Item], now: datetime) -> None:
     output.print(table)
 
 
+def print_attempts(output: Console, item: Item) -> None:
+    """Print the attempts of an item, the last one at the end."""
+    for one in item.attempt_log:
+        how = ("lease expired" if one.expired else "released") + (", dead" if one.died else "")
+        began, ended = (at.isoformat(sep=" ", timespec="seconds")[:19] for at in (one.began_at, one.ended_at))
+        output.print(_text(f"Attempt {one.number} of {one.worker}: {how}, {began} to {ended} UTC"), soft_wrap=True)
+        for line in (one.error, *one.traceback.split("\n")):
+            if line:
+                output.print(Text("  ") + _text(line), soft_wrap=True)
+
+
 def _moment(at: datetime | None, now: datetime) -> str:
     return "" if at is None else clock(at, now)
 

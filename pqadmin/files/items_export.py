@@ -5,19 +5,21 @@ that a spreadsheet would run as a formula is written as base64, be it a value or
 """
 
 import base64
+import json
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from pqadmin.display import items
+from pqadmin.display.error_text import redacted
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import masked, what_searchers_see
 from pqadmin.files.entries import REDACTED, Format
 from pqadmin.files.export_parts import Shape, csv_rows, part
 from pqadmin.files.formula import defused, is_formula
 from pqadmin.files.plain_text import plain_text
-from queues import Item, Query, Queue
+from queues import Attempt, Item, Query, Queue
 from queues.admin import End
 
 #: Items of one step, and how many it examines for them; with values of 90,000 B a step ends at 1 MB.
@@ -25,7 +27,7 @@ STEP, SCAN = 500, 5_000
 #: Seconds of work after which a part is sent: redacting may need to unpack values.
 SECONDS = 0.25
 _RAW = "priority_raw"
-_KNOWN = ("id", "state", "pushed_at", "due_at", "attempts", "reason", "size")
+_KNOWN = ("id", "state", "pushed_at", "due_at", "attempts", "reason", "attempt_log", "size")
 
 
 def lines(
@@ -101,10 +103,24 @@ def _shape(item: Item, rules: Redaction, *, details: bool) -> Shape:
             "pushed_at": None if item.pushed_at is None else item.pushed_at.isoformat(timespec="milliseconds"),
             "due_at": None if item.due_at is None else item.due_at.isoformat(timespec="milliseconds"),
             "attempts": item.attempts,
-            "reason": item.reason,
+            "reason": redacted(item.reason, rules),
+            "attempt_log": [_attempt(one, rules) for one in item.attempt_log] or None,
             "size": item.size,
         }
     return shape
+
+
+def _attempt(one: Attempt, rules: Redaction) -> Shape:
+    return {
+        "number": one.number,
+        "worker": one.worker,
+        "began_at": one.began_at.isoformat(timespec="milliseconds"),
+        "ended_at": one.ended_at.isoformat(timespec="milliseconds"),
+        "expired": one.expired,
+        "died": one.died,
+        "error": redacted(one.error, rules),
+        "traceback": redacted(one.traceback, rules),
+    }
 
 
 def _cells(columns: tuple[str, ...], shape: Shape) -> list[str]:
@@ -123,4 +139,6 @@ def _cells(columns: tuple[str, ...], shape: Shape) -> list[str]:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
     return value if isinstance(value, str) else repr(value)

@@ -194,11 +194,12 @@ class Told(TypedDict):
 def told(error: BaseException) -> Told:
     """Return what is kept with an item of an error: its kind and message as the reason, and its traceback.
 
-    An error whose own text or traceback fails is still told by its kind.
+    An error whose own text or traceback fails is still told by its kind. The first frame is left out: it is ours.
     """
     kind, message, trace = type(error).__name__, "", ""
     with suppress(Exception):
         message = str(error).encode(errors="backslashreplace").decode()
     with suppress(Exception):
-        trace = attempts.cut("".join(traceback.format_exception(error)))
+        frames = error.__traceback__ and error.__traceback__.tb_next
+        trace = attempts.cut("".join(traceback.format_exception(type(error), error, frames)))
     return {"reason": f"{kind}: {message}"[:MAX_REASON] if message else kind, "traceback": trace}

@@ -12,6 +12,7 @@ from pqadmin.display.error_text import redacted
 from pqadmin.display.redaction import Redaction
 from queues import Item, Queue, Store
 from queues.admin import error_group
+from tests.dashboard.audit.test_audit import body
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 from tests.waiting import await_true
@@ -207,3 +208,12 @@ def test_a_viewer_may_look_and_not_act(desk: Callable[..., Desk], jobs: Queue) -
     page = desk(Role.VIEWER).open("/queues/jobs/?state=dead")
     assert "Timeout: # s" in page
     assert not [link for link in page.links if "act=retry" in link or "act=delete" in link]
+
+
+def test_an_export_has_the_attempts_redacted(operator: Desk, jobs: Queue) -> None:
+    jobs.configure(redact=["password"])
+    die(jobs, SECRET)
+    for kind in ("ndjson", "csv"):
+        _, text = body(operator, f"/queues/jobs/export/?state=dead&details=1&format={kind}")
+        assert "hunter2" not in text
+        assert text.count("render-7") == 2

@@ -1,0 +1,53 @@
+"""Dead items by error in a browser: a group is retried and undone; an item's traceback is folded and can be copied."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from queues import Queue, Store
+from tests.browser.conftest import NewPage
+from tests.waiting import await_true
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """A queue with dead items of two errors."""
+    queue = store.create_queue("jobs")
+    queue.configure(max_attempts=1)
+    for n, error in enumerate(("Timeout: 1 s", "Timeout: 2 s", "KeyError: 'a'")):
+        queue.push(b"x", priority=n)
+        queue.release(queue.lease(worker="render-7"), reason=error, traceback=f"Traceback\n  {'long ' * 80}\n{error}")
+    return queue
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_group_is_retried_and_undone(new_page: NewPage, jobs: Queue, scripts: bool) -> None:
+    page = new_page(java_script_enabled=scripts)
+    page.goto("/queues/jobs/?state=dead")
+    group = page.locator(".dead-errors tbody tr", has_text="Timeout: # s")
+    expect(group.locator("td").nth(1)).to_have_text("2")
+    group.get_by_role("link", name="Retry").click()
+    expect(page.locator(".reckoning .figure dd")).to_have_text("2")
+    expect(page.locator(".scope")).to_contain_text("dead by “Timeout: # s”")
+    page.locator("form.body").get_by_role("button", name=re.compile("^Retry")).click()
+    await_true(lambda: jobs.depth("dead") == 1)
+    assert [item.reason for item in jobs.dead().items] == ["KeyError: 'a'"]
+    page.reload()
+    page.get_by_role("button", name="Undo").click()
+    await_true(lambda: jobs.depth("dead") == 3)
+
+
+def test_a_list_of_one_group_and_its_sample(new_page: NewPage, jobs: Queue) -> None:
+    page = new_page()
+    page.goto("/queues/jobs/?state=dead")
+    page.get_by_role("link", name="Timeout: # s").click()
+    expect(page.locator("#items table.dead tbody tr")).to_have_count(2)
+    page.go_back()
+    page.locator(".dead-errors tbody tr").first.get_by_role("link", name="Sample").click()
+    attempt = page.locator(".attempts li")
+    expect(attempt).to_contain_text("render-7 released; the item was dead")
+    expect(attempt.locator("pre")).to_be_hidden()
+    attempt.locator("summary").click()
+    expect(attempt.locator("pre")).to_contain_text("Timeout: 2 s")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "a long line scrolls in its own box"
