@@ -80,7 +80,11 @@ class Operator:
         """Bring the form of an act on the page, and look at it."""
         if verb in _OF_QUEUES:
             return self.go(f"{self._address(self.queue)}{verb.removesuffix('_queue')}/")
-        button = self.page.locator(f'button[name=act][value="{verb}"], a[href*="act={verb}&"], a[href$="act={verb}"]')
+        button = self.page.locator(f'.actbar button[value="{verb}"]:enabled')
+        if not button.count():
+            button = self.page.locator(
+                f'button[name=act][value="{verb}"], a[href*="act={verb}&"], a[href$="act={verb}"]'
+            )
         button.locator("visible=true").first.click()
         expect(self.form).to_be_visible()
         return self

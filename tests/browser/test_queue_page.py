@@ -231,11 +231,17 @@ def row_of(page: Page, words: str) -> Any:
     return rows_of(page).filter(has_text=words)
 
 
+def offset_of(page: Page, words: str) -> float:
+    """Return how far below the top of its list a row is."""
+    row, items = row_of(page, words).bounding_box(), page.locator("#items").bounding_box()
+    return round(float(row["y"] - items["y"]), 2)
+
+
 def test_rows_that_left_are_struck_out_where_they_are(page: Page, jobs: Queue) -> None:
     page.goto("/queues/jobs/?state=ready")
     wait_live(page)
     page.locator("#items .pick input").nth(1).check()
-    place = row_of(page, "ready-05").bounding_box()
+    place = offset_of(page, "ready-05")
     jobs.pop_min()
     lease = jobs.lease(seconds=3600, worker="w")
     assert lease is not None
@@ -244,7 +250,7 @@ def test_rows_that_left_are_struck_out_where_they_are(page: Page, jobs: Queue) -
     expect(row_of(page, "ready-01")).to_contain_text("leased")
     expect(page.locator("#items tr[data-gone]")).to_have_count(2)
     expect(page.locator("[data-news]")).to_have_text("2 gone · show")
-    assert row_of(page, "ready-05").bounding_box() == place
+    assert offset_of(page, "ready-05") == place
     expect(page.locator("#items .pick input").nth(1)).to_be_checked()
     jobs.release(lease, count_attempt=False)
     expect(page.locator("#items tr[data-gone]")).to_have_count(1)
@@ -408,3 +414,26 @@ def test_without_scripts_all_of_it_is_pages(new_page: NewPage, jobs: Queue) -> N
     page.fill("#push-priority", "-4")
     page.locator("button.primary").first.click()
     expect(page.locator(".toast")).to_contain_text("with priority -4.")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_axe_finds_nothing_in_sheet_drawer_and_aged_list(
+    width: int, scheme: str, new_page: NewPage, jobs: Queue
+) -> None:
+    page = new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto("/queues/jobs/?state=ready")
+    wait_live(page)
+    jobs.pop_min()
+    jobs.push(b"new", priority=-5)
+    expect(page.locator("[data-news]")).to_have_text("1 new item · 1 gone · show")
+    row_of(page, "ready-03").locator("input").check()
+    found = {"list": findings(page)}
+    page.locator(".actbar button[value=delete]").click()
+    expect(page.locator("#sheet")).to_be_visible()
+    found["sheet"] = findings(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Push", exact=True).click()
+    expect(page.locator("#push-value")).to_be_focused()
+    found["drawer"] = findings(page)
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert (found, overflow) == ({"list": [], "sheet": [], "drawer": []}, 0)

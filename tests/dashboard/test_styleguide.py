@@ -37,11 +37,10 @@ ELSEWHERE = {
 #: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.
 ELSEWHERE_CLASSES = """
     act-value after aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
-    consequence deeds edit everything fate faults figure filter-help float glob-row h2 h4 h5 h6 h8 inset
+    consequence deeds drop edit everything fate faults figure filter-help float fold glob-row h2 h4 h5 h6 h8 inset
     job-figures job-head kept lease-instead marks may measure minted more narrow narrow-start numbers open
-    pad past plot prose reckoning reveal roomy row-acts scope screen secret settings side slim targets then u-legend
-    u-marker u-select
-    u-value uplot wall-link wide-word
+    pad panels past plot prose reckoning reveal roomy row-acts scope screen secret settings side slim targets then
+    u-legend u-marker u-select u-value uplot wall-link wide-word
 """
 
 

@@ -14,10 +14,13 @@ from pqadmin.live.wire import END_ITEMS
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
 from pqadmin.store import get_store, store_now
 from queues import Item, Page, Queue, QueueStatus, ReadTransaction
+from queues.admin import STATES, HealthCode
 from queues.errors import BadCursor
 
 #: Items on one page of a queue.
 PAGE = 50
+#: The state whose items are in trouble, by the first reason of a verdict; by any other one the ready ones are.
+_IN_TROUBLE = {HealthCode.NOTHING_DONE: "leased", HealthCode.RETRIES: "delayed", HealthCode.DEAD: "dead"}
 #: Bytes of a value that a search found, in which the hit is shown.
 FOUND_BYTES = 8_000
 #: Items of one step of a search, each a read of its own; steps and seconds after which an answer goes out.
@@ -68,12 +71,15 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
     """
     store, now = get_store(), store_now()
 
-    def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus, Page, Page, Asked, Listed | None]:
+    def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus, Row, Page, Page, Asked, Listed | None]:
         queue = store.queue(name, tr=tr)
-        asked = asked_for(fields, queue, now=now)
+        status = queue.status(tr=tr, preview=PREVIEW_BYTES)
+        row = row_of(status, now)
+        asked = asked_for(fields, queue, now=now, first=_first_state(row))
         return (
             queue,
-            queue.status(tr=tr, preview=PREVIEW_BYTES),
+            status,
+            row,
             queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
             queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
             asked,
@@ -81,17 +87,25 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
         )
 
     with store.suggesting():
-        queue, status, low, high, asked, listed = store.read(look)
+        queue, status, row, low, high, asked, listed = store.read(look)
     now = store_now()
     return Seen(
         status=status,
-        row=row_of(status, now),
+        row=row,
         min=low.items,
         max=high.items,
         asked=asked,
         listed=list_items(queue, asked, shown=what_searchers_see(queue.config)) if listed is None else listed,
         now=now,
     )
+
+
+def _first_state(row: Row) -> str:
+    """Return the state that a page shows whose address names none: that in trouble, or one that has items."""
+    if row.status.attached:
+        return "ready"
+    wanted = [_IN_TROUBLE.get(code, "ready") for code in row.verdict.codes[:1]]
+    return next((state for state in (*wanted, *STATES) if getattr(row.status.totals, state)), "ready")
 
 
 def list_items(

@@ -32,6 +32,8 @@ _FIRST_END: dict[str, End] = {"dead": "max"}
 _MAX_PRIORITY, _MAX_ID, _MAX_TIME, MAX_CURSOR = 2_000, 20_100, 60, 14_000
 #: A field and its text: neither the beginning of an address (http://) nor of an error (KeyError: …).
 _FIELD = re.compile(r"(?P<path>[^\W\d][\w-]*(?:\.[\w-]+)*)(?P<sign>[:~])(?!//)(?P<text>\S.*)", re.DOTALL)
+#: Fields by which an address means items of the state that it names, or of the ready ones.
+_SEARCH = {"q", "id", "low", "high", "from", "since", "until", "age", "after", "end"}
 _ID = re.compile(r"[0-9a-f]{1,40}")
 _FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
 
@@ -70,10 +72,15 @@ class Asked:
         return "?" + urlencode({**self.pinned, "end": self.end, **more})
 
 
-def asked(fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetime | None = None) -> Asked:
-    """Read an address for a queue. What is wrong in it is told, and asks for nothing."""
+def asked(
+    fields: Mapping[str, str], queue: Queue | QueueStatus, *, now: datetime | None = None, first: str = "ready"
+) -> Asked:
+    """Read an address for a queue; `first` is the state of one that names none.
+
+    What is wrong in it is told, and asks for nothing.
+    """
     now = now or store_now()
-    state = fields.get("state", "")
+    state = fields.get("state", "") or ("" if _SEARCH & fields.keys() else first)
     if state not in (*STATES, TRASH) or (queue.attached and state not in ("ready", TRASH)):
         state = "ready"
     end = _ENDS.get(fields.get("end", "")) or _FIRST_END.get(state, "min")

@@ -30,6 +30,9 @@ function dialogs() {
 }
 
 function clicked(event) {
+  for (const drop of document.querySelectorAll("details.drop[open]")) {
+    if (!drop.contains(event.target) || event.target.closest("a")) drop.removeAttribute("open");
+  }
   const target = event.target.closest?.("a, button");
   if (!target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button !== 0) return;
   const dialog = target.closest("dialog.side");
@@ -62,6 +65,12 @@ function submitted(event) {
 }
 
 function escaped(event) {
+  const drop = event.key === "Escape" ? event.target.closest?.("details.drop[open]") : null;
+  if (drop) {
+    drop.removeAttribute("open");
+    drop.querySelector("summary").focus();
+    return;
+  }
   const dialog = document.querySelector("dialog.side:popover-open");
   if (event.key !== "Escape" || event.defaultPrevented || dialog === null) return;
   if (document.querySelector("dialog:modal, [popover]:popover-open:not(dialog)")) return; // that one is closed first

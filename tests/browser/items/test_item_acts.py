@@ -131,7 +131,7 @@ def test_with_the_keyboard_alone(operator: Operator, jobs: Queue, store: Store) 
     operator.expect_toast("Moved the item to review.")
     operator.reach(operator.page.locator(".toast form button"))
     keys.press("Space")
-    operator.expect_toast("Put back in its old place.")
+    operator.expect_toast("Undone: 1 item is as it was")
     assert review.depth() == 0
 
 
