@@ -33,8 +33,10 @@ def all_charts(request: HttpRequest) -> HttpResponse:
     kinds, data = _drawn(request, statuses, shown)
     most_used = overall.most_used(statuses)
     restricted = not visibility.scope(request).everything
+    fragment = request.headers.get("HX-Request") == "true"
     context = {
         "section": "queues",
+        "fragment": fragment,
         "now": now,
         "here": reverse("dashboard:charts"),
         "charts": kinds,
@@ -48,7 +50,6 @@ def all_charts(request: HttpRequest) -> HttpResponse:
         "compared": overall.MAX_COMPARED if len(most_used) > overall.MAX_COMPARED else 0,
         **range_context(shown, fault),
     }
-    fragment = request.headers.get("HX-Request") == "true"
     return render(request, "charts/_overall.html" if fragment else "charts/overall.html", context)
 
 
