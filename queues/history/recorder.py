@@ -121,6 +121,8 @@ class Recorder:
         #: The sums over all queues; not before they were read once.
         self._sums: Sums | None = None
         self._sums_line: _Line | None = None
+        #: Some queue has changed while no process recorded.
+        self._missed = False
         self._changes: dict[int, int] = {}
         #: Pending writes: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
@@ -357,6 +359,7 @@ class Recorder:
         """Note since when a queue is unknown that is new to this recorder: until its last point, if it has changed."""
         last = line.blocks[SECONDS.name]
         if last.counts is not None and last.counts != counts and last.at is not None:
+            self._missed = True
             # What was written together with the sums says that nothing had changed until then.
             sums = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
             known = max(last.at, min(sums or 0, line.first)) if self._sums is None else last.at
@@ -371,7 +374,7 @@ class Recorder:
             last = line.blocks[SECONDS.name]
             self._sums = Sums(last.counts)
             read = {queue_id: track.status for queue_id, track in self._tracks.items()}
-            if last.at is not None and any(track.line.unknown_after for track in self._tracks.values()):
+            if last.at is not None and self._missed:
                 line.first = now
                 line.unknown_after |= {resolution.name: last.at for resolution in _RESOLUTIONS}
         for queue_id, status in read.items():
@@ -498,6 +501,7 @@ class Recorder:
         self._forget_written()
         self._tracks.clear()
         self._sums = self._sums_line = None
+        self._missed = False
         self._changes.clear()
         self._directory = None
 
