@@ -12,6 +12,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.kv.simulated import Fault, JumpingClock, Memory, Point, SeededFaults, SimulatedStore
 from queues.serving import staging
+from queues.serving.background import BackgroundThreads
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 from tests.simulation.history import History, Operation, Put, Take, Violation
@@ -39,6 +40,15 @@ VERBS = {"push": 9, "push_many": 4, "pop": 6, "pop_many": 2, "move": 4, "abort":
 
 #: What says that nothing was written.
 NOT_DONE = (Conflict, StoreUnavailable, TransactionTooOld)
+
+
+class WithoutHeartbeats(BackgroundThreads):
+    """Threads, but none that tells of consumers: it would have no place in a schedule."""
+
+    def start(self, work: Callable[[], None], name: str) -> None:
+        """Start work in a thread."""
+        if name != "pq-consumers":
+            super().start(work, name)
 
 
 class OnPurpose(Exception):
@@ -185,7 +195,13 @@ class Schedule:
         return self._open(kv, JumpingClock(self._clock, faults))
 
     def _open(self, kv: SimulatedStore, clock: Callable[[], float] | None = None) -> Store:
-        return Store(kv, url="memory:", keyspace=self._keyspace, clock=clock or self._clock)
+        return Store(
+            kv,
+            url="memory:",
+            keyspace=self._keyspace,
+            clock=clock or self._clock,
+            background_threads=WithoutHeartbeats(),
+        )
 
     def tick(self) -> int:
         """Return the next moment."""

@@ -28,6 +28,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv.simulated import Fault, SeededFaults, SimulatedStore
 from tests.conftest import ENGINES, Clock, store_url
 from tests.full_count import check_full_count
+from tests.simulation.schedules import WithoutHeartbeats
 
 PRIORITIES = st.integers(min_value=-3, max_value=3)
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -51,7 +52,7 @@ def faulty_store(seed: int, clock: Clock) -> Store:
         faults=SeededFaults(seed, RATES),
         slots=keyspace.slots,
     )
-    return Store(kv, url="memory:", keyspace=keyspace, clock=clock)
+    return Store(kv, url="memory:", keyspace=keyspace, clock=clock, background_threads=WithoutHeartbeats())
 
 
 class OnPurpose(Exception):
