@@ -8,7 +8,17 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard.targets.fields import ITEMS, LABELS, shown_limit
 from pqadmin.display import format as write
 from queues import QueueStatus
-from queues.admin import LIMIT_OF, Health, HealthCode, Target, TargetOrigin, TargetRules, advance_health, observation_of
+from queues.admin import (
+    LIMIT_OF,
+    Health,
+    HealthCode,
+    HealthReason,
+    Target,
+    TargetOrigin,
+    TargetRules,
+    advance_health,
+    observation_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +93,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
                 value=_shown(limit, value),
                 state=state,
                 note=note,
-                since=None if reason is None else datetime.fromtimestamp(reason.since, UTC),
+                since=None if reason is None else _crossed(limit, target, reason, now),
             )
         )
     return found
@@ -92,15 +102,21 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
 def _values(status: QueueStatus, health: Health | None, now: datetime) -> dict[str, float | None]:
     """Return the numbers that limits are compared with; None where there is none."""
     reasons = () if health is None else health.verdict.reasons
-    grown = next((now.timestamp() - each.since for each in reasons if each.code is HealthCode.GROWING), 0.0)
+    lasts = {LIMIT_OF.get(each.code): now.timestamp() - each.since for each in reasons}
     return {
         "depth": status.totals.ready,
         "oldest": None if status.oldest is None else max(0.0, (now - status.oldest).total_seconds()),
         "wait": None if health is None else health.seen.wait,
         "dead": status.totals.dead,
-        "no_consumer": None if health is None else health.silent,
-        "growing": None if health is None else grown,
+        "no_consumer": None if health is None else lasts.get("no_consumer", health.silent),
+        "growing": None if health is None else lasts.get("growing", 0.0),
     }
+
+
+def _crossed(limit: str, target: Target, reason: HealthReason, now: datetime) -> datetime:
+    """Return since when a queue is beyond a limit; a time without a consumer begins before it is too long."""
+    since = reason.since + (target.limit if limit == "no_consumer" else 0.0)
+    return datetime.fromtimestamp(min(since, now.timestamp()), UTC)
 
 
 def _shown(limit: str, value: float | None) -> str:

@@ -1,6 +1,7 @@
 """Targets on pages: of one queue in its settings and on its page, by pattern with a preview, and the rights."""
 
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -10,8 +11,10 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import forget
-from queues import Store
+from pqadmin.dashboard.targets.standing import lines
+from queues import Store, open_store
 from queues.model.limits import Limits
+from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
 
 LIST, NEW = "/targets/", "/targets/new/"
@@ -237,3 +240,36 @@ def test_damaged_targets_are_told_and_can_be_removed(operator: Desk, store: Stor
     assert operator.open("/").status == 200
     after = operator.send(page, f"{edit('or*')}remove/")
     assert "or*" not in after.text.split("By pattern")[1]
+
+
+def test_the_overview_judges_by_targets_as_they_are_set_without_a_recorder_between(
+    operator: Desk, store: Store
+) -> None:
+    assert "target 5" not in operator.open("/")
+    store.targets.set("orders:*", depth=5)
+    both = operator.open("/")
+    assert both.text.count("5 ready, target 5") >= 2
+    store.queue("orders:eu").configure(target_depth=0)
+    store.targets.set("orders:us", depth=6)
+    assert "target 5" not in operator.open("/")
+
+
+def test_the_time_beyond_a_target_begins_where_it_was_crossed(desk: Callable[..., Desk], tmp_path: Path) -> None:
+    clock = Clock()
+    with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        jobs.push_many([(b"x", 1)] * 3)
+        jobs.pop_min()
+        store.targets.set("*", no_consumer=120, oldest=300, growing=0)
+        recorder = store.recorder(count=clock)
+        recorder.look()
+        for _ in range(60):
+            clock.advance(10)
+            recorder.look()
+        recorder.flush()
+        found = {line.limit: line for line in lines(jobs.status(), store.targets.rules(), store.now())}
+    assert {limit for limit, line in found.items() if line.beyond} == {"no_consumer", "oldest"}
+    since = {limit: clock() - line.since.timestamp() for limit, line in found.items() if line.since is not None}
+    assert since == {"no_consumer": pytest.approx(480, abs=11), "oldest": pytest.approx(300, abs=1)}
+    assert (found["no_consumer"].value, found["oldest"].value) == ("10 min", "10 min")
+    assert (found["no_consumer"].state, found["depth"].state) == ("critical", "off")
