@@ -43,7 +43,7 @@ function list() {
 }
 
 function look() {
-  if (timer !== 0 || document.hidden || !newest || list()?.dataset.change === newest) return;
+  if (timer !== 0 || document.hidden || !newest || [newest, undefined].includes(list()?.dataset.change)) return;
   timer = setTimeout(() => {
     timer = 0;
     if (list()?.dataset.change !== newest) check(new Set());

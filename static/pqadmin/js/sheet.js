@@ -138,7 +138,8 @@ function close(dialog) {
 function left(dialog) {
   asked += 1;
   if (dialog.id === "sheet") dialog.firstElementChild.replaceChildren();
-  const places = [opener, document.querySelector("#items [data-select-page]"), document.getElementById("main")];
+  const menu = opener?.closest("details")?.querySelector("summary");
+  const places = [opener, menu, document.querySelector("#items [data-select-page]"), document.getElementById("main")];
   const usable = (place) => place?.isConnected && !place.disabled && place.checkVisibility();
   places.find(usable)?.focus({ preventScroll: true });
 }
