@@ -329,6 +329,10 @@ def mix_levels(depths: Sequence[int]) -> list[int]:
     return [0 if depth <= 0 else max(1, 100 * depth // top) for depth in depths]
 
 
+#: In percent.
+_STEPS = (0, 1, 3, 6, 12, 25, 37, 50, 62, 75, 87, 100)
+
+
 def mix_step(level: int) -> int:
-    """Return the height that style sheets have for a level, until a script sets the exact one."""
-    return level if level < 4 else level // 4 * 4
+    """Return the height that style sheets have for a level, until a script sets the exact one: few pack well."""
+    return _STEPS[bisect_right(_STEPS, level) - 1]

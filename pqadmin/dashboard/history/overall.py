@@ -1,7 +1,7 @@
 """All queues together over a range of time, as far as a person sees them: their sums, and which changed most.
 
-For people that see every queue the store keeps the sums. For others they are added up from a bounded number of
-histories.
+For people that see every queue the store keeps the sums. For restricted people they are added up from a bounded
+number of histories.
 """
 
 from collections.abc import Iterable, Sequence
