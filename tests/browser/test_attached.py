@@ -69,7 +69,7 @@ def test_a_queue_that_is_attached_while_the_page_is_open_is_marked(page: Page, s
 def test_the_queue_page_follows_both_ends(page: Page, legacy: Queue, others: Others) -> None:
     page.goto("/queues/legacy/")
     wait_live(page)
-    expect(page).to_have_title(re.compile("^\\(≈\u202f3\\) legacy"))
+    expect(page).to_have_title(re.compile("^unknown \\(≈\u202f3\\) · legacy"))
     others.push((2, b"second"))
     items = page.locator("[data-live-list=min] > [data-item]")
     expect(items.nth(1).locator("[data-part=value]")).to_have_text("second")

@@ -319,7 +319,7 @@ def test_screen_readers_are_told_politely_and_seldom(page: Page, store: Store) -
     said = page.evaluate("window.said")
     assert len(said) >= 2, said
     assert_seldom(said)
-    assert "with dead items" in said[-1][1].replace("\u00a0", " ")
+    assert "warning" in said[-1][1].replace("\u00a0", " ")
     assert page.locator("[aria-live=assertive]").count() == 0
     busy = (
         "[data-field], [data-total], [data-sum], [data-group-ready], [data-live], time[data-age], time[data-countdown]"

@@ -70,7 +70,7 @@ def test_a_push_from_another_process_shows_without_a_reload(page: Page, store: S
     expect(row.locator("[data-field=max] [data-part=priority]")).to_have_text("7")
     expect(row.locator("[data-field=oldest]")).to_contain_text(re.compile(r"\d+(\.\d)? s"))
     expect(page.locator("[data-total=ready]")).to_have_text("2")
-    expect(page).to_have_title(re.compile(r"^\(2\) "))
+    expect(page).to_have_title("ok · Queues · pqadmin")
     assert page.evaluate("window.mark") == "the same document"
 
 
@@ -119,7 +119,7 @@ def test_both_ends_of_a_queue_page_are_live(page: Page, store: Store) -> None:
     jobs.pop_max()
     expect(items.first.locator("[data-part=value]")).to_have_text("v5")
     expect(page.locator("section[data-queue=jobs] [data-field=ready]").first).to_have_text("6")
-    expect(page).to_have_title(re.compile(r"^\(6\) jobs"))
+    expect(page).to_have_title(re.compile(r"^\w+ \(6\) · jobs"))
 
 
 def test_why_a_queue_cannot_be_read_shows_in_the_language_of_the_page(page: Page, store: Store, site: Site) -> None:
@@ -158,6 +158,31 @@ def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
     jobs.pause(reason="ledger closing, " * 30 + "ask Ann", by="ops-3")
     expect(page.locator(".verdict [data-field=reasons]")).to_contain_text("paused by ops-3")
     expect(page.locator(".verdict [data-field=reasons]")).to_contain_text("ask Ann")
+
+
+def test_the_verdict_is_live_on_the_queues_page_and_in_the_titles_of_tabs(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs", max_attempts=1)
+    jobs.push_many([(b"x", 1)] * 2)
+    page.goto("/queues/jobs/")
+    wait_live(page)
+    reasons = page.locator("[data-field=reasons] > li:not([hidden])")
+    expect(reasons).to_have_text(re.compile("nothing taken yet .* Start a worker"))
+    expect(page).to_have_title("ok (2) · jobs · pqadmin")
+    jobs.release(jobs.lease(seconds=60), reason="ValueError: no")
+    expect(reasons).to_have_text(re.compile(r"1 dead\s+since .* Open the dead items"))
+    expect(reasons).to_have_attribute("data-level", "warning")
+    expect(page.locator(".verdict-level")).to_have_attribute("data-level", "warning")
+    expect(page).to_have_title("warning (1) · jobs · pqadmin")
+    jobs.pause(reason="deploy", by="ada")
+    expect(reasons).to_have_text([re.compile("1 dead"), re.compile("paused by ada.*deploy")])
+    reasons.first.get_by_role("link").click()
+    expect(page).to_have_url(re.compile("state=dead"))
+    page.goto("/")
+    wait_live(page)
+    expect(page).to_have_title("1 warning · Queues · pqadmin")
+    page.get_by_role("link", name="1 warning").click()
+    expect(page).to_have_url(re.compile("level:warning"))
+    expect(page.locator('tr[data-queue="jobs"]')).to_have_attribute("data-level", "warning")
 
 
 def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> None:
@@ -329,7 +354,7 @@ def test_a_killed_and_restarted_server_is_back_without_a_reload(
     fresh = page.locator("[data-fresh]")
     expect(fresh).to_have_attribute("data-state", "reconnecting")
     expect(page.locator(ready_of("jobs"))).to_have_text("0")
-    expect(page).to_have_title(re.compile(r"^\(0\?\) "))
+    expect(page).to_have_title(re.compile(r"^ok\? · Queues"))
     jobs.push(b"pushed while it was away", priority=1)
     site.start()
 
