@@ -97,9 +97,9 @@ def age(seconds: float | None) -> str:
     return f"{number(math.floor(seconds / 86400))} d"
 
 
-#: Steps of a length of time that is told roughly, each about a quarter above the one before: seconds.
-_STEPS = (10, 20, 30, 45, *(60 * n for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)))
-_STEPS += tuple(3_600 * n for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 24, 30, 36))
+#: Steps of a length of time that is told roughly, each about a half above the one before: seconds.
+_STEPS = (10, 20, 30, *(60 * n for n in (1, 2, 3, 5, 8, 12, 15, 20, 30, 45)))
+_STEPS += tuple(3_600 * n for n in (1, 2, 3, 5, 8, 12, 18, 24, 36))
 
 
 def about(seconds: float) -> str:

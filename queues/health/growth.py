@@ -13,7 +13,7 @@ from msgspec import Struct
 #: Seconds of a mark, marks that make a minute, and marks that are kept.
 SLOT, _MINUTE, _KEPT = 15.0, 4, 52
 #: Marks of the quick look (two minutes), and the share of pairs that must rise, or fall, there and in the slow look.
-_QUICK, _RISES, _CREEPS, _FALLS = 8, 0.75, 0.8, -0.5
+_QUICK, _RISES, _CREEPS, _FALLS, _HARDLY = 8, 0.75, 0.8, -0.5, -0.2
 #: Items by which marks must have risen: quickly, and slowly.
 _QUICK_RISE, _SLOW_RISE = 10, 8
 #: Marks that are enough to tell a fall.
@@ -71,10 +71,30 @@ class Marks(Struct, frozen=True, array_like=True):
         last, earlier = self.marks[-_QUICK:], self.marks[-2 * _QUICK : -_QUICK]
         return not last or not earlier or min(last) <= min(earlier)
 
-    def falls(self) -> bool:
-        """Say whether it shrank in the last one or two minutes."""
+    def falls(self, share: float = _FALLS) -> bool:
+        """Say whether it shrank in the last one or two minutes: this share of its marks, negative."""
         last = self.marks[-_QUICK:]
-        return len(last) >= _FEW and tau(last) <= _FALLS
+        return len(last) >= _FEW and tau(last) <= share
+
+    def drains(self, before: bool) -> bool:
+        """Say whether it shrinks for a while to come; one that did `before` does so until its marks hardly fall."""
+        if before:
+            return self.falls(_HARDLY) and self.fell > 0
+        return self.falls() and self.fell >= _QUICK_RISE and self.clears_in is not None
+
+    @property
+    def fell(self) -> int:
+        """Items by which it shrank in the last two minutes."""
+        last = self.marks[-_QUICK:]
+        return last[0] - last[-1] if len(last) >= _FEW else 0
+
+    @property
+    def clears_in(self) -> float | None:
+        """Seconds until it is empty, as fast as its lows fell; None where that is less than a minute, or never."""
+        if self.fell <= 0:
+            return None
+        left = self.marks[-1] / self.fell * SLOT * (len(self.marks[-_QUICK:]) - 1)
+        return left if left >= SLOT * _MINUTE else None
 
 
 def tau(values: Sequence[int]) -> float:

@@ -20,7 +20,7 @@ from queues.health.averages import Averages
 from queues.health.growth import Marks
 from queues.health.observation import Observation
 from queues.health.targets import DEFAULTS, Targets
-from queues.health.verdict import Code, Level, Reason, Trend, Verdict, told
+from queues.health.verdict import Code, Level, Reason, Trend, Verdict, told, told_roughly
 
 #: Seconds for which one step counts at most, and after which nothing is known any more without an observation.
 STEP, STALE = 60.0, 120.0
@@ -47,6 +47,8 @@ _SHARE = 0.05
 _WITHIN, _TWICE = 0.9, 2.0
 #: Items per second that are no traffic.
 _NONE = 0.001
+#: Items per second by which a growing queue is said to grow at least.
+_SLOWLY = 0.01
 
 _OK, _WARNING, _CRITICAL = int(Level.OK), int(Level.WARNING), int(Level.CRITICAL)
 
@@ -360,7 +362,7 @@ def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
         level = _WARNING
     elif marks.rests():
         level = _OK
-    grows_by = max(0.0, averages.of(averages.net)[1])
+    grows_by = max(_SLOWLY, averages.of(averages.net)[1])
     up = max(0.0, targets.growing - DEFAULTS.growing)
     return Signal(Code.GROWING, level, up=up, down=60.0 if health.seen.paused is None else 0.0, value=grows_by)
 
@@ -405,7 +407,8 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
     for signal in signals:
         latch = health.latches.get(signal.code.value)
         if latch is not None and latch.level:
-            value = told(signal.value, told_before.get(signal.code))
+            tell = told_roughly if signal.code is Code.GROWING else told
+            value = tell(signal.value, told_before.get(signal.code))
             reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
     reasons.sort(key=lambda reason: -reason.level)
     level = max((reason.level for reason in reasons), default=Level.OK)
@@ -419,15 +422,15 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
         reasons.append(Reason(Code.QUIET, Level.OK, health.began or at))
     trend = _trend(before.trend, health)
     net = health.averages.of(health.averages.net)
-    drained = seen.ready / -net[1] if trend is Trend.DRAINING and net[1] < -_NONE else None
-    grown = net[1] if trend is Trend.GROWING and net[1] > _NONE else None
+    drained = health.marks.clears_in if trend is Trend.DRAINING else None
+    grown = max(_SLOWLY, net[1]) if trend is Trend.GROWING else None
     return Verdict(
         level=level,
         since=min(since, at),
         reasons=tuple(reasons),
         trend=trend,
-        clears_in=told(drained, before.clears_in),
-        grows_by=told(grown, before.grows_by),
+        clears_in=told_roughly(drained, before.clears_in),
+        grows_by=told_roughly(grown, before.grows_by),
     )
 
 
@@ -447,6 +450,6 @@ def _trend(before: Trend, health: Health) -> Trend:
     if not seen.ready and not any(average[0] > _NONE for average in (health.averages.pushed, health.averages.taken)):
         return Trend.EMPTY
     marks = health.marks
-    if seen.ready and (marks.falls() or (before is Trend.DRAINING and marks.rests())):
+    if seen.ready and marks.drains(before is Trend.DRAINING):
         return Trend.DRAINING
     return Trend.STEADY

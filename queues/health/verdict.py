@@ -100,6 +100,13 @@ class Verdict(Struct, frozen=True, array_like=True):
 _CLOSE, _EXACT = 0.25, 100
 
 
+def told_roughly(value: float | None, before: float | None) -> float | None:
+    """Return an estimate as it is told: to one digit, and as before until it differs by half."""
+    if value is None or (before is not None and abs(value - before) <= abs(before) / 2):
+        return None if value is None else before
+    return float(f"{value:.1g}")
+
+
 def told(value: float | None, before: float | None) -> float | None:
     """Return a number as it is told: to two digits, and as before while it is close to that; a small count exactly."""
     if value is None or (value < _EXACT and value.is_integer()):

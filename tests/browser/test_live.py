@@ -161,7 +161,8 @@ def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
 
 
 def test_the_verdict_is_live_on_the_queues_page_and_in_the_titles_of_tabs(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs", max_attempts=1)
+    jobs = store.create_queue("jobs")
+    jobs.configure(max_attempts=1)
     jobs.push_many([(b"x", 1)] * 2)
     page.goto("/queues/jobs/")
     wait_live(page)

@@ -109,7 +109,7 @@ def test_a_pause_says_who_paused_and_excuses_until_it_ends(store: Store, clock: 
     jobs.pop_min()
     jobs.pause(reason="deploy", by="ada", until=datetime.fromtimestamp(clock.now + 3_600, UTC))
     assert watched.look().startswith("warning · paused by ada, <10 s ago: deploy · resumes ")
-    assert watched.after(3_590).startswith("warning · paused by ada, 50 min ago: deploy")
+    assert watched.after(3_590).startswith("warning · paused by ada, 45 min ago: deploy")
     assert watched.row.mark == "paused"
     assert watched.after(30) == "ok", "the pause has ended by itself"
     assert watched.after(61) == "critical · no consumer for 1 min"

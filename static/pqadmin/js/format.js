@@ -60,9 +60,9 @@ export function age(seconds) {
 
 /** Steps of a length of time that is told roughly, in seconds: as in format.py. */
 const STEPS = [
-  ...[10, 20, 30, 45],
-  ...[1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50].map((n) => 60 * n),
-  ...[1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 24, 30, 36].map((n) => 3600 * n),
+  ...[10, 20, 30],
+  ...[1, 2, 3, 5, 8, 12, 15, 20, 30, 45].map((n) => 60 * n),
+  ...[1, 2, 3, 5, 8, 12, 18, 24, 36].map((n) => 3600 * n),
 ];
 
 /** A length of time in coarse steps, so that words with it seldom change; cut and never rounded up. */
