@@ -102,7 +102,7 @@ def test_a_site_that_saw_nothing_yet_says_so(store: Store, clock: Clock, watched
     assert said() == "critical · no consumer for 1 min"
 
 
-def test_a_pause_says_who_paused_and_excuses_until_it_ends(store: Store, clock: Clock) -> None:
+def test_a_pause_names_the_person_and_excuses_until_it_ends(store: Store, clock: Clock) -> None:
     watched = Watched(store, clock, Limits(oldest=0))
     jobs = watched.jobs
     jobs.push_many([(b"x", 1)] * 2)
