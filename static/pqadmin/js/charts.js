@@ -315,8 +315,10 @@ function press(event, u, host, data) {
   if (go) {
     const to = Math.min(Math.max(go(), data.since), data.end);
     u.setCursor({ left: Math.max(0, u.valToPos(to, "x")), top: 0 }, true, true);
-  } else if (event.key === "+" || event.key === "=") zoom(host, at - half / 2, at + half / 2);
-  else if (event.key === "-" && host.dataset.wider) zoom(host, data.since - half, data.until + (data.live ? 0 : half));
+  } else if (event.key === "+" || event.key === "=") {
+    const to = Math.min(at + half / 2, data.until);
+    zoom(host, to - half, to);
+  } else if (event.key === "-" && host.dataset.wider) zoom(host, data.since - half, data.until + (data.live ? 0 : half));
   else if (event.key === "Escape" && on) u.setCursor({ left: -10, top: -10 }, true, true);
   else return;
   event.preventDefault();
