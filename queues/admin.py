@@ -77,7 +77,7 @@ from queues.model.priority import PriorityType, parse_priority
 from queues.model.priority import normalize as normalize_priority
 from queues.model.records import MAX_VALUE_SIZE
 from queues.model.records import UNREADABLE as UNREADABLE_RECORD
-from queues.model.settings import MAX_NOTE, MAX_RULE, MAX_RULES, Settings, settings_of
+from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULE, MAX_RULES, Settings, settings_of
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
 from queues.operations.search import MAX_TEXT as MAX_SEARCH_TEXT
@@ -109,6 +109,7 @@ __all__ = [
     "LIMIT_OF",
     "LONGEST_TARGET",
     "MAX_ERROR_GROUP",
+    "MAX_FIELDS",
     "MAX_NAME_CHARACTERS",
     "MAX_NOTE",
     "MAX_PUSH_JOB_ITEMS",

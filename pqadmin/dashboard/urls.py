@@ -9,7 +9,7 @@ from pqadmin.dashboard.items import actions as items
 from pqadmin.dashboard.items import age, bulk, edit, export, pop
 from pqadmin.dashboard.items import views as item
 from pqadmin.dashboard.jobs import views as jobs
-from pqadmin.dashboard.overview import favorites, sample_load
+from pqadmin.dashboard.overview import favorites, groups, sample_load
 from pqadmin.dashboard.overview import views as overview
 from pqadmin.dashboard.palette import views as palette
 from pqadmin.dashboard.push import many
@@ -26,7 +26,10 @@ app_name = "dashboard"
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("theme/", reader.choose_theme, name="theme"),
+    path("rows/", reader.choose_rows, name="rows"),
     path("favorite/", favorites.choose, name="favorite"),
+    path("groups/pause/", groups.PauseGroupView.as_view(), name="pause-group"),
+    path("groups/resume/", groups.ResumeGroupView.as_view(), name="resume-group"),
     path("fold/", favorites.fold, name="fold"),
     path("language/", reader.choose_language, name="language"),
     path("time-zone/", reader.choose_time_zone, name="time-zone"),

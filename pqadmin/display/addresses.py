@@ -25,8 +25,12 @@ def leave(url: str) -> HttpResponse:
     return response
 
 
+def next_of(request: HttpRequest) -> str:
+    """Return the page of this site that a form, or the link to it, names as `next`; empty for any other."""
+    page = request.POST.get("next") or request.GET.get("next", "")
+    return page if page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None) else ""
+
+
 def leave_for_next(request: HttpRequest) -> HttpResponse:
     """Go back to the page of this site that a sent form names as `next`; to the overview for any other."""
-    page = request.POST.get("next", "")
-    own = page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None)
-    return leave(page if own else reverse("dashboard:overview"))
+    return leave(next_of(request) or reverse("dashboard:overview"))

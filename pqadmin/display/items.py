@@ -30,10 +30,10 @@ def priority_short(item: Item) -> str:
     return write.middle(priority(item))
 
 
-def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH) -> str:
-    """Write an item's value on one line, with marks for what rules hide."""
+def preview(item: Item, rules: Redaction, width: int = write.PREVIEW_WIDTH, *, fields: tuple[str, ...] = ()) -> str:
+    """Write an item's value, or its fields of these paths, on one line, with marks for what rules hide."""
     line = one_line if len(item.raw) > _SHORT else _again
-    return line(item.raw, rules, width=width, more=item.truncated)
+    return line(item.raw, rules, width=width, more=item.truncated, paths=fields)
 
 
 def key(item: Item, limit: int = KEY_WIDTH) -> str:

@@ -70,15 +70,15 @@ class Redaction:
             at = string.end()
             raw, colon = string.groups()
             if not colon:
-                if b"\\" in raw and self.covers(_unescaped(raw)):
+                if b"\\" in raw and self.covers(unescaped(raw)):
                     found.append((string.start(), at if value[at - 1 : at] == b'"' else len(value)))
                 elif anywhere and at - 1 > string.start() and value[at - 1 : at] == b'"':
                     at -= 1
-            elif self.hides(_unescaped(raw)):
-                end = _end(value, at)
+            elif self.hides(unescaped(raw)):
+                end = end_of(value, at)
                 found.append((at, end))
                 at = end
-            elif b"\\" in raw and self.covers(_unescaped(raw)):
+            elif b"\\" in raw and self.covers(unescaped(raw)):
                 found.append((string.start(), value.index(b'"', string.end(1)) + 1))
         return found
 
@@ -138,7 +138,7 @@ def _plain(key: str) -> str:
     return _IGNORED.sub("", unicodedata.normalize("NFC", key).casefold())
 
 
-def _unescaped(raw: bytes) -> str:
+def unescaped(raw: bytes) -> str:
     """Return the text of a JSON string; an escape that is cut off or invalid is kept."""
     text = raw.decode("utf-8", "replace")
     if "\\" not in text:
@@ -155,7 +155,7 @@ def _char(escape: re.Match[str]) -> str:
         return escape[0]
 
 
-def _end(value: bytes, at: int) -> int:
+def end_of(value: bytes, at: int) -> int:
     """Return where the JSON value that begins at `at` ends: behind everything when that is cut off."""
     first = value[at : at + 1]
     if first == b'"':

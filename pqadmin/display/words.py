@@ -240,6 +240,7 @@ _SETTINGS = {
     "note": gettext_lazy("note"),
     "runbook": gettext_lazy("runbook link"),
     "redact": gettext_lazy("redaction rules"),
+    "preview": gettext_lazy("preview fields"),
     "max_attempts": gettext_lazy("attempts"),
     "closed": gettext_lazy("closed for pushes"),
     "max_depth": gettext_lazy("limit of items"),

@@ -157,8 +157,8 @@ def row(row: Row) -> str:
             "clears_in": row.verdict.clears_in,
             "grows_by": row.verdict.grows_by,
             "oldest": _maybe(status.oldest),
-            "min": item(status.min, rules, width=_ROW_WIDTH),
-            "max": item(status.max, rules, width=_ROW_WIDTH),
+            "min": item(status.min, rules, width=_ROW_WIDTH, fields=status.preview),
+            "max": item(status.max, rules, width=_ROW_WIDTH, fields=status.preview),
             "mix": [
                 {"level": level, "label": band.label, "depth": whole(band.depth)}
                 for band, level in zip(status.bands, write.mix_levels(depths), strict=True)
@@ -183,14 +183,16 @@ def row(row: Row) -> str:
     )
 
 
-def item(item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDTH) -> Json | None:
-    """Describe one item as safe text, with its value cut and redacted."""
+def item(
+    item: Item | None, rules: Redaction, *, width: int = write.PREVIEW_WIDTH, fields: tuple[str, ...] = ()
+) -> Json | None:
+    """Describe one item as safe text, with its value, or these fields of it, cut and redacted."""
     if item is None:
         return None
     return {
         "id": item.id,
         "priority": items.priority_short(item),
-        "text": items.preview(item, rules, width),
+        "text": items.preview(item, rules, width, fields=fields),
         "size": item.size,
         "cut": item.truncated,
         "since": _maybe(item.since),

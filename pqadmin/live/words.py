@@ -39,6 +39,8 @@ _WORDS = {
     "closed": gettext_lazy("closed for pushes"),
     "staging": gettext_lazy("staging: one process pops for all"),
     "enqueue": gettext_lazy("Enqueue"),
+    "pause": gettext_lazy("Pause…"),
+    "resume": gettext_lazy("Resume…"),
     "delayed": gettext_lazy("delayed"),
     "leased": gettext_lazy("leased"),
     "dead": gettext_lazy("dead"),

@@ -1,4 +1,4 @@
-"""What a reader chooses, kept in cookies that a form without a script sets: language, theme, time zone."""
+"""What a reader chooses, kept in cookies that a form without a script sets: language, theme, zone, height of rows."""
 
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ THEME, THEMES = "pqadmin_theme", ("light", "dark")
 TIME_ZONE, UTC_NAME = "pqadmin_time_zone", "UTC"
 #: The browser's own time zone, as a script of ours has written it down.
 BROWSER_ZONE = "pqadmin_browser_zone"
+ROWS, COMPACT = "pqadmin_rows", "compact"
 _YEAR = 365 * 24 * 3600
 
 #: Remember the language and go back to the page it was chosen on; without a choice the browser's counts.
@@ -38,6 +39,11 @@ def time_zone(request: HttpRequest | None) -> str:
     return next((name for name in told if name in zone_names()), UTC_NAME)
 
 
+def compact(request: HttpRequest) -> bool:
+    """Return whether the reader wants low rows on the overview."""
+    return request.COOKIES.get(ROWS, "") == COMPACT
+
+
 def follow_reader(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
     """Return the middleware that writes the moments of every page in its reader's time zone."""
 
@@ -54,6 +60,13 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     """Remember the theme and go back to the page it was chosen on."""
     chosen = request.POST.get("theme", "")
     return _remember(request, THEME, chosen if chosen in THEMES else "")
+
+
+@open_without_role
+@require_POST
+def choose_rows(request: HttpRequest) -> HttpResponse:
+    """Remember the height of rows and go back to the page it was chosen on."""
+    return _remember(request, ROWS, COMPACT if request.POST.get("rows") == COMPACT else "")
 
 
 @open_without_role

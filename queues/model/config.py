@@ -109,6 +109,8 @@ class Config:
     runbook: str = ""
     #: Keys to redact on pages: names or globs.
     redact: tuple[str, ...] = ()
+    #: Fields of values that lists of queues show: paths such as customer.id.
+    preview: tuple[str, ...] = ()
     #: Fields of later builds of this format: written again as they were read.
     unknown: dict[str, Any] = field(default_factory=dict, hash=False)
 

@@ -19,6 +19,8 @@ MAX_NOTE = 1_000
 MAX_RUNBOOK = 500
 #: Number of redaction rules, and characters of one.
 MAX_RULES, MAX_RULE = 32, 64
+#: Number of preview fields, and characters of one.
+MAX_FIELDS, MAX_FIELD = 5, 100
 #: More items than any store holds: a larger limit is a mistake.
 MAX_DEPTH = 10**12
 
@@ -32,6 +34,8 @@ class Settings(TypedDict, total=False):
     runbook: str
     #: Keys to redact on pages: at most 32 names or globs (* and ?), case-insensitive.
     redact: Sequence[str]
+    #: Fields of values that the list of queues shows: at most 5 paths such as customer.id or lines.0.sku.
+    preview: Sequence[str]
     #: Number of attempts after which an item is dead; None: never.
     max_attempts: int | None
     #: Pushing is refused.
@@ -159,6 +163,31 @@ def _redact(value: object) -> tuple[str, ...]:
     return tuple(rules.values())
 
 
+def _preview(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise BadSetting("Preview fields are a list of paths.", "preview")
+    texts = [_text(each, Words("A preview field")).strip() for each in value]
+    paths = tuple(dict.fromkeys(path for path in texts if path))
+    for path in paths:
+        if len(path) > MAX_FIELD:
+            raise BadSetting(
+                "A preview field has at most {most} characters; one has {size:,}.",
+                "preview",
+                most=MAX_FIELD,
+                size=len(path),
+            )
+        if not path.isprintable() or not all(path.split(".")):
+            raise BadSetting("A preview field is a path of keys with dots between them: customer.id.", "preview")
+    if len(paths) > MAX_FIELDS:
+        raise BadSetting(
+            "A queue has at most {most} preview fields; these are {count:,}.",
+            "preview",
+            most=MAX_FIELDS,
+            count=len(paths),
+        )
+    return paths
+
+
 def _closed(value: object) -> bool:
     if not isinstance(value, bool):
         raise BadSetting("Pushing is closed or not: True or False.", "closed")
@@ -188,6 +217,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "note": _note,
     "runbook": _runbook,
     "redact": _redact,
+    "preview": _preview,
     "max_attempts": check_attempts,
     "closed": _closed,
     "max_depth": _whole(

@@ -14,7 +14,7 @@ from queues.model.config import Config
 from queues.model.ids import to_ms
 from queues.model.item import Item
 from queues.status.attached_counts import AttachedCounts
-from queues.status.status import QueueStatus, Totals, TotalsRead
+from queues.status.status import QueueStatus, Totals, TotalsRead, preview_bytes
 
 #: A status that differs only by the time of its count is renewed after this time.
 REFRESH = timedelta(seconds=5)
@@ -58,6 +58,7 @@ def begin_status(
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,
+            preview=config.preview,
             codec=config.codec,
         )
 
@@ -87,7 +88,9 @@ def _depth(
 
 def _shown(pairs: list[KeyValue], foreign: AttachedKeys, config: Config, preview: int) -> Item | None:
     for key, value in pairs:
-        return as_item(foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values, preview=preview)
+        return as_item(
+            foreign.suffix_of(key), value, fifo=config.fifo, codec=config.values, preview=preview_bytes(config, preview)
+        )
     return None
 
 

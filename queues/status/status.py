@@ -27,6 +27,8 @@ from queues.model.records import reading
 
 #: A queue has at most 8 depth totals, 32 band totals and a few dozen verbs.
 _ALL = 1_000
+#: Bytes of a value that are kept where preview fields are looked for in it.
+FIELDS_WITHIN = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,8 @@ class QueueStatus:
     runbook: str = ""
     #: Keys to redact on pages: names or globs.
     redact: tuple[str, ...] = ()
+    #: Fields of values that lists of queues show, by their paths.
+    preview: tuple[str, ...] = ()
     #: What values are: bytes, text, json or msgpack.
     codec: str = "bytes"
     #: The most items, and the largest value, that may be pushed; None: no limit.
@@ -208,6 +212,7 @@ def begin_status(
             note=config.note,
             runbook=config.runbook,
             redact=config.redact,
+            preview=config.preview,
             codec=config.codec,
             max_depth=config.max_depth,
             max_value=config.max_value,
@@ -219,8 +224,14 @@ def begin_status(
 
 def _shown(keys: QueueKeys, config: Config, pairs: list[KeyValue], preview: int) -> Item | None:
     for there in stored(keys, config, pairs):
-        return replace(as_item(there, fifo=config.fifo, codec=config.values, preview=preview), ready_at=None)
+        size = preview_bytes(config, preview)
+        return replace(as_item(there, fifo=config.fifo, codec=config.values, preview=size), ready_at=None)
     return None
+
+
+def preview_bytes(config: Config, asked: int) -> int:
+    """Return how many bytes of a value a status keeps: more where fields are looked for in them."""
+    return max(asked, FIELDS_WITHIN) if asked and config.preview else asked
 
 
 class _Counters:

@@ -180,7 +180,7 @@ def test_groups_collapse_by_keyboard_show_their_worst_and_stay_so(page: Page, st
     expect_order(page, "a:1")
     worst = page.locator('tr[data-group="b:"] [data-group-worst]')
     queues["b:2"].pause(reason="", by="ops-2")
-    expect(worst).to_have_text("paused: b:2")
+    expect(worst).to_have_text("warning: b:2")
     page.locator("h1").evaluate("() => document.activeElement.blur()")
     heads = page.locator("tr[data-group]")
     expect(heads.first).to_have_attribute("data-group", "b:")
@@ -189,6 +189,62 @@ def test_groups_collapse_by_keyboard_show_their_worst_and_stay_so(page: Page, st
     expect_order(page, "a:1", "c:1")
     page.reload()
     expect_order(page, "a:1", "c:1")
-    expect(worst).to_have_text("paused: b:2")
+    expect(worst).to_have_text("warning: b:2")
     fold.click()
     expect_order(page, "b:2", "b:1", "b:3", "a:1", "c:1")
+
+
+def test_a_queue_is_paused_and_resumed_from_its_row_by_keyboard(page: Page, store: Store) -> None:
+    store.create_queue("jobs")
+    page.goto("/?q=jobs")
+    wait_live(page)
+    page.get_by_role("link", name="Pause…: jobs").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[name=reason]")).to_be_focused()
+    page.keyboard.type("ledger closing")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/\?q=jobs$"))
+    expect(page.locator('tr[data-queue="jobs"] [data-field=verdict]')).to_contain_text("ledger closing")
+    page.get_by_role("link", name="Resume…: jobs").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("ledger closing")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Resumed: items can be taken again.")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/\?q=jobs$"))
+
+
+def test_a_group_is_paused_by_keyboard(page: Page, store: Store) -> None:
+    for name in ("a:1", "a:2", "b:1"):
+        store.create_queue(name)
+    page.goto("/?group=group")
+    wait_live(page)
+    page.locator('tr[data-group="a:"] [data-pause-group]').focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("2 queues of the group:")).to_be_visible()
+    page.keyboard.type("provider is down")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Paused 2 queues: pushes go on.")).to_be_visible()
+    expect(page.locator('tr[data-group="a:"] [data-group-worst]')).to_have_text("warning: a:1")
+    page.get_by_role("button", name="Resume").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Resumed 2 queues.")).to_be_visible()
+
+
+def test_compact_rows_are_low_and_remembered(page: Page, store: Store) -> None:
+    store.create_queue("mail:out").pause(reason="a long reason, " * 9, by="ops-2")
+    jobs = store.create_queue("mail:in")
+    jobs.push_many([(b"x", n) for n in range(9)])
+    jobs.lease(seconds=600, worker="w")
+    page.goto("/?group=group&sort=-ready")
+    high = page.locator("tr[data-queue]").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
+    page.get_by_role("button", name="Compact").click()
+    expect(page).to_have_url(re.compile(r"group=group&sort=-ready$"))
+    wait_live(page)
+    heights = page.locator("tr[data-queue]").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
+    assert heights == [36, 36]
+    assert min(high) > 36
+    other = page.context.new_page()
+    other.goto("/")
+    expect(other.locator("table.q.compact")).to_have_count(1)
+    page.get_by_role("button", name="Compact").click()
+    expect(page.locator("table.q.compact")).to_have_count(0)

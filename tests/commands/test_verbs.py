@@ -223,6 +223,7 @@ def test_settings_are_shown_and_changed(run: Run, shop: Shop) -> None:
     assert (changed.code, "note: Ask ops" in changed.out) == (0, True)
     settings = run("configure", "jobs", "--json").json["settings"]
     assert (settings["redact"], settings["max_depth"], settings["closed"]) == (["card*", "iban"], 2, True)
+    assert run("configure", "jobs", "--preview", "customer.id", "--json").json["settings"]["preview"] == ["customer.id"]
     assert run("push", "jobs", "x", "--priority=1").code == 1
     assert run("configure", "jobs", "--open", "--max-depth=none", "--redact", "--runbook", "javascript:1").code == 1
     assert run("configure", "jobs", "--open", "--max-depth=none", "--redact").code == 0

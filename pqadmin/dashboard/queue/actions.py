@@ -1,5 +1,6 @@
 """Actions on a whole queue: create, pause, resume, rename, delete."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -10,10 +11,12 @@ from django.utils.translation import gettext_lazy
 from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, PauseForm, RenameForm
 from pqadmin.display import format as write
-from pqadmin.display.addresses import queue_url
+from pqadmin.display.addresses import next_of, queue_url
 from pqadmin.display.errors import said
+from pqadmin.live.words import pause_words
 from pqadmin.pages import toasts, visibility
 from pqadmin.pages.action_view import ActionView, QueueActionView, hidden_fields
+from pqadmin.store import store_now
 from queues import Queue, ReadTransaction
 from queues.errors import BadPriority, QueueError, StoreError, display_name
 
@@ -67,7 +70,34 @@ class CreateView(ActionView):
         return super().get_context_data(then_file=then_file, **more)
 
 
-class PauseView(QueueActionView):
+class PausingView(QueueActionView):
+    """Pauses or resumes a queue, and goes back to the page of the site that the link to it names."""
+
+    @property
+    def home(self) -> str:
+        """The page that the link was on, or the queue's."""
+        return next_of(self.request) or self.url
+
+    @property
+    def hidden(self) -> Mapping[str, str]:
+        """The hidden fields of a new form, with the page to go back to."""
+        return {**super().hidden, **self.going_back}
+
+    @property
+    def going_back(self) -> Mapping[str, str]:
+        """The page to go back to, as a field."""
+        return {"next": self.home} if self.home != self.url else {}
+
+    def answer_of(self, result: Any) -> str:
+        """Return the page to go back to."""
+        return self.home
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        return super().get_context_data(post_to=f"{self.url}{self.action}/", back=self.home, **more)
+
+
+class PauseView(PausingView):
     """Stops pops and leases of a queue, with a reason, and until a moment if one is given."""
 
     action, title = "pause", gettext_lazy("Pause")
@@ -84,23 +114,28 @@ class PauseView(QueueActionView):
             _("Paused: nothing is taken, pushes go on.") + until,
             label=_("Resume"),
             action=f"{self.url}resume/",
-            fields=hidden_fields(self.request, "resume", self.status),
+            fields={**hidden_fields(self.request, "resume", self.status), **self.going_back},
         )
-        return self.url
+        return self.home
 
 
-class ResumeView(QueueActionView):
+class ResumeView(PausingView):
     """Lets items of a paused queue be taken again."""
 
-    http_method_names = ["post"]
-    action = "resume"
+    action, title = "resume", gettext_lazy("Resume")
+    fragment_name = "dashboard/_resume.html"
     why_not_attached = gettext_lazy("it is never paused.")
 
     def perform(self, form: Any) -> str:
         """Resume the queue."""
         self.actions.resume(self.name, expect_id=self.queue_id)
         toasts.done(self.request, _("Resumed: items can be taken again."))
-        return self.url
+        return self.home
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows: why the queue is paused."""
+        pause = self.status.pause
+        return super().get_context_data(why=pause and pause_words(pause, store_now(), whole=True), **more)
 
 
 class RenameView(QueueActionView):

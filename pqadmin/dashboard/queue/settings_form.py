@@ -14,10 +14,19 @@ from django.utils.translation import gettext_lazy as _
 from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
 from pqadmin.pages.fields import TypedField, noted, reason_field, tick_field
-from queues.admin import MAX_NOTE, MAX_RULES, SETTING_NAMES, Config, TargetRules, plain_settings, settings_of
+from queues.admin import (
+    MAX_FIELDS,
+    MAX_NOTE,
+    MAX_RULES,
+    SETTING_NAMES,
+    Config,
+    TargetRules,
+    plain_settings,
+    settings_of,
+)
 
 #: Settings of attached queues: other programs would not keep to the rest.
-ATTACHED = ("note", "runbook", "redact")
+ATTACHED = ("note", "runbook", "redact", "preview")
 _NUMBERS = ("max_attempts", "max_depth", "max_value")
 #: Longer than any setting; the core judges what is in it.
 _MAX_TYPED = 10_000
@@ -49,6 +58,16 @@ class SettingsForm(forms.Form):
         rows=4,
         spellcheck="false",
         autocapitalize="off",
+    )
+    preview = TypedField(
+        noted(_("Show these fields in the list of queues"), _("one a line")),
+        max_length=_MAX_TYPED,
+        widget=forms.Textarea,
+        code=False,
+        rows=2,
+        spellcheck="false",
+        autocapitalize="off",
+        placeholder="customer.id",
     )
     max_attempts = TypedField(
         _("Attempts until dead"),
@@ -87,6 +106,7 @@ class SettingsForm(forms.Form):
         settings = settings_of(config)
         typed = {name: "" if value is None else value for name, value in settings.items()}
         typed["redact"] = "\n".join(config.redact)
+        typed["preview"] = "\n".join(config.preview)
         typed |= {name: limits.typed_limit(name, settings[name]) for name in limits.NAMES}
         typed["seen"] = json.dumps({name: plain_settings(settings)[name] for name in self.names})
         super().__init__(*args, **{**kwargs, "initial": typed})
@@ -105,6 +125,11 @@ class SettingsForm(forms.Form):
             "Operators add rules; only admins take one away, or add one with “!” that shows again what another hides."
         )
         self.fields["redact"].help_text = words % {"n": write.number(MAX_RULES)}
+        words = _(
+            "Of the first and the last item, where their values are JSON or msgpack: paths of keys with dots between "
+            "them; at most %(n)s. Redacted ones stay hidden. Empty: the beginning of the value."
+        )
+        self.fields["preview"].help_text = words % {"n": write.number(MAX_FIELDS)}
 
     def clean(self) -> dict[str, Any]:
         """Find what was changed."""
@@ -146,7 +171,7 @@ def _read(name: str, typed: Any) -> Any:
         return limits.read_limit(name, typed)
     if name in _NUMBERS:
         return int(re.sub("[\u202f\u2009 ,]", "", typed)) if typed else None
-    if name == "redact":
+    if name in ("redact", "preview"):
         return tuple(line.strip() for line in str(typed).splitlines() if line.strip())
     if name == "note":
         return str(typed).replace("\r\n", "\n")

@@ -212,7 +212,9 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
         also=(totals.delayed, totals.leased, totals.dead),
         moments=(status.next_due, status.next_expiry),
         pen=pen,
-        ends=(_end("min", status.min, pen, rules), _end("max", status.max, pen, rules)),
+        ends=tuple(
+            _end(end, item, pen, rules, status.preview) for end, item in (("min", status.min), ("max", status.max))
+        ),
         mix=_mix(status.bands),
         trend=(row.trend, _safe(trend_words(row))),
         name=_named(
@@ -233,7 +235,7 @@ def _cells(
     *,
     counted: str,
     oldest: str,
-    ends: tuple[str, str],
+    ends: tuple[str, ...],
     mix: str,
     name: str,
     action: str | None,
@@ -255,7 +257,7 @@ def _cells(
     actions = "" if action is None else f'<td class="actions">{action}</td>'
     return (
         f'<th scope="row" class="name"><i class="shape" aria-hidden="true"></i>{name}'
-        f'<small data-field="verdict" title="{attached or words}">{words}</small></th>'
+        f'<small data-field="verdict" title="{attached}">{words}</small></th>'
         f'<td class="r ready"><span data-field="ready"{_zero(ready)}>{written}</span>'
         f"{counted}"
         f"{_also('delayed', also[0], labels.delayed, _countdown('due', moments[0], pen))}"
@@ -303,14 +305,16 @@ def _age(at: datetime, pen: _Pen) -> str:
     return f'<time data-age datetime="{at.replace(microsecond=0).isoformat()}">{pen(write.age_since, at)}</time>'
 
 
-def _end(which: str, item: Item | None, pen: _Pen | None, rules: Redaction = NOTHING) -> str:
+def _end(
+    which: str, item: Item | None, pen: _Pen | None, rules: Redaction = NOTHING, fields: tuple[str, ...] = ()
+) -> str:
     if item is None or pen is None:
         return (
             f'<span class="end {which}" data-field="{which}"><b data-part="priority"></b><q data-part="value"></q>'
             '<time data-age datetime=""></time></span>'
         )
     priority = _safe(items.priority_short(item))
-    value = _safe_between_tags(items.preview(item, rules, _END_WIDTH))
+    value = _safe_between_tags(items.preview(item, rules, _END_WIDTH, fields=fields))
     age = '<time data-age datetime=""></time>' if item.since is None else _age(item.since, pen)
     return (
         f'<span class="end {which}" data-field="{which}"><b data-part="priority">{priority}</b>'

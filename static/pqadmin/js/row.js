@@ -229,6 +229,30 @@ function makeCounts(root, row) {
   }
 }
 
+/** The link beside the one that pushes: it pauses the queue, or resumes it, and leads back to this page. */
+function setPause(root, row, now) {
+  const push = root.querySelector(".actions > [data-part=push]");
+  if (push === null) return;
+  let link = root.querySelector(".actions > [data-part=pause]");
+  if (row.attached !== null || row.unreadable !== "") {
+    if (link !== null) onceLeft(link, () => link.remove());
+    return;
+  }
+  if (link === null) {
+    link = document.createElement("a");
+    link.className = "button small pause-link";
+    link.dataset.part = "pause";
+    push.before(link, " ");
+  }
+  const verb = row.pause !== null && (row.pause.until === null || row.pause.until > now) ? "resume" : "pause";
+  const href = `${row.url}${verb}/?next=${encodeURIComponent(location.pathname + location.search)}`;
+  if (link.getAttribute("href") === href) return;
+  setData(link, "verb", verb);
+  link.setAttribute("href", href);
+  link.title = word(verb);
+  link.ariaLabel = `${word(verb)}: ${row.shown}`;
+}
+
 /** The id of a row's queue. */
 export function idOf(row) {
   return row.querySelector(".star").value;
@@ -243,6 +267,7 @@ export function nameRows() {
 
 function nameRow(root, shown) {
   for (const link of root.querySelectorAll("[data-part=link]")) link.title = shown; // the cell may cut it
+  for (const words of root.querySelectorAll("[data-field=verdict][title='']")) words.title = words.textContent;
   for (const star of root.querySelectorAll(".star")) star.ariaLabel = `${star.title}: ${shown}`;
   for (const link of root.querySelectorAll("[data-part=push]")) link.ariaLabel = `${link.textContent}: ${shown}`;
 }
@@ -259,7 +284,10 @@ export function applyRow(root, row, now) {
   delete root.dataset.gone;
   newest.set(root, row);
   if (root.dataset.queue !== row.name) rename(root, row);
-  if (root.matches("tr")) makeCounts(root, row);
+  if (root.matches("tr")) {
+    makeCounts(root, row);
+    setPause(root, row, now);
+  }
   for (const element of root.querySelectorAll("[data-field]")) {
     WRITERS[element.dataset.field]?.(element, row, now);
   }

@@ -13,6 +13,7 @@ EVERYTHING = {
     "note": "Paid orders only.\nAsk finance before purging.",
     "runbook": "https://wiki.example/runbooks/orders?a=1#stalled",
     "redact": ("password", "*token*"),
+    "preview": ("customer.id", "lines.0.sku"),
     "max_attempts": None,
     "closed": True,
     "max_depth": 10,
@@ -22,6 +23,7 @@ DEFAULTS = {
     "note": "",
     "runbook": "",
     "redact": (),
+    "preview": (),
     "max_attempts": 5,
     "closed": False,
     "max_depth": None,
@@ -38,7 +40,7 @@ def test_a_queue_begins_with_defaults_and_its_record_says_nothing_of_them(store:
     jobs = store.create_queue("jobs")
     assert settings(store, "jobs") == DEFAULTS
     record = jobs.config.encode()
-    for name in ("note", "runbook", "redact", "max_attempts", "max_depth", "max_value"):
+    for name in ("note", "runbook", "redact", "preview", "max_attempts", "max_depth", "max_value"):
         assert name.encode() not in record
     assert Config.decode(record).encode() == record
 
@@ -120,6 +122,11 @@ def test_the_second_of_two_operators_is_told_what_changed(store: Store) -> None:
         ("redact", ["x" * 65], "64 characters"),
         ("redact", ["a\u200b"], "cannot be seen"),
         ("redact", [f"k{n}" for n in range(33)], "32 redaction rules"),
+        ("preview", "customer.id", "list"),
+        ("preview", ["a..b"], "customer.id"),
+        ("preview", ["a\u202e"], "customer.id"),
+        ("preview", ["x" * 101], "100 characters"),
+        ("preview", [f"k{n}" for n in range(6)], "5 preview fields"),
         ("max_attempts", 0, "1 to"),
         ("max_attempts", True, "1 to"),
         ("closed", 1, "True or False"),

@@ -224,6 +224,18 @@ def test_windows_of_shut_groups_are_of_headings(operator: Desk, store: Store) ->
     assert len(operator.open("/" + further).order) == 41
 
 
+def test_compact_rows_are_chosen_without_script_and_kept(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    page = operator.open("/?q=jobs")
+    assert 'class="q compact"' not in page.html
+    chosen = page.form("/favorite/")[1]
+    page = operator.post("/rows/", chosen, rows="compact")
+    assert page.response.request["QUERY_STRING"] == "q=jobs"
+    assert 'class="q compact"' in page.html
+    assert 'class="q compact"' in operator.open("/", HX_Target="section#queues", HX_Request="true").html
+    assert 'class="q compact"' not in operator.post("/rows/", chosen, rows="").html
+
+
 def test_a_favorite_is_chosen_without_script_and_kept_with_the_person(
     operator: Desk, desk: Callable[..., Desk], store: Store
 ) -> None:

@@ -22,7 +22,7 @@ ALLOWED = frozenset(
     python http https cookie min max int float str kb mb days tab uuid none true false ascii fdbcli md drift docs
     state paused depth age ok empty growing stalled failing attached problem kind delayed leased dead in out unreadable
     old priority count random index key value redacted eu new orders demo group favorite wait is glossary manage py
-    gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs""".split()  # noqa: SIM905
+    gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs customer""".split()  # noqa: SIM905
 )
 WORD = re.compile(r"[A-Za-z]{2,}")
 #: Bytes as Python writes them, places to fill in, ids, bytes in hexadecimal digits, addresses and names of fields.

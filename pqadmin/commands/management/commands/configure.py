@@ -27,6 +27,7 @@ class Command(StoreCommand):
         Argument("--note", metavar="TEXT", help="what operators should know; '' for none"),
         Argument("--runbook", metavar="URL", help="the page that says what to do; '' for none"),
         Argument("--redact", nargs="*", metavar="KEY", help="keys whose values are hidden: card*, iban; none: none"),
+        Argument("--preview", nargs="*", metavar="PATH", help="fields in lists of queues: customer.id; none: none"),
         Argument("--max-attempts", type=_limit, metavar="N", help="dead after so many attempts; none: never"),
         Argument("--max-depth", type=_limit, metavar="N", help="items ready and delayed, or none"),
         Argument("--max-value", type=_limit, metavar="BYTES", help="of one value, or none"),
@@ -41,8 +42,9 @@ class Command(StoreCommand):
         for name in ("note", "runbook"):
             if options[name] is not None:
                 changes[name] = options[name]
-        if options["redact"] is not None:
-            changes["redact"] = tuple(options["redact"])
+        for name in ("redact", "preview"):
+            if options[name] is not None:
+                changes[name] = tuple(options[name])  # type: ignore[literal-required]
         for name in ("max_attempts", "max_depth", "max_value"):
             if options[name] is not None:
                 changes[name] = options[name] or None  # type: ignore[literal-required]

@@ -1,0 +1,178 @@
+"""Actions on a group of the overview: pause its queues, resume them. One transaction, one audit record a queue."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from pqadmin.accounts.roles import Right
+from pqadmin.accounts.scope import scope_of
+from pqadmin.dashboard.queue.forms import PauseForm
+from pqadmin.display import format as write
+from pqadmin.live.board.sums import label_of
+from pqadmin.live.monitor import get_monitor
+from pqadmin.pages import once, toasts
+from pqadmin.pages.action_view import ActionView
+from pqadmin.pages.queue_context import paused
+from pqadmin.pages.refusals import Refusal
+from pqadmin.store import get_store
+from queues import Actions, QueueStatus, Transaction
+from queues.errors import display_name
+
+#: Queues of one action: all of them are one transaction.
+MOST = 500
+
+
+class GroupView(ActionView):
+    """An action on the queues of a group that the user may act on; of a sent form, on those that it showed."""
+
+    unavailable_name = "dashboard/_back.html"
+    #: The queues that the action changes.
+    queues: Sequence[QueueStatus] = ()
+    #: How many queues the group has that the user may act on, those that stay as they are included.
+    members = 0
+    #: Paused queues, or running ones, are changed.
+    of_paused: ClassVar[bool]
+    nothing: ClassVar[Any]
+
+    @property
+    def label(self) -> str:
+        """The group as its heading names it."""
+        return self.request.GET.get("group", self.request.POST.get("group", ""))[:2_000]
+
+    @property
+    def subject(self) -> str:
+        """The group."""
+        return self.label
+
+    @property
+    def home(self) -> str:
+        """The overview by group."""
+        return reverse("dashboard:overview") + "?group=group"
+
+    @property
+    def hidden(self) -> Mapping[str, str]:
+        """The hidden fields of a new form: the group, and the queues that the page shows."""
+        return {once.FIELD: self.number, **self.shown}
+
+    @property
+    def shown(self) -> Mapping[str, str]:
+        """The group and its queues, as fields."""
+        return {"group": self.label, "queues": " ".join(str(status.id) for status in self.queues)}
+
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The ids of the queues that the form showed."""
+        return frozenset(self.request.POST.get("queues", "").split())
+
+    def load(self) -> None:
+        """Read the queues of the group."""
+        monitor, may = get_monitor(), scope_of(self.request.user)
+        monitor.read_directory()
+        members = [
+            queue_id
+            for name, queue_id in monitor.board.directory.items()
+            if label_of(name) == self.label and may.can(Right.ACT, name)
+        ]
+        if self.request.method == "POST":
+            members = [queue_id for queue_id in members if str(queue_id) in self.asked]
+        self.members = len(members)
+        snapshot = get_store().snapshot(members[:MOST], preview=0, tolerant=True)
+        self.queues = [
+            status
+            for status in sorted(snapshot.queues.values(), key=lambda status: status.name)
+            if not status.attached and not status.unreadable and paused(status, snapshot.at) is self.of_paused
+        ]
+
+    def unavailable(self) -> Refusal | None:
+        """Return why there is nothing to do."""
+        if self.members > MOST:
+            text = _("The group has %(n)s; at most %(most)s are changed at once. Nothing was changed.")
+            text %= {"n": write.number(self.members), "most": write.number(MOST)}
+            return Refusal(title=_("Too many queues"), text=text, advice="", status=422)
+        if not self.queues:
+            return Refusal(title=str(self.nothing), text=_("Nothing was changed."), advice="", status=404)
+        return None
+
+    def each(self, actions: Actions, status: QueueStatus, form: Any) -> None:
+        """Change one queue."""
+        raise NotImplementedError
+
+    def perform(self, form: Any) -> str:
+        """Change all queues in one transaction."""
+
+        def act(tr: Transaction) -> None:
+            actions = get_store().actions(self.username, tr=tr, key=self.key)
+            for status in self.queues:
+                self.each(actions, status, form)
+
+        get_store().transact(act)
+        self.say()
+        return self.home
+
+    def say(self) -> None:
+        """Say on the next page what was done."""
+        raise NotImplementedError
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows."""
+        label = self.label or _("without a group")
+        return super().get_context_data(
+            url=self.home,
+            back=self.home,
+            post_to=f"{self.request.path}?{urlencode({'group': self.label})}",
+            name_group=label,
+            name_rest="",
+            names=[display_name(status.name) for status in self.queues],
+            rest=self.members - len(self.queues),
+            **more,
+        )
+
+
+class PauseGroupView(GroupView):
+    """Pauses the queues of a group, with a reason."""
+
+    action, title = "pause", gettext_lazy("Pause")
+    fragment_name = "dashboard/_pause.html"
+    form_class = PauseForm
+    of_paused = False
+    nothing = gettext_lazy("No queue of this group can be paused")
+
+    def each(self, actions: Actions, status: QueueStatus, form: PauseForm) -> None:
+        """Pause one queue."""
+        actions.pause(status.name, reason=form.cleaned_data["reason"], until=form.until, expect_id=status.id)
+
+    def say(self) -> None:
+        """Say how many were paused, and offer to resume the same ones."""
+        n = len(self.queues)
+        text = ngettext("Paused %(n)s queue: pushes go on.", "Paused %(n)s queues: pushes go on.", n)
+        toasts.done(
+            self.request,
+            text % {"n": write.number(n)},
+            label=_("Resume"),
+            action=reverse("dashboard:resume-group"),
+            fields={once.FIELD: once.number(self.request, f"resume:{self.subject}"), **self.shown},
+        )
+
+
+class ResumeGroupView(GroupView):
+    """Lets the paused queues of a group be taken from again."""
+
+    action, title = "resume", gettext_lazy("Resume")
+    fragment_name = "dashboard/_resume.html"
+    of_paused = True
+    nothing = gettext_lazy("No queue of this group is paused")
+
+    def each(self, actions: Actions, status: QueueStatus, form: Any) -> None:
+        """Resume one queue."""
+        actions.resume(status.name, expect_id=status.id)
+
+    def say(self) -> None:
+        """Say how many were resumed."""
+        n = len(self.queues)
+        text = ngettext("Resumed %(n)s queue.", "Resumed %(n)s queues.", n)
+        toasts.done(self.request, text % {"n": write.number(n)})
