@@ -121,7 +121,9 @@ function count(items, answer) {
 async function renew() {
   const items = list();
   if (items === null) return;
-  const chosen = new Set([...items.querySelectorAll(".pick :checked")].map((box) => box.value));
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const ticked = items.querySelectorAll(".pick :checked");
+  const chosen = new Set([...ticked].map((box) => box.value));
   let fresh = null;
   try {
     const headers = { Accept: "text/html", "HX-Request": "true", "HX-Target": "section#items" };

@@ -24,9 +24,15 @@ export function startSheets(done) {
   for (const dialog of dialogs()) dialog.addEventListener("close", () => left(dialog));
 }
 
-/** @returns {HTMLDialogElement[]} */
 function dialogs() {
-  return [...document.querySelectorAll("dialog.side")];
+  /** @type {NodeListOf<HTMLDialogElement>} */
+  const found = document.querySelectorAll("dialog.side");
+  return [...found];
+}
+
+/** What a form sends by one of its buttons. */
+function sent(form, submitter) {
+  return new (/** @type {any} */ (FormData))(form, submitter);
 }
 
 function clicked(event) {
@@ -56,7 +62,7 @@ function submitted(event) {
   if (event.defaultPrevented) return;
   if (form.matches("form[data-sheet]")) {
     event.preventDefault();
-    const chosen = new URLSearchParams(/** @type {any} */ (new FormData(form, event.submitter)));
+    const chosen = new URLSearchParams(sent(form, event.submitter));
     load(`${form.getAttribute("action")}?${chosen}`, event.submitter);
   } else if (form.method === "post" && form.closest("dialog.side, .toasts") && document.getElementById("items")) {
     event.preventDefault();
@@ -152,7 +158,7 @@ async function send(form, submitter) {
   let answer;
   let text = "";
   try {
-    const body = new FormData(form, submitter);
+    const body = sent(form, submitter);
     answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers: HEADERS, redirect: "manual" });
     text = await answer.text();
   } catch {
