@@ -392,7 +392,10 @@ def _beyond(
         level = _WARNING
     # An age grows by itself: it is told by the time of the item.
     shown = None if code is Code.OLD else value
+    # What waited longest is gone or is not: there is nothing to wait for, and its words would tell a small age.
     down = 60.0 if applies else 0.0
+    if code is Code.OLD:
+        down = 10.0 if value else 0.0
     beyond = _WARNING if value >= limit else _OK
     return Signal(code, level, up=up, down=down, since=since, value=shown, limit=float(limit), beyond=beyond)
 
@@ -410,6 +413,8 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
             tell = told_roughly if signal.code is Code.GROWING else told
             value = tell(signal.value, told_before.get(signal.code))
             reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
+    if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
+        reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]
     reasons.sort(key=lambda reason: -reason.level)
     level = max((reason.level for reason in reasons), default=Level.OK)
     blind = {Code.ATTACHED: seen.attached, Code.TARGETS: health.targets.unreadable}

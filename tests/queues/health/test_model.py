@@ -56,6 +56,24 @@ def test_acts_of_people_change_no_verdict() -> None:
     assert [(one, two) for one, two in pairwise(levels) if one is not two] == [(Level.OK, Level.CRITICAL)]
 
 
+def test_an_old_item_is_told_no_longer_than_it_waits() -> None:
+    old = [Observation(BEGIN + n, ready=1, pushed=1, extended=n, oldest=BEGIN - 900) for n in range(0, 200, 10)]
+    young = Observation(BEGIN + 200, ready=1, pushed=2, taken=1, done=1, extended=200, oldest=BEGIN + 199)
+    later = [msgspec.structs.replace(young, at=BEGIN + 200 + n, extended=200 + n) for n in (10, 20)]
+    empty = msgspec.structs.replace(young, ready=0, oldest=None)
+    assert Code.OLD in watched(*old)[-1].codes
+    assert Code.OLD not in watched(*old, young, *later)[-1].codes
+    assert Code.OLD not in watched(*old, empty)[-1].codes
+
+
+def test_without_consumers_it_is_not_said_that_they_take_nothing() -> None:
+    idle = [msgspec.structs.replace(seen, consumers=1 if n < 70 else 0) for n, seen in enumerate(stalled(1_200))]
+    codes = [verdict.codes for verdict in watched(*idle)]
+    assert any(Code.NONE_TAKEN in each for each in codes)
+    assert any(Code.NO_CONSUMER in each for each in codes)
+    assert not any({Code.NONE_TAKEN, Code.NO_CONSUMER} <= set(each) for each in codes)
+
+
 def test_growth_that_has_stopped_is_told_no_more() -> None:
     """What is pushed stays, and neither pushes nor takes go on: it is a backlog, and grows no longer."""
     grown = [min(second, 900) for second in range(0, 1_201, 10)]
