@@ -330,9 +330,9 @@ def mix_levels(depths: Sequence[int]) -> list[int]:
 
 
 #: In percent.
-_STEPS = (0, 1, 3, 6, 12, 25, 37, 50, 62, 75, 87, 100)
+_HEIGHTS = (0, 1, 3, 6, 12, 25, 37, 50, 62, 75, 87, 100)
 
 
 def mix_step(level: int) -> int:
     """Return the height that style sheets have for a level, until a script sets the exact one: few pack well."""
-    return _STEPS[bisect_right(_STEPS, level) - 1]
+    return _HEIGHTS[bisect_right(_HEIGHTS, level) - 1]
