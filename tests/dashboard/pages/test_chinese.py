@@ -20,9 +20,11 @@ UNTRANSLATED = {"code", "pre", "kbd", "script", "style", "bdi", "option", "texta
 ALLOWED = frozenset(
     """base pqadmin utc json ndjson csv fifo id ids msgpack base64 hex utf ctrl esc enter english lmdb foundationdb
     python http https cookie min max int float str kb mb days tab uuid none true false ascii fdbcli md drift docs
-    state paused depth age ok empty growing stalled failing attached problem kind delayed leased dead in out unreadable
+    level reason critical warning unknown ok no consumer none taken nothing done growing retries old deep waits
+    paused attached quiet stale state depth age kind delayed leased dead in out unreadable
     old priority count random index key value redacted eu new orders demo group favorite wait is glossary manage py
-    gzip zlib purge europe berlin asia shanghai test web cli api legacy jobs customer""".split()  # noqa: SIM905
+    gzip zlib purge work queue handlers module doctor repair sweep
+    europe berlin asia shanghai test web cli api legacy jobs customer""".split()  # noqa: SIM905
 )
 WORD = re.compile(r"[A-Za-z]{2,}")
 #: Bytes as Python writes them, places to fill in, ids, bytes in hexadecimal digits, addresses and names of fields.
