@@ -38,11 +38,11 @@ ELSEWHERE = {
 #: Classes of frames and forms that are on one page only, and those that the library of charts gives to what it draws.
 ELSEWHERE_CLASSES = """
     act-value after all-charts aside big-word board-choice both-ends bulk bulk-acts by-enter chart charts
-    charts-notes code compact consequence deeds drop edit everything fate faults figure filter-help float
-    glob-row group-acts h12 h37 h50 h62 h87 heat-1 heat-2 heat-3 heat-4 heat-5 heat-gap heat-key inset job-figures
-    job-head kept last-hour lease-instead marks may measure minted more movers narrow narrow-start numbers
-    open pad panels past pause-link picker plot prose qr reckoning reveal row-acts scope screen secret settings
-    side slim targets then u-legend u-marker u-select u-value uplot wall-link wide-word
+    charts-notes code compact consequence deeds drop edit everything fate faults figure filter-help float glob-row
+    group-acts h12 h37 h50 h62 h87 heat-1 heat-2 heat-3 heat-4 heat-5 heat-gap heat-key inset job-figures job-head
+    kept last-hour lease-instead marks may measure minted more movers narrow narrow-start numbers open pad panels
+    past pause-link picker plot prose qr ranges reckoning reveal row-acts scope screen secret settings side slim
+    targets then u-legend u-marker u-select u-value uplot wall-link wide-word
 """
 
 
