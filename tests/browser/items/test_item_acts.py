@@ -75,7 +75,7 @@ def test_every_act_from_the_page_of_its_item(new_page: NewPage, jobs: Queue, scr
 
 def test_a_selection_of_the_list(operator: Operator, jobs: Queue, store: Store) -> None:
     review = store.create_queue("review")
-    operator.open(jobs.name).select('"order": 2', '"order": 5').act("move", to="review")
+    operator.open(jobs.name, state="ready").select('"order": 2', '"order": 5').act("move", to="review")
     operator.expect_toast("Moved 2 items to review.").expect_items(*(f'"order": {n}' for n in (1, 3, 4, 6)))
     operator.undo()
     assert review.depth() == 0
