@@ -12,7 +12,10 @@ _PACKED = frozenset((*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF))
 
 
 def values_at(value: bytes, path: str) -> list[Any]:
-    """Return what a dotted path names in a value: an array counts as all of its elements; empty for no document."""
+    """Return what a dotted path names in a value; empty for no document.
+
+    An array counts as all of its elements, and a number names one of them: `lines.sku`, `lines.0.sku`.
+    """
     if not value:
         return []
     try:
@@ -26,6 +29,8 @@ def _at(found: Any, names: list[str]) -> Iterator[Any]:
     if isinstance(found, list):
         for each in found:
             yield from _at(each, names)
+        if names and names[0].isascii() and names[0].isdigit() and int(names[0][:9]) < len(found):
+            yield from _at(found[int(names[0])], names[1:])
     elif not names:
         yield found
     elif isinstance(found, dict) and names[0] in found:
@@ -42,9 +47,11 @@ def field_text(found: Any) -> str:
 def field_says(value: bytes, path: str, text: str, *, exact: bool) -> bool:
     """Say whether a field of a value is a text (`exact`), or contains it in either case."""
     # Most values have no such field; a key may be escaped.
-    if path.rsplit(".", 1)[-1].encode("utf-8", "surrogatepass") not in value and b"\\u" not in value:
+    if path.rsplit(".", 1)[-1].encode("utf-8", "surrogatepass") not in value and b"\\" not in value:
         return False
     folded = text.casefold()
-    return any(
-        found == text if exact else folded in found.casefold() for found in map(field_text, values_at(value, path))
-    )
+    try:
+        texts = list(map(field_text, values_at(value, path)))
+    except _FAILURES:  # nested too deeply to be written
+        return False
+    return any(found == text if exact else folded in found.casefold() for found in texts)

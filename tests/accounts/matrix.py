@@ -30,6 +30,8 @@ class Row:
     arguments: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
+    #: It takes the right on all queues.
+    everywhere: bool = False
 
 
 QUEUE = {"name": "jobs"}
@@ -76,6 +78,13 @@ PAGES = {
     "dashboard:reveal": Row(open=Open.OPERATORS, method="POST", arguments=ITEM, status=404),
     "dashboard:list-age": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:charts": Row(open=Open.VIEWERS),
+    "dashboard:targets": Row(open=Open.VIEWERS),
+    "dashboard:queue-targets": Row(open=Open.VIEWERS, arguments=QUEUE),
+    "dashboard:new-targets": Row(open=Open.OPERATORS, everywhere=True),
+    "dashboard:edit-targets": Row(open=Open.OPERATORS, arguments={"glob": "orders:*"}, status=404, everywhere=True),
+    "dashboard:remove-targets": Row(
+        open=Open.OPERATORS, method="POST", arguments={"glob": "orders:*"}, status=303, everywhere=True
+    ),
     "dashboard:charts-data": Row(open=Open.VIEWERS),
     "dashboard:history": Row(open=Open.VIEWERS, arguments=QUEUE),
     "dashboard:history-data": Row(open=Open.VIEWERS, arguments=QUEUE),

@@ -73,7 +73,7 @@ def test_queues_lists_it_with_its_count(run: Run, shop: Shop, others: Others) ->
     run("attach", "legacy", "--prefix", '("legacy", "jobs")')
     shop.store.create_queue("ours")
     line = next(line for line in run("queues").out.splitlines() if line.startswith("legacy"))
-    assert re.search(r"≈\s3\s+'text'\s+5\s+attached, counted \d\d:\d\d:\d\d UTC", line), line
+    assert re.search(r"≈\s3\s+'text'\s+5\s+–\s+attached, counted \d\d:\d\d:\d\d UTC", line), line
     legacy, ours = run("queues", "--json").json["queues"]
     assert legacy["prefix"] == PREFIX.hex()
     assert (legacy["ready"], legacy["arrived"], legacy["left"], legacy["oldest"]) == (3, None, None, None)

@@ -188,7 +188,7 @@ def test_a_mistake_with_the_database_is_no_outage(client) -> None:
     assert "secret detail" not in answer.content.decode()
 
 
-@pytest.mark.parametrize("address", ["/queues/jobs/resume/", "/queues/jobs/put-back/", "/theme/", "/accounts/logout/"])
+@pytest.mark.parametrize("address", ["/queues/jobs/put-back/", "/theme/", "/accounts/logout/"])
 def test_a_link_to_what_only_a_form_does_gets_a_page(client, address: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 405

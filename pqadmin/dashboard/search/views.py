@@ -81,6 +81,8 @@ class Search:
     #: Queues that were looked through to their end, from the first on.
     done: int = 0
     unread: list[str] = field(default_factory=list)
+    #: Queues that this process has not read yet, since it started.
+    not_yet: int = 0
     #: The queue, state and cursor of the next step; None: everything was looked through.
     onward: tuple[str, str, str] | None = None
 
@@ -91,8 +93,8 @@ class Search:
         for row in self.rows[self.done :]:
             name = row.status.name
             try:
-                queue = store.queue(name)
                 for each in self._to_look(row, state if name == at else ""):
+                    queue = store.queue(name)
                     cursor: str | None = after if (name, each) == (at, state) else ""
                     while cursor is not None:
                         if len(self.hits) >= limit or time.monotonic() >= until:
@@ -156,12 +158,14 @@ def in_all_queues(query: Query, may: Scope, *, states: Sequence[str] = STATES, p
     """Return a search of the queues that a reader may see and whose names contain, or fit, a pattern."""
     monitor = get_monitor()
     monitor.refresh()
-    rows: Sequence[Row] = monitor.overview(may).rows
+    seen = monitor.overview(may)
+    rows: Sequence[Row] = seen.rows
     if pattern:
         glob = pattern if set(pattern) & set("*?") else f"*{pattern}*"
         fits = name_pattern((glob,)).fullmatch
         rows = [row for row in rows if fits(row.status.name)]
-    return Search(query=query, rows=sorted(rows, key=lambda row: row.status.name), states=states)
+    rows = sorted(rows, key=lambda row: row.status.name)
+    return Search(query=query, rows=rows, states=states, not_yet=seen.summary.unread)
 
 
 def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Scope) -> dict[str, Any]:
@@ -189,6 +193,7 @@ def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Sc
         "scope": words,
         "scope_limits": _LIMITS if query.text else "",
         "unread": look.unread,
+        "not_yet": look.not_yet,
     }
 
 

@@ -122,6 +122,9 @@ DOCUMENTS = {
         ("id", "4711", True, ["other"]),
         ("lines.sku", "b-2", True, ["json"]),
         ("lines.sku", "2", False, ["json"]),
+        ("lines.1.sku", "b-2", True, ["json"]),
+        ("lines.0.sku", "b-2", True, []),
+        ("lines.9.sku", "b-2", True, []),
         ("customer.name", "zoë ø", False, ["json"]),
         ("customer.name", "Zoë", True, []),
         ("ok", "true", True, ["json"]),
@@ -143,6 +146,15 @@ def test_a_field_of_json_or_msgpack_is_looked_for(
     jobs.enqueue(b"\xff\x00 customer id 4711" if codec == "bytes" else "customer.id 4711")
     items = jobs.search(Query(field=field, text=text, exact=exact)).items
     assert [names[item.id] for item in items] == found
+
+
+def test_an_escaped_key_is_a_field_too(store: Store) -> None:
+    jobs = store.create_queue("jobs", kind="fifo")
+    jobs.enqueue(rb'{"customer\/id": "4711", "a\u0062c": "x"}')
+    for field, text in (("customer/id", "4711"), ("abc", "x")):
+        assert jobs.search(Query(field=field, text=text, exact=True)).items, field
+    jobs.enqueue(b'{"deep": ' + b'{"a":' * 2_000 + b"1" + b"}" * 2_000 + b"}")
+    assert not jobs.search(Query(field="deep", text="x")).items
 
 
 def test_a_field_is_looked_for_in_what_the_searcher_sees(store: Store) -> None:

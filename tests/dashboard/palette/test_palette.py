@@ -20,7 +20,8 @@ from tests.dashboard.conftest import Desk
 #: What is no page of its own: forms that are only sent, files, answers for programs, and the palette itself.
 NOT_FOUND = {
     "accounts:login", "accounts:logout", "dashboard:arm", "dashboard:disarm",
-    "dashboard:audit-export", "dashboard:favorite", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
+    "dashboard:audit-export", "dashboard:favorite", "dashboard:fold", "dashboard:rows", "dashboard:charts-data",
+    "dashboard:pause-group", "dashboard:resume-group", "dashboard:language", "dashboard:theme", "dashboard:time-zone",
     "dashboard:palette", "dashboard:start-sample", "dashboard:stop-sample", "wall:preview", "wall:enter", "styleguide",
 }  # fmt: skip
 #: An entry, but for the last one, which searches all queues for what was typed.

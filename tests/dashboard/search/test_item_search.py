@@ -12,6 +12,7 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
 from pqadmin.dashboard.search import views
+from pqadmin.live import monitor as monitors
 from queues import Store
 from tests.dashboard.conftest import Desk
 
@@ -98,6 +99,16 @@ def test_a_long_search_goes_on_where_it_ended(operator: Desk, store: Store, monk
     assert "searched 27 items in 3 of 3 queues · 27 found" in page
     store.actions("ann").delete_queue("b", confirm="b", reason="")
     assert operator.open(address).status == 200
+
+
+def test_queues_that_were_not_read_yet_are_told(operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1_200):
+        store.create_queue(f"team{number:04}", kind="fifo")
+    store.queue("team1199").enqueue(b"needle")
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 0.0)
+    page = operator.open("/search/?q=needle")
+    assert "still being read" in page
+    assert "were not searched yet" in page
 
 
 @pytest.mark.parametrize(
