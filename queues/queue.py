@@ -159,9 +159,10 @@ class Queue:
         wait: Wait = False,
         tr: Transaction | None = None,
     ) -> list[Lease]:
-        """Hold at most `n` items (1 to 1,000, 5 MB) from one end for a time, the first to leave first.
+        """Hold at most `n` items (1 to 1,000, 4 MB) from one end for a time, the first to leave first.
 
-        With `wait`, it returns as soon as there is at least one. The rest is as for `lease`; raises `BadLimit` too.
+        Of large items, or items with long logs of attempts, fewer are held at once. With `wait`, it returns as soon as
+        there is at least one. The rest is as for `lease`; raises `BadLimit` too.
         """
         opened, side = self.opened, leasing_end(self.opened, end)
         held = seconds_of(seconds, LEASE, above_zero=True)
@@ -558,7 +559,8 @@ class PriorityQueue(Queue):
     def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first.
 
-        `end` is `min` or `max`. Raises `BadLimit`, `BadEnd`, `TooLarge` (nothing is taken), `QueuePaused`.
+        `end` is `min` or `max`. Of items with long logs of attempts fewer are taken at once. Raises `BadLimit`,
+        `BadEnd`, `TooLarge` (nothing is taken), `QueuePaused`.
         """
         return self._pop_many(n, check_end(end), tr)
 

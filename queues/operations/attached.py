@@ -68,7 +68,7 @@ def pop(queue: OpenQueue, tr: Transaction, requests: Sequence[PopRequest]) -> Se
     ends = {end: head.wait() for end, head in heads.items()}
     if read := [*chain.from_iterable(ends.values())]:
         queue.item_size = sum(len(value) for _, value in read) // len(read) + 1
-    hands = deal(fit, ends)
+    hands = deal(fit, ends, {})
     return [attached.take(tr, queue.keys, foreign, pairs, config, "pop") if pairs else [] for pairs in hands]
 
 

@@ -25,6 +25,9 @@ from queues.serving.staging import Staging
 
 #: Bytes of values that one batch takes; a request alone may take more.
 BATCH_BYTES = 1_000_000
+#: Bytes of one hand that are written elsewhere: by leases items and logs, by pops into the trash at least the logs. A
+#: process that takes for another one writes leases twice.
+HAND_BYTES = 4_000_000
 #: Bytes of values that one batch reads, as far as they can be guessed from the batch before.
 _READ_BYTES = 2_000_000
 #: A batch first promotes and expires some of what is late by more than so many milliseconds: so late it is only where
@@ -107,7 +110,7 @@ def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> 
         queue.item_size = sum(len(value) for _, value in read) // len(read) + 1
     else:
         ready.note_drift(tr, queue.keys, front.config)
-    hands = deal(requests, front.ends)
+    hands = deal(requests, front.ends, front.pasts)
     delta = CounterDelta(queue.keys, wake=False)
     dealt = list(zip(requests, hands, strict=False))
     popped = [pair for request, hand in dealt if isinstance(request, PopRequest) for pair in hand]
@@ -214,32 +217,48 @@ def _read_front(
     return _Front(config=config, ends=ends, pasts=pasts, late=late)
 
 
-def deal(requests: Sequence[TakeRequest], ends: Mapping[End, list[KeyValue]]) -> list[list[KeyValue]]:
+def deal(
+    requests: Sequence[TakeRequest], ends: Mapping[End, list[KeyValue]], pasts: Mapping[bytes, StoredItem]
+) -> list[list[KeyValue]]:
     """Return what each gets when one comes after the other; the last ones get nothing when there is no room."""
+    logs = {key: there.weight - len(there.value) for key, there in pasts.items() if there.entries}
     if len(requests) == 1:
         (request,) = requests
-        return [ends[request.end][: request.n]]
+        return [_fitting_hand(request, ends[request.end][: request.n], logs)]
     hands: list[list[KeyValue]] = []
     at = dict.fromkeys(ends, 0)
     both = len(ends) > 1
     taken: set[bytes] = set()
     room = BATCH_BYTES
-    plenty = sum(len(value) for entries in ends.values() for _, value in entries) <= room
+    plenty = sum(logs.values()) + sum(len(value) for entries in ends.values() for _, value in entries) <= room
     for request in requests:
         entries, begin = ends[request.end], at[request.end]
-        hand = entries[begin : begin + request.n]
+        hand = _fitting_hand(request, entries[begin : begin + request.n], logs)
         if both:
             # Where the other end's requests have come to, nothing is left: they took all that follows.
             left = next((n for n, (key, _) in enumerate(hand) if key in taken), len(hand))
             hand = hand[:left]
             taken.update(key for key, _ in hand)
         if not plenty:
-            room -= sum(len(value) for _, value in hand)
+            room -= sum(len(value) + logs.get(key, 0) for key, value in hand)
             if hands and room < 0:
                 break
         hands.append(hand)
         at[request.end] = begin + len(hand)
     return hands
+
+
+def _fitting_hand(request: TakeRequest, hand: list[KeyValue], logs: Mapping[bytes, int]) -> list[KeyValue]:
+    """Return the first items of a hand that one transaction can write elsewhere, one at least."""
+    leases = isinstance(request, LeaseRequest)
+    if len(hand) < 2 or not (leases or logs):
+        return hand
+    room = HAND_BYTES
+    for n, (key, value) in enumerate(hand):
+        room -= logs.get(key, 0) + (len(value) if leases else 0)
+        if n and room < 0:
+            return hand[:n]
+    return hand
 
 
 def _paused(config: Config, pause: Pause) -> QueuePaused:

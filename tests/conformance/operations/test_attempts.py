@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import AsyncPriorityQueue, Attempt, Item, Queue, Store
+from queues import AsyncPriorityQueue, Attempt, Item, Lease, Queue, Store, Transaction
 from queues.errors import BadValue
 from queues.items.stored_item import find as find_stored
 from queues.model import records
@@ -334,3 +334,32 @@ def test_a_thousand_failed_items_are_acted_on_at_once(store: Store, jobs: Queue)
     assert undo.count == 600
     assert ann.undo(undo.trash_id).count == 600
     assert jobs.depth("dead") == 600
+
+
+def fail_all(store: Store, jobs: Queue, times: int) -> None:
+    """Lease all items and release them as failed, with long tracebacks, as often."""
+
+    def release(tr: Transaction, leases: list[Lease]) -> None:
+        for lease in leases:
+            jobs.release(lease, reason="ValueError: no", traceback="T" * MAX_TRACEBACK, tr=tr)
+
+    for _ in range(times):
+        leases: list[Lease] = []
+        while found := jobs.lease_many(1_000, seconds=600):
+            leases += found
+        assert len(leases) == jobs.depth("leased")
+        for n in range(0, len(leases), 100):
+            store.transact(lambda tr, some=leases[n : n + 100]: release(tr, some))  # type: ignore[misc]
+
+
+def test_large_logs_make_takes_of_many_fewer(store: Store, jobs: Queue) -> None:
+    jobs.push_many([(b"v" * 3_500, 1)] * 1_000)
+    fail_all(store, jobs, 3)
+    leases = jobs.lease_many(1_000)
+    assert 100 < len(leases) < 1_000
+    for n in range(0, len(leases), 100):
+        jobs.ack_many(leases[n : n + 100])
+    popped = store.actions("ana").pop_many("jobs", 1_000)
+    assert 100 < len(popped) <= 1_000 - len(leases)
+    assert jobs.depth() == 1_000 - len(leases) - len(popped)
+    check_full_count(store, jobs)

@@ -455,3 +455,13 @@ def test_a_queue_that_is_paused_or_gone_ends_it_without_a_word(
     with caplog.at_level(logging.WARNING):
         assert execute(jobs[0], part) == b"0"
     assert not [record for record in caplog.records if record.name == "queues.serving.staging"]
+
+
+def test_leases_with_large_logs_are_taken_for_another_process(processes: tuple[Store, Store]) -> None:
+    jobs = processes[0].create_queue("jobs")
+    theirs = processes[1].queue("jobs")
+    jobs.push_many([(b"v" * 3_500, 1)] * 1_000)
+    for lease in jobs.lease_many(1_000):
+        jobs.release(lease, reason="ValueError: no", traceback="T" * 2_500)
+    take_for_all(jobs)
+    assert 100 < len(theirs.lease_many(1_000)) < 1_000
