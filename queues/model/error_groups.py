@@ -7,10 +7,13 @@ MAX_GROUP = 200
 #: Characters of an error that are looked at: a reason has at most 500.
 _LOOK = 500
 _GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-#: The value behind a quoted key, as JSON and Python write it, perhaps cut off: rules of redaction hide such values.
+#: The value behind a quoted key, as JSON and Python write it, its quotes perhaps escaped: rules of redaction hide such
+#: values. What is not one plain string, number or constant ends nowhere that can be told: it is all of the rest.
 _VALUE = re.compile(
-    r"""((["'])(?:(?!\2)[^\\]|\\.){1,100}\2\s*:\s*)"""
-    r"""(?:"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|\[[^\]]*+\]?|[^\s,{}\[\]"']++)"""
+    r"""((\\*["'])(?:(?!\2)(?:[^\\]|\\.))*+\2\s*+:\s*+)"""
+    r"""(?:(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|(\\+["'])[^"'\\]*+\3|-?[0-9][0-9.eE+-]*+"""
+    r"""|true|false|null|True|False|None)(?=\s*+(?:[,}\]]|\Z))|.*+)""",
+    re.DOTALL,
 )
 #: UUIDs, hexadecimal numbers, runs of hexadecimal digits with a digit among them, numbers.
 _NUMBER = re.compile(

@@ -127,7 +127,7 @@ class BulkView(QueueActionView):
             list_url=f"{self.url}?{urlencode(kept)}#items",
             state=item_state_word(self.query.state),
             state_code=self.query.state,
-            scope=scope_words(self.query),
+            scope=scope_words(self.query, self.status.redact),
             counted=self.counted,
             here=self.here,
             tolerance=tolerated(self.counted.matched),

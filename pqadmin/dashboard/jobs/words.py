@@ -11,7 +11,9 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
+from pqadmin.display.error_text import redacted
 from pqadmin.display.errors import said
+from pqadmin.display.redaction import rules_of
 from pqadmin.display.words import JOB_STATUS, item_state_word
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
@@ -123,8 +125,8 @@ def _scope(job: Job) -> list[str]:
     return pushed
 
 
-def scope_words(query: Query) -> list[str]:
-    """Say in a few words each which items a query means, beyond their state."""
+def scope_words(query: Query, redact: tuple[str, ...] = ()) -> list[str]:
+    """Say in a few words each which items a query means, beyond their state; rules hide values in an error."""
     found = []
     if query.field:
         words = _("%(field)s is “%(text)s”") if query.exact else _("%(field)s contains “%(text)s”")
@@ -132,7 +134,7 @@ def scope_words(query: Query) -> list[str]:
     elif query.text:
         found.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
     if query.error:
-        found.append(_("dead by “%(error)s”") % {"error": _cut(query.error)})
+        found.append(_("dead by “%(error)s”") % {"error": _cut(redacted(query.error, rules_of(redact)))})
     if query.item_id:
         found.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
     low, high = (None if edge is None else write.priority_short(edge) for edge in (query.low, query.high))

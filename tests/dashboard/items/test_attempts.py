@@ -129,6 +129,14 @@ def test_errors_are_redacted_as_values_are(operator: Desk, jobs: Queue) -> None:
         ("a\n\tb\x00 c", "a b c"),
         (SECRET, 'KeyError: {"password": …, "n": …} and {\'password\': …}'),
         ('X: {"password": "hunt', 'X: {"password": …'),
+        ("X: {'password': b'hunter2', 'n': 1}", "X: {'password': …"),
+        ("X: {'password': u'hunter2'}", "X: {'password': …"),
+        ("X: {'password': SecretStr('hunter2')}", "X: {'password': …"),
+        ("X: {'password': ('hunter2',)}", "X: {'password': …"),
+        ("X: {'password': {'hunter2'}}", "X: {'password': …"),
+        ('X: {"password": [["a"], "hunter2"]}', 'X: {"password": …'),
+        (r'X: "{\"password\": \"hunter2\", \"n\": 1}" at 7', r'X: "{\"password\": …, \"n\": …}" at #'),
+        (r'X: "{\"password\": \"a\\\"hunter2\"}"', r'X: "{\"password\": …'),
         ("\u202e" * 10_000, "\u202e" * 200),
         ("", ""),
     ],
@@ -172,6 +180,21 @@ def test_very_many_dead_items_are_looked_at_in_parts(operator: Desk, jobs: Queue
     assert "501 to 900" in " ".join(page.content.decode().split())
     strange = operator.client.get("/queues/jobs/", {"state": "dead", "errors": "x"})
     assert "of all 900" in strange.content.decode()
+
+
+def test_a_group_shows_no_value_that_is_redacted(operator: Desk, store: Store, jobs: Queue) -> None:
+    jobs.configure(redact=["password"])
+    die(jobs, "X: {'password': b'sesame', 'n': 1}")
+    page = operator.open("/queues/jobs/?state=dead")
+    assert "sesame" not in page.html
+    assert "X: {'password': [redacted]" in page
+    (link,) = [link for link in page.links if "act=retry" in link and "error=" in link]
+    confirm = operator.open(link)
+    assert "dead by “X: {'password': [redacted]" in confirm
+    (form,) = [form for form in confirm.forms if "count" in form[1]]
+    begun = operator.post(*form)
+    assert "dead by “X: {'password': [redacted]" in begun
+    assert "sesame" not in confirm.html + begun.html
 
 
 def test_a_group_is_retried_as_one(operator: Desk, store: Store, jobs: Queue) -> None:
