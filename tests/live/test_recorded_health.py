@@ -39,7 +39,7 @@ class Site:
             self.clock.advance(10)
             self.recorder.look()
             self.recorder.flush()
-            self.board.apply(self.store.snapshot([queue.id]), self.clock())
+            self.board.apply(self.store.snapshot([queue.id], previous=self.board.previous([queue.id])), self.clock())
             row = self.board.row(queue.id, self.clock())
         assert row is not None
         return row
@@ -69,6 +69,20 @@ def test_a_stalled_queue_stays_so_through_acts_of_people_and_a_restart(store: St
     row = site.pass_time(10, jobs)
     assert (row.level, row.verdict.reasons[0].since) == ("critical", since)
     assert words(row, clock) == "critical · no consumer for 3 min"
+
+
+def test_recorded_waits_stay_on_rows_until_the_recorder_lets_go_of_them(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(target_wait=10)
+    site = Site(store, clock)
+    for _ in range(30):
+        jobs.push_many([(b"x", 1)] * 2)
+        site.pass_time(30, jobs)
+        jobs.pop_many(2)
+    row = site.pass_time(90, jobs)
+    assert words(row, clock) == "critical · items wait 33 s, target 10 s"
+    row = site.pass_time(600, jobs)
+    assert (row.level, row.verdict.reasons) == ("ok", ())
 
 
 def test_items_of_a_test_are_no_emergency(store: Store, clock: Clock) -> None:

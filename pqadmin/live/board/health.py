@@ -35,7 +35,8 @@ class Watch:
 
     def look(self, status: QueueStatus, at: float, targets: Targets) -> HealthVerdict:
         """Take in a status that held at a time (seconds since the epoch), and return the verdict."""
-        recorded, last, seen = status.health, self.health, observation_of(status, at)
+        recorded, last = status.health, self.health
+        seen = observation_of(status, at, wait=None if recorded is None else recorded.seen.wait)
         if recorded is not None:
             self.first = None
         elif last is None:
