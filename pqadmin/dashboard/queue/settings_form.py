@@ -159,7 +159,7 @@ class SettingsForm(forms.Form):
     def _expected(self, text: str) -> dict[str, Any]:
         try:
             seen = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             seen = None
         if not isinstance(seen, dict) or set(seen) != set(self.names):
             raise forms.ValidationError(_("The form is damaged: open the settings again."))

@@ -69,7 +69,7 @@ class PatternForm(forms.Form):
 def _expected(text: str) -> dict[str, float]:
     try:
         seen = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         seen = None
     if not isinstance(seen, dict) or not set(seen) <= set(LIMIT_NAMES):
         raise forms.ValidationError(_("The form is damaged: open it again."))

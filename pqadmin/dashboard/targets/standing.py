@@ -44,6 +44,11 @@ class Line:
         return self.since is not None
 
     @property
+    def unknown(self) -> bool:
+        """Whether it is not known that the queue is within or beyond the target."""
+        return self.state == "unknown"
+
+    @property
     def pattern(self) -> str:
         """The pattern that sets the limit, to be shown; empty where none does."""
         return write.visible(self.target.pattern)
@@ -78,7 +83,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
             state = "off"
         elif reason is not None:
             state = reason.level.name.lower()
-        elif health is None:
+        elif health is None or (limit == "wait" and value is None):
             state = "unknown"
         elif health.targets.unreadable and target.origin is not TargetOrigin.QUEUE:
             state, note = "unknown", _("targets cannot be read")

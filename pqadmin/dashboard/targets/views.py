@@ -14,7 +14,7 @@ from pqadmin.accounts.rights import RightMissing
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.targets.fields import LABELS, PREFIX, shown_limit, typed_limit
 from pqadmin.dashboard.targets.forms import PatternForm
-from pqadmin.dashboard.targets.standing import lines
+from pqadmin.dashboard.targets.standing import Line, lines
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.errors import said
@@ -37,27 +37,23 @@ def targets(request: HttpRequest) -> HttpResponse:
     """Show the defaults and all patterns that match a queue of the reader."""
     may, rules, now = visibility.scope(request), get_store().targets.rules(), store_now()
     statuses = _statuses(request)
-    beyond = {
-        status.name: [line for line in lines(status, rules, now) if line.beyond] for status in statuses[:MOST_JUDGED]
-    }
+    judged = {status.name: lines(status, rules, now) for status in statuses[:MOST_JUDGED]}
     can_set = may.role.has(Right.ACT)
     rows = []
     for glob, limits in rules.patterns.items():
         matching = _matching(glob, statuses)
         if not matching and not may.everything:
             continue
-        by_it = [
-            status.name
-            for status in matching
-            if any(line.target.pattern == glob for line in beyond.get(status.name, ()))
-        ]
+        by_it = {status.name: _set_by(glob, judged.get(status.name, ())) for status in matching}
+        beyond = [name for name, found in by_it.items() if any(line.beyond for line in found)]
         rows.append(
             {
                 "glob": glob,
                 "limits": _given(limits),
                 "matching": len(matching),
-                "beyond": len(by_it),
-                "names": [{"name": name, "url": queue_url(name)} for name in by_it[:3]],
+                "beyond": len(beyond),
+                "unknown": _unknown(by_it.values()),
+                "names": [{"name": name, "url": queue_url(name)} for name in beyond[:3]],
                 "hidden": _remove_fields(request, glob) if can_set else {},
             }
         )
@@ -220,12 +216,13 @@ def _matching(glob: str, statuses: Iterable[QueueStatus]) -> list[QueueStatus]:
 def _preview(glob: str, proposed: TargetRules, statuses: Sequence[QueueStatus]) -> Mapping[str, Any]:
     """Return which queues a pattern matches, and what is beyond targets that come from it."""
     now, matching = store_now(), _matching(glob, statuses)
-    found = []
-    for status in matching[:MOST_JUDGED]:
-        by_it = [line for line in lines(status, proposed, now) if line.target.pattern == glob and line.beyond]
-        if by_it:
-            found.append({"name": status.name, "url": queue_url(status.name), "lines": by_it})
-    n = len(matching)
+    by_it = {status.name: _set_by(glob, lines(status, proposed, now)) for status in matching[:MOST_JUDGED]}
+    found = [
+        {"name": name, "url": queue_url(name), "lines": beyond}
+        for name, judged in by_it.items()
+        if (beyond := [line for line in judged if line.beyond])
+    ]
+    n, unknown = len(matching), _unknown(by_it.values())
     words = ngettext("%(n)s queue matches.", "%(n)s queues match.", n) % {"n": write.number(n)}
     return {
         "words": words,
@@ -233,8 +230,25 @@ def _preview(glob: str, proposed: TargetRules, statuses: Sequence[QueueStatus]) 
         "more": max(0, n - 12),
         "beyond": found[:MOST_LINES],
         "hidden": max(0, len(found) - MOST_LINES),
+        "unknown": ngettext(
+            "%(n)s queue is not known to be within all of these targets.",
+            "%(n)s queues are not known to be within all of these targets.",
+            unknown,
+        )
+        % {"n": write.number(unknown)}
+        if unknown
+        else "",
         "judged": min(n, MOST_JUDGED) if n > MOST_JUDGED else 0,
     }
+
+
+def _set_by(glob: str, found: Iterable[Line]) -> list[Line]:
+    return [line for line in found if line.target.pattern == glob]
+
+
+def _unknown(judged: Iterable[Sequence[Line]]) -> int:
+    """Return how many queues are beyond none of their targets, as far as is known, which is not of all."""
+    return sum(any(line.unknown for line in found) and not any(line.beyond for line in found) for found in judged)
 
 
 def _given(limits: Limits) -> list[dict[str, str]]:

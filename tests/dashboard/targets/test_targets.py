@@ -130,6 +130,28 @@ def test_a_pattern_is_previewed_saved_changed_and_removed(operator: Desk, store:
     assert "seconds of the oldest item 900" in audit.text.replace(":", "")
 
 
+def test_what_is_not_known_is_not_told_as_within(operator: Desk, store: Store) -> None:
+    store.create_queue("fresh").push(b"x", 1)
+    preview = operator.send(operator.open(NEW), NEW, pattern="fresh", target_depth="1", preview="1")
+    assert "1 queue is not known to be within all of these targets." in preview
+    assert "None is beyond" not in preview
+    saved = operator.send(preview, NEW, pattern="fresh", target_depth="1")
+    assert "fresh Ready items 1 1 1 unknown Remove" in saved
+    store.queue("mail").configure(target_wait=10)
+    (wait,) = [
+        line for line in lines(store.queue("mail").status(), store.targets.rules(), store.now()) if line.limit == "wait"
+    ]
+    assert (wait.state, wait.beyond) == ("unknown", False), "no wait was recorded yet"
+
+
+def test_a_deeply_nested_form_is_refused(operator: Desk, store: Store) -> None:
+    for path, to, told in ((NEW, NEW, "open it again"), ("/queues/mail/settings/", "settings/", "open the settings")):
+        refused = operator.send(operator.open(path), to, pattern="orders:*", target_depth="3", seen="[" * 6_000)
+        assert refused.status == 422
+        assert told in refused
+    assert store.targets.patterns() == {}
+
+
 def test_wildcards_and_a_hostile_pattern(operator: Desk, store: Store) -> None:
     for typed in ("", " ", "<b>x", "a/b", "x" * 301, "*a" * 20):
         refused = operator.send(operator.open(NEW), NEW, pattern=typed, target_dead="3")
