@@ -19,8 +19,9 @@ PER_ADDRESS = 30
 PER_ACCOUNT = 60
 #: Wrong old passwords of one signed-in person, from everywhere: a session that was stolen comes from any address.
 PER_PERSON = 5
-#: Short codes of walls, from all addresses.
-ALL_CODES = 200
+#: Short codes of walls, from all addresses. Very high, because all screens wait once it is used up: of the 2⁴⁰ codes
+#: this many tries are a 50-millionth.
+ALL_CODES = 20_000
 #: Of `django.contrib.auth`'s users.
 LONGEST_NAME = 150
 
@@ -88,8 +89,8 @@ def _begin(keys: tuple[tuple[str, int], ...], now: datetime) -> Attempt:
 
 def _wait(key: str, limit: int, now: datetime) -> timedelta | None:
     times = LoginAttempt.objects.filter(key=key).order_by("-at").values_list("at", flat=True)
-    within = list(times[: limit + 1])
-    return WINDOW - (now - within[limit]) if len(within) > limit else None
+    beyond = times[limit : limit + 1].first()
+    return None if beyond is None else WINDOW - (now - beyond)
 
 
 def _authenticated_as(account: str) -> str:

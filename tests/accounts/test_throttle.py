@@ -182,3 +182,20 @@ def test_the_admin_pages_have_no_second_form_for_the_own_password(person) -> Non
     form = {"old_password": "wrong", "new_password1": "a-new-password-1", "new_password2": "a-new-password-1"}
     for answer in (root.get("/admin/password_change/"), root.post("/admin/password_change/", form)):
         assert (answer.status_code, answer.url) == (302, "/accounts/password/")
+
+
+def test_wrong_codes_from_elsewhere_do_not_lock_screens_out() -> None:
+    for number in range(250):
+        assert throttle.begin_code(address=f"10.0.{number}.1", now=NOW).allowed
+    assert throttle.begin_code(address="192.0.2.1", now=NOW).allowed
+
+
+def test_codes_from_all_addresses_together_have_a_limit() -> None:
+    throttle.begin_code(address="192.0.2.1", now=NOW)
+    # The key of all codes is the one that attempts from two addresses share.
+    mine = set(LoginAttempt.objects.values_list("key", flat=True))
+    throttle.begin_code(address="192.0.2.2", now=NOW)
+    (shared,) = mine & set(LoginAttempt.objects.values_list("key", flat=True).order_by("-pk")[:2])
+    LoginAttempt.objects.bulk_create([LoginAttempt(key=shared, at=NOW)] * (throttle.ALL_CODES - 2))
+    assert throttle.begin_code(address="192.0.2.3", now=NOW + SECOND).retry_after == WINDOW - SECOND
+    assert throttle.begin_code(address="192.0.2.3", now=NOW + WINDOW).allowed
