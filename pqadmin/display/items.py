@@ -7,6 +7,7 @@ from functools import lru_cache
 from zlib import crc32
 
 from pqadmin.display import format as write
+from pqadmin.display.error_text import error_text
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import one_line
 from queues import Item
@@ -41,7 +42,9 @@ def key(item: Item, limit: int = KEY_WIDTH) -> str:
     return "" if item.foreign is None else write.shorten(write.visible(item.foreign.text), limit)
 
 
-def row_mark(item: Item) -> str:
+def row_mark(item: Item, rules: Redaction) -> str:
     """Return a mark that changes when what a row shows of an item does, but for what changes by itself."""
+    line = _again(item.raw[:_SHORT], rules, width=write.PREVIEW_WIDTH, more=item.size > _SHORT)  # however much was read
+    why = error_text(item.reason, rules) if item.reason else ""
     told = (item.state, priority(item), item.due_at, item.attempts, item.size, item.worker, item.leased_at)
-    return f"{crc32(repr(told).encode()):x}"
+    return f"{crc32(repr((*told, item.died_at, why, line)).encode()):x}"

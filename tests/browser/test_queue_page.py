@@ -331,7 +331,7 @@ def test_an_act_on_rows_that_left_names_them(page: Page, jobs: Queue, store: Sto
     expect(page.locator("#items tr[data-gone]")).to_have_count(3)
     page.locator(".actbar button[value=delete]").click()
     sheet = page.locator("#sheet")
-    expect(sheet).to_contain_text("3 of 5 are gone: 2 were moved, 1 left without a person’s act.")
+    expect(sheet).to_contain_text("3 of 5 are gone: 2 were moved, of 1 no act on it alone is recorded.")
     for item_id in ids[:3]:
         expect(sheet.locator(".fates")).to_contain_text(item_id[-10:])
     expect(sheet.locator(".fates")).to_contain_text("ann moved it to review")

@@ -15,6 +15,7 @@ from pqadmin.dashboard.items.page import PAGE, list_items
 from pqadmin.dashboard.items.query import TRASH
 from pqadmin.dashboard.items.query import asked as asked_for
 from pqadmin.display.items import row_mark
+from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.store import get_store
 from queues import Item, ReadTransaction
 from queues.admin import time_of_ms
@@ -29,24 +30,26 @@ _MOST, _MAX_TEXT = 200, 8_000
 def age(request: HttpRequest, name: str) -> JsonResponse:
     """Tell for each shown item its mark, or where it is now; and how many new ones the same address would show."""
     shown = request.GET.get("shown", "")[:_MAX_TEXT].split()[:_MOST]
-    state, change, window, there = _look(request, name, shown)
+    state, change, rules, window, there = _look(request, name, shown)
     return JsonResponse(
         {
             "change": str(change),
-            "rows": [_code(there.get(item_id), state) for item_id in shown],
+            "rows": [_code(there.get(item_id), state, rules) for item_id in shown],
             "new": _arrived(window, set(shown), _moment(request), whole="whole" in request.GET),
             "most": PAGE,
         }
     )
 
 
-def _look(request: HttpRequest, name: str, shown: Sequence[str]) -> tuple[str, int, Sequence[Item], Mapping[str, Item]]:
+def _look(
+    request: HttpRequest, name: str, shown: Sequence[str]
+) -> tuple[str, int, Redaction, Sequence[Item], Mapping[str, Item]]:
     """Read the list anew at one version, and those of its old items that are not in it."""
     store = get_store()
 
-    def look(tr: ReadTransaction) -> tuple[str, int, Sequence[Item], Mapping[str, Item]]:
+    def look(tr: ReadTransaction) -> tuple[str, int, Redaction, Sequence[Item], Mapping[str, Item]]:
         queue = store.queue(name, tr=tr)
-        asked, change = asked_for(request.GET, queue), queue.status(tr=tr, preview=1).change
+        asked, status = asked_for(request.GET, queue), queue.status(tr=tr, preview=1)
         # A search may take long: of its rows is only told whether they are still there.
         known = not asked.searching and asked.state != TRASH
         window = list_items(queue, asked, tr=tr).items if known else ()
@@ -55,16 +58,16 @@ def _look(request: HttpRequest, name: str, shown: Sequence[str]) -> tuple[str, i
         if absent:
             actor = request.user.get_username()
             there |= {each.item.id: each.item for each in store.actions(actor).pick(name, absent, tr=tr).picked}
-        return asked.state, change, window, there
+        return asked.state, status.change, rules_of(status.redact), window, there
 
     return store.read(look)
 
 
-def _code(item: Item | None, state: str) -> str:
+def _code(item: Item | None, state: str, rules: Redaction) -> str:
     """Return the mark of an item that is still there; “-” and its state for one that left."""
     if item is None:
         return "-"
-    return row_mark(item) if item.state == state else f"-{item.state}"
+    return row_mark(item, rules) if item.state == state else f"-{item.state}"
 
 
 def _moment(request: HttpRequest) -> datetime:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.http import QueryDict
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -15,7 +16,8 @@ from pqadmin.dashboard.items.history import latest, verb_of
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url
 from pqadmin.display.words import item_state_word, verb_words
-from pqadmin.store import store_now
+from pqadmin.pages import visibility
+from pqadmin.store import get_store, store_now
 from queues import AuditEntry, Item
 from queues.admin import Picked, Selection, time_of_ms, to_ms
 from queues.errors import display_name
@@ -26,6 +28,9 @@ PICKED, SHOWN_AT = "picked", "shown_at"
 MOST, _MAX_TEXT = 1_000, 2_000_000
 #: Items whose fate is looked up in the audit.
 TOLD = 8
+#: Acts on many items that are named, actions among which they are looked for, and how far back where the moment at
+#: which the items were shown is unknown.
+_ACTS, _LOOKED_THROUGH, _RECENT = 3, 100, timedelta(hours=1)
 #: Clocks of two machines may differ by so much.
 _APART = timedelta(seconds=2)
 #: Stands for a mark that is not the one of now.
@@ -55,6 +60,8 @@ class Fates:
     gone: int
     changed: int
     told: tuple[Fate, ...]
+    #: Acts on many items of the queue that may have taken some that are gone.
+    acts: tuple[str, ...] = ()
 
     @property
     def untold(self) -> int:
@@ -69,6 +76,8 @@ class Fates:
         if self.gone:
             text = ngettext("%(n)s of %(total)s is gone: %(how)s.", "%(n)s of %(total)s are gone: %(how)s.", self.gone)
             words.append(text % {"n": gone, "total": total, "how": self._how()})
+        if self.acts:
+            words.append(_("Acts on many items of this queue: %(acts)s.") % {"acts": ", ".join(self.acts)})
         if self.changed:
             text = ngettext(
                 "%(n)s item is not as it was shown.", "%(n)s items are not as they were shown.", self.changed
@@ -84,7 +93,12 @@ class Fates:
         counted = (
             (ngettext("%(n)s was moved", "%(n)s were moved", moved), moved),
             (ngettext("%(n)s was removed by a person", "%(n)s were removed by people", removed), removed),
-            (ngettext("%(n)s left without a person’s act", "%(n)s left without a person’s act", unknown), unknown),
+            (
+                ngettext(
+                    "of %(n)s no act on it alone is recorded", "of %(n)s no act on them alone is recorded", unknown
+                ),
+                unknown,
+            ),
             (_("%(n)s more"), self.gone - len(verbs)),
         )
         return ", ".join(words % {"n": write.number(n)} for words, n in counted if n > 0)
@@ -150,14 +164,32 @@ def fates(
     since = time_of_ms(int(text)) if text.isdecimal() and len(text) < 15 else None
     told = [fate_of_gone(item_id, may) for item_id in gone[:TOLD]]
     told += [_changed(queue_name, there[item_id].item, since, may) for item_id in changed[: TOLD - len(told)]]
-    return Fates(total=total, gone=len(gone), changed=len(changed), told=tuple(told))
+    unknown = any(not fate.verb for fate in told[: len(gone)])
+    acts = _many_taken(queue_name, since or store_now() - _RECENT, may) if unknown else ()
+    return Fates(total=total, gone=len(gone), changed=len(changed), told=tuple(told), acts=acts)
+
+
+def _many_taken(queue_name: str, since: datetime, may: Scope) -> tuple[str, ...]:
+    """Return purges and bulk jobs that took items since a moment, newest first: no record of these names an item."""
+    seen = partial(visibility.seen_entry, may)
+    words = []
+    for entry in get_store().audit.entries(queue=queue_name, limit=_LOOKED_THROUGH, seen=seen).entries:
+        after = entry.after or {}
+        if entry.at < since - _APART and after.get("status") != "running":
+            continue
+        values = {"by": _by(entry), "at": write.clock(entry.at)}
+        if entry.verb == "purge" and "job" not in after:
+            words.append(_("a purge by %(by)s at %(at)s") % values)
+        elif entry.verb in _REMOVING and "job" in after:
+            words.append(_("a bulk job by %(by)s at %(at)s (%(verb)s)") % (values | {"verb": verb_words(entry.verb)}))
+    return tuple(words[:_ACTS])
 
 
 def fate_of_gone(item_id: str, may: Scope) -> Fate:
     """Return what happened to an item that left its queue, and where it is, by the audit."""
     entry = latest(item_id, may)
     if entry is None or verb_of(entry) not in _REMOVING:
-        text = _("No person’s act names it: a program took it, or it never was here.")
+        text = _("No act on it alone is recorded: a program or an act on many items took it, or it never was here.")
         return Fate(item_id=item_id, text=text, url="")
     to = (entry.after or {}).get("to")
     if entry.verb != "move" or not isinstance(to, str):

@@ -122,6 +122,28 @@ def test_both_of_two_operators_learn_the_winner(desk: Callable[..., Desk], jobs:
     assert [item.value for item in of(jobs, "ready")] == [b"ready6", b"ready2"]
 
 
+def test_acts_on_many_items_are_named_where_items_are_gone(operator: Desk, jobs: Queue, store: Store) -> None:
+    items = of(jobs, "ready")[:3]
+    form = operator.open(path("delete", *items))
+    assert 'id="fates"' not in form
+    store.actions("ann").purge("jobs", confirm="jobs")
+    page = operator.send(form, "/act/")
+    assert (
+        "3 of 3 are gone: of 3 no act on them alone is recorded. Acts on many items of this queue: a purge by ann at"
+        in page
+    )
+    more = jobs.push(b"more", 1)
+    form = operator.open(path("delete", more))
+    bob = store.actions("bob")
+    bob.run_bulk(bob.begin_bulk("delete", "jobs", state="ready", reason="").id)
+    page = operator.send(form, "/act/")
+    assert (
+        "1 of 1 is gone: of 1 no act on it alone is recorded. Acts on many items of this queue: a bulk job by bob at"
+        in page
+    )
+    assert "(deleted)" in page
+
+
 def test_what_a_program_took_is_told(operator: Desk, jobs: Queue, store: Store) -> None:
     store.create_queue("review")
     item = of(jobs, "ready")[0]
@@ -129,10 +151,10 @@ def test_what_a_program_took_is_told(operator: Desk, jobs: Queue, store: Store) 
     assert jobs.pop_min() == item
     page = operator.send(form, "/act/", to="review")
     assert page.status == 409
-    assert "No person’s act names it: a program took it" in page
+    assert "No act on it alone is recorded: a program" in page
     assert not page.has_form("/act/")
     again = operator.open(path("move", item))
-    assert "a program took it" in again
+    assert "a program or an act on many items took it" in again
 
 
 def test_a_lease_that_another_worker_got_is_not_taken_from_it(operator: Desk, jobs: Queue) -> None:

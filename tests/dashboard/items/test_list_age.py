@@ -68,6 +68,23 @@ def test_what_left_and_what_changed_is_told_by_row(operator: Desk, jobs: Queue, 
     assert ids[1] not in shown.age()[0]
 
 
+def test_an_edited_value_of_the_same_size_is_a_change(operator: Desk, jobs: Queue, store: Store) -> None:
+    shown = List(operator)
+    item_id = next(iter(shown.marks))
+    store.actions("ann").edit_item("jobs", item_id, b"READY-00", expect=b"ready-00")
+    assert list(shown.age()[0]) == [item_id]
+
+
+def test_marks_tell_nothing_of_hidden_values(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(redact=["password"])
+    for value in (b"sesame", b"barley"):
+        jobs.push(b'{"password": "' + value + b'", "pad": "' + b"x" * 300 + b'"}', 1)
+    shown = List(operator)
+    assert len(set(shown.marks.values())) == 1
+    assert shown.age() == ({}, 0)
+
+
 def test_new_items_are_counted_where_the_page_would_show_them(operator: Desk, jobs: Queue) -> None:
     first, second = List(operator), List(operator, "state=ready&low=60")
     jobs.push_many([(b"new", -1)] * 3)
