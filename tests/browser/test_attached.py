@@ -41,7 +41,7 @@ def test_what_other_programs_do_shows_by_itself_with_the_age_of_the_count(
     expect(row.locator("[data-field=ready]")).to_have_text("≈\u202f3")
     expect(row.locator("[data-field=counted]")).to_have_text(re.compile(r"^counted \d+(\.\d)? s ago$"))
     said = "The items are written by other programs; prefix ('legacy', 'jobs')"
-    expect(row.locator("[data-field=state]")).to_have_attribute("title", said)
+    expect(row.locator("[data-field=verdict]")).to_have_attribute("title", said)
 
     others.push((-7, b"first <b>of all</b>"))
     expect(row.locator("[data-field=min] [data-part=value]")).to_have_text("first <b>of all</b>")
@@ -58,7 +58,7 @@ def test_a_queue_that_is_attached_while_the_page_is_open_is_marked(page: Page, s
     store.attach("legacy", prefix=PREFIX)
     try:
         row = page.locator('tr[data-queue="legacy"]')
-        expect(row.locator("[data-field=state]")).to_have_text("attached")
+        expect(row.locator("[data-field=verdict]")).to_have_text("unknown · attached, traffic not seen")
         expect(row.locator("[data-field=counted]")).to_be_visible()
         wait_value(page, 'tr[data-queue="legacy"] [data-field=ready]', 3)
     finally:
