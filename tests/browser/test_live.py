@@ -243,6 +243,8 @@ def test_what_depends_on_a_pause_follows_it(page: Page, store: Store) -> None:
     wait_live(page)
     resume, pause = page.get_by_role("button", name="Resume"), page.get_by_role("link", name="Pause…")
     note = page.get_by_text("the queue is paused; pushes go on")
+    page.locator("[data-drawer]").click()
+    expect(page.locator("#drawer")).to_be_visible()
     expect(pause).to_be_visible()
     expect(resume).to_be_hidden()
     expect(note).to_be_hidden()
@@ -250,6 +252,7 @@ def test_what_depends_on_a_pause_follows_it(page: Page, store: Store) -> None:
     expect(resume).to_be_visible()
     expect(pause).to_be_hidden()
     expect(note).to_be_visible()
+    page.keyboard.press("Escape")
     resume.click()
     expect(pause).to_be_visible()
 
