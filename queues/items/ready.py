@@ -116,11 +116,24 @@ def stored(
 
 
 def with_pasts(tr: ReadTransaction, keys: QueueKeys, items: Sequence[StoredItem]) -> list[StoredItem]:
-    """Return these ready items with their attempts, the log of these, and since when each is ready."""
-    reads = [PlaceRead(tr, keys, (there.generation,), there.rand) for there in items]
+    """Return these ready items with their attempts, the log of these, and since when each is ready.
+
+    One key read for each item; one more where the mark of earlier builds is set, whose entries are those of all items.
+    """
+    marks = {generation: tr.get(keys.generation(generation).tried) for generation in {one.generation for one in items}}
+    reads = [tr.get(keys.generation(there.generation).later.key(there.rand)) for there in items]
+    earlier = {
+        there.rand: PlaceRead(tr, keys, (there.generation,), there.rand)
+        for there in items
+        if marks[there.generation].wait() is not None
+    }
+    places = [
+        earlier[there.rand].wait() if there.rand in earlier else read.wait()
+        for there, read in zip(items, reads, strict=True)
+    ]
     return [
         there if where is None else replace(there, attempts=read_place(where)[2], header=place_header(where))
-        for there, where in zip(items, (read.wait() for read in reads), strict=True)
+        for there, where in zip(items, places, strict=True)
     ]
 
 

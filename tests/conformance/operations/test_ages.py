@@ -350,3 +350,19 @@ def test_plain_items_cost_no_key_more(store: Store, clock: Clock) -> None:
     clock.advance(5)
     assert store.transact(reads_of_a_pop) > plain
     assert store.transact(reads_of_a_pop) == plain
+
+
+def test_one_later_item_costs_takers_one_key_for_each_item(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+
+    def reads_of_a_pop(tr: Transaction) -> int:
+        before = tr.reads
+        assert len(jobs.pop_many(100, tr=tr)) == 100
+        return tr.reads - before
+
+    jobs.push_many([(b"", 1)] * 200)
+    plain = store.transact(reads_of_a_pop)
+    last = jobs.push(b"", priority=9)
+    jobs.release(jobs.lease(end="max"))
+    assert store.transact(reads_of_a_pop) <= plain + 102
+    assert [(item.id, item.attempts) for item in jobs.pop_many(9)] == [(last.id, 1)]
