@@ -170,7 +170,8 @@ class Queue:
 
         def take() -> list[Lease]:
             entries = opened.send(lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr), tr)
-            self._consumption.leased({entry.nonce: entry.expires_ms for entry in entries}, worker)
+            held_now = {entry.nonce: entry.expires_ms for entry in entries} if tr is None else {}
+            self._consumption.leased(held_now, worker)
             return as_leases(opened, entries, binding)
 
         return wait_for(opened, take, list[Lease](), wait, tr)
@@ -399,9 +400,9 @@ class Queue:
     def consumers(self, *, tr: ReadTransaction | None = None) -> Consumers:
         """Return the processes that take from this queue, as their heartbeats tell.
 
-        A process tells of itself every 5 seconds while it takes items, waits for some or holds leases, and for a minute
-        longer; the first time after 2 seconds. One that is killed is live for 20 seconds more. Programs of older
-        releases, and those that write an attached queue without this library, do not tell.
+        A process tells of itself every 5 seconds while it takes items or holds leases, every 10 while it only waits for
+        some, and for a minute longer; the first time after 2 seconds. One that is killed is live for 20 seconds more.
+        Programs of older releases, and those that write an attached queue without this library, do not tell.
         """
         return self.opened.look(ConsumersRequest(self.id), tr)
 
@@ -476,12 +477,12 @@ class Queue:
             items = self._send(request, tr)
         else:
             items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
-        self._consumption.took(len(items))
+        self._consumption.took(len(items) if tr is None else 0)
         return items[0] if items else None
 
     def _pop_many(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
         items = self._send(pop_request(self.opened, n, end, tr), tr)
-        self._consumption.took(len(items))
+        self._consumption.took(len(items) if tr is None else 0)
         return items
 
     def _peek(self, end: End, tr: ReadTransaction | None) -> Item | None:

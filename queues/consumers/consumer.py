@@ -44,7 +44,8 @@ class Consumer:
     since: datetime
     #: When it last took an item, UTC; None: not yet.
     last_take: datetime | None
-    #: Items that it popped or leased since then, and how many a second in the last minute.
+    #: Items that it popped or leased since `since`, and how many a second in the last minute. What is taken in a
+    #: transaction of the caller (`tr=`) is in none of these numbers, as that may be undone: it only makes it live.
     takes: int
     rate: float
     #: Its callers and threads that wait for an item.
@@ -60,6 +61,10 @@ class Consumer:
     def over_ms(self) -> int:
         """Milliseconds since the epoch from which on it counts as ended."""
         return to_ms(self.heard) + (EXPIRY_MS if self.end == "lost" else 0)
+
+    def is_of_the_future(self, now_ms: int) -> bool:
+        """Say whether it ended at a time that is still to come: the clock was ahead then."""
+        return self.over_ms > now_ms + EXPIRY_MS
 
     def is_live(self, now_ms: int) -> bool:
         """Say whether the last heartbeat is recent; one of the future comes from a clock that was set."""
@@ -147,7 +152,8 @@ def begin_consumers(tr: ReadTransaction, keyspace: Keyspace, queue_id: int) -> C
         ended = decode(last.wait())
         over = [replace(one, end="lost") for one in told if not one.is_live(now_ms)]  # as a sweep will find
         over += [] if ended is None else [ended]
-        return Consumers(live=tuple(live), ended=max(over, key=lambda one: one.over_ms, default=None))
+        past = [one for one in over if not one.is_of_the_future(now_ms)]
+        return Consumers(live=tuple(live), ended=max(past, key=lambda one: one.over_ms, default=None))
 
     return finish
 
@@ -160,17 +166,19 @@ def tell(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int,
         CounterDelta(keyspace.queue(queue_id), wake=False).apply(tr)
 
 
-def end(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int, key: bytes) -> None:
+def end(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int, key: bytes, *, now_ms: int) -> None:
     """Remove a consumer's record, and keep what it says as that of the one that ended last."""
     tr.use_reserve()
     tr.clear(key)
     if tr.snapshot.get(keyspace.config(queue_id)).wait() is None:
         return  # the queue was deleted
     keys = keyspace.queue(queue_id)
-    before = decode(tr.snapshot.get(keys.last_consumer).wait())
-    if before is None or before.over_ms <= consumer.over_ms:
-        tr.set(keys.last_consumer, encode(consumer))
     CounterDelta(keys, wake=False).apply(tr)
+    if consumer.is_of_the_future(now_ms):
+        return
+    before = decode(tr.snapshot.get(keys.last_consumer).wait())
+    if before is None or before.over_ms <= consumer.over_ms or before.is_of_the_future(now_ms):
+        tr.set(keys.last_consumer, encode(consumer))
 
 
 def sweep_consumers(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
@@ -184,7 +192,8 @@ def sweep_consumers(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> in
         record = tr.get(key).wait()  # it may be alive after all, and tell so at this moment
         consumer = decode(record)
         if consumer is not None and not consumer.is_live(now_ms):
-            end(tr, keyspace, replace(consumer, end="lost"), keyspace.consumers.elements(key)[0], key)
+            queue_id = keyspace.consumers.elements(key)[0]
+            end(tr, keyspace, replace(consumer, end="lost"), queue_id, key, now_ms=now_ms)
         elif consumer is None:
             tr.clear(key)
         return int(record is not None and (consumer is None or not consumer.is_live(now_ms)))

@@ -25,7 +25,7 @@ from queues.consumers.consumer import BEAT, MAX_NAME, Consumer
 from queues.errors import ForkedStore, StoreClosed
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
-from queues.model.ids import at
+from queues.model.ids import at, to_ms
 from queues.model.log_limit import LogLimit
 from queues.serving.background import BackgroundThreads
 
@@ -276,7 +276,8 @@ class Presence:
             if consumer.end is None:
                 records.tell(tr, self._keyspace, consumer, queue_id, keys[queue_id], new=there[queue_id].wait() is None)
             else:
-                records.end(tr, self._keyspace, consumer, queue_id, keys[queue_id])
+                now_ms = to_ms(consumer.heard)
+                records.end(tr, self._keyspace, consumer, queue_id, keys[queue_id], now_ms=now_ms)
 
     @cached_property
     def _process(self) -> Consumer:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import AsyncQueue, Consumer, Consumers, Store, open_store
+from queues import AsyncQueue, Consumer, Consumers, Store, Transaction, open_store
 from queues.aio.queue import for_coroutines
 from queues.tools.copy import copy_store
 from queues.workers import Job, Pool, Worker
@@ -311,6 +311,45 @@ def test_a_step_of_the_clock_loses_no_consumer_for_long(store: Store, clock: Clo
     assert only(jobs.consumers()).heard == store.now()
     clock.advance(21)
     assert not jobs.consumers().live
+
+
+def test_an_end_in_the_future_is_not_the_last_one_for_long(store: Store, clock: Clock) -> None:
+    """The clock was a month ahead for a moment."""
+    jobs = store.create_queue("jobs")
+    now = clock.now
+    clock.now += 30 * 86_400
+    jobs.pop_min()
+    beat(store)
+    clock.advance(61)
+    beat(store)
+    assert jobs.consumers().ended
+    clock.now = now
+    assert jobs.consumers().ended is None
+    jobs.pop_min()
+    beat(store)
+    clock.advance(61)
+    beat(store)
+    seen = jobs.consumers()
+    assert seen.ended is not None
+    assert (seen.live, seen.ended.heard) == ((), store.now())
+
+
+def test_takes_in_a_transaction_of_the_caller_are_not_counted(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 9)
+
+    def fails(tr: Transaction) -> None:
+        jobs.pop_min(tr=tr)
+        jobs.pop_many(2, tr=tr)
+        jobs.lease(tr=tr)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        store.transact(fails)
+    assert jobs.depth() == 9
+    beat(store)
+    consumer = only(jobs.consumers())
+    assert (consumer.takes, consumer.holds, consumer.last_take) == (0, 0, None)
 
 
 def test_heartbeats_of_a_deleted_queue_leave_nothing_behind(store: Store, other: Store, clock: Clock) -> None:
