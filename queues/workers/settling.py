@@ -24,6 +24,7 @@ from queues.kv.port import Transaction
 from queues.model.item import Item
 from queues.operations.lease import Lease
 from queues.operations.lease_block import told
+from queues.operations.settle import ack_request
 from queues.queue import Queue
 from queues.store import Store
 from queues.workers.worker import Handler
@@ -134,7 +135,14 @@ class Settling:
         return self._persist(task, release, "released", once=True)
 
     def _persist(self, task: Task, settle: Callable[[], None], verb: str, *, once: bool = False) -> bool:
-        """Retry until it is done; `once`: a repetition of an applied settlement is refused."""
+        """Retry until it is done or given up; `once`: a repetition of an applied settlement is refused."""
+        done = self._try(task, settle, verb, once=once)
+        if not done:  # the lease is left to expire
+            opened = task.queue.opened
+            opened.consumption.settled(ack_request(opened, [task.lease]).leases)
+        return done
+
+    def _try(self, task: Task, settle: Callable[[], None], verb: str, *, once: bool) -> bool:
         name, item_id = task.queue.name, task.lease.item.id
         until = time.monotonic() + task.handler.seconds
         rest = _FIRST_REST

@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.errors import NotForAttached, OutcomeUnknown, QueueNotFound
+from queues.errors import NotForAttached, OutcomeUnknown, QueueNotFound, StoreError
 from queues.kv.port import Transaction
 from queues.operations.lease import Lease
 from queues.workers import Backoff, Job, Pool, Stopped, Worker
@@ -457,6 +457,23 @@ def test_what_was_applied_although_unanswered_counts(
     pool = work_once(store, worker_of(desk))
     assert (pool.stats().done, pool.stats().failed) == stats
     assert len(tries) == 2
+
+
+def test_a_lease_whose_acknowledgement_was_given_up_is_held_no_longer(
+    store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(queue: Queue, lease: Lease) -> None:
+        raise StoreError("The disk failed.")
+
+    def holds_nothing() -> bool:
+        store.context.presence.beat()
+        return [consumer.holds for consumer in jobs.consumers().live] == [0]
+
+    monkeypatch.setattr(Queue, "ack", fail)
+    jobs.push(b"a", priority=1)
+    with working(store, worker_of(desk)):
+        await_true(lambda: desk.values == [b"a"])
+        await_true(holds_nothing)
 
 
 # The end
