@@ -378,8 +378,18 @@ class Recorder:
                 line.first = now
                 line.unknown_after |= {resolution.name: last.at for resolution in _RESOLUTIONS}
         for queue_id, status in read.items():
-            if not status.unreadable:
+            if status.unreadable:
+                self._sums.miss(queue_id)
+            else:
                 self._sums.take(queue_id, as_point(status, now))
+        if self._sums.missing:  # no sums are better than some that leave out a queue
+            line.unknown_after |= {
+                name: block.at
+                for name, block in line.blocks.items()
+                if block.at is not None and name not in line.unknown_after
+            }
+            line.first = now
+            return
         point = self._sums.point(now)
         for resolution in _RESOLUTIONS:
             block = line.blocks[resolution.name]

@@ -16,9 +16,17 @@ class Sums:
         #: Of a queue that comes, or begins to count anew, what came and went before is in no rate.
         self._totals = list(recorded[_DEPTHS:]) if recorded else [0] * (len(STATES) - _DEPTHS)
         self._counted: dict[int, tuple[int, ...]] = {}
+        #: Queues that cannot be read, and were never counted.
+        self.missing: set[int] = set()
+
+    def miss(self, queue_id: int) -> None:
+        """Leave out a queue that cannot be read; one that was counted before stays as it was."""
+        if queue_id not in self._counted:
+            self.missing.add(queue_id)
 
     def take(self, queue_id: int, point: Point) -> None:
         """Replace what was counted of a queue."""
+        self.missing.discard(queue_id)
         counts = point.counts
         before = self._counted.get(queue_id)
         if before == counts:
@@ -31,6 +39,7 @@ class Sums:
 
     def drop(self, queue_id: int) -> None:
         """Take a queue that is gone out of the depths."""
+        self.missing.discard(queue_id)
         counts = self._counted.pop(queue_id, None)
         if counts is not None:
             self._depths = [*map(sub, self._depths, counts[:_DEPTHS])]

@@ -212,6 +212,38 @@ def test_sums_begin_when_every_queue_was_read(store: Store, clock: Clock) -> Non
     assert [point.ready for point in points_of(store, ALL_QUEUES, "s")] == [FIRST + 50]
 
 
+def test_sums_leave_out_no_queue_that_cannot_be_read(store: Store, clock: Clock) -> None:
+    """After a restart: before, its last numbers are known."""
+    first, second = store.create_queue("first"), store.create_queue("second")
+    for queue in (first, second):
+        queue.push_many([(b"x", 1)] * 10)
+    Writer(store).look()
+    keyspace = store.context.keyspace
+    key = keyspace.config(second.id)
+    config = store.read(lambda tr: tr.get(key).wait())
+    assert config is not None
+
+    def write(record: bytes) -> None:
+        def change(tr: Transaction) -> None:
+            tr.set(key, record)
+            tr.add(keyspace.queue(second.id).change, 1)
+
+        store.transact(change)
+
+    write(b"\xff")
+    successor = Writer(store)
+    for _ in range(5):
+        clock.advance(1)
+        first.pop_min()
+        successor.look()
+    assert [point.ready for point in points_of(store, ALL_QUEUES, "s")] == [20]
+    write(config)
+    clock.advance(1)
+    successor.look()
+    *_, last = points_of(store, ALL_QUEUES, "s")
+    assert (last.ready, last.gap) == (15, True)
+
+
 @pytest.mark.parametrize("damage", [b"\x02garbage", b"\x02", zlib_of(b"\x05\xff")])
 def test_a_damaged_block_costs_its_own_time_only(store: Store, clock: Clock, damage: bytes) -> None:
     jobs, other = store.create_queue("jobs"), store.create_queue("other")
