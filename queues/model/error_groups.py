@@ -11,8 +11,8 @@ _GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 #: values. What is not one plain string, number or constant ends nowhere that can be told: it is all of the rest.
 _VALUE = re.compile(
     r"""((\\*["'])(?:(?!\2)(?:[^\\]|\\.))*+\2\s*+:\s*+)"""
-    r"""(?:(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|(\\+["'])[^"'\\]*+\3|-?[0-9][0-9.eE+-]*+"""
-    r"""|true|false|null|True|False|None)(?=\s*+(?:[,}\]]|\Z))|.*+)""",
+    r"""(?:(?:(\\*["'])(?:(?!\3)[^\\])*+\3|-?[0-9][0-9.eE+-]*+|true|false|null|True|False|None)"""
+    r"""(?=\s*+(?:[,}\]]|\Z))|.*+)""",
     re.DOTALL,
 )
 #: UUIDs, hexadecimal numbers, runs of hexadecimal digits with a digit among them, numbers.

@@ -136,6 +136,7 @@ def test_errors_are_redacted_as_values_are(operator: Desk, jobs: Queue) -> None:
         ("X: {'password': {'hunter2'}}", "X: {'password': …"),
         ('X: {"password": [["a"], "hunter2"]}', 'X: {"password": …'),
         (r'X: "{\"password\": \"hunter2\", \"n\": 1}" at 7', r'X: "{\"password\": …, \"n\": …}" at #'),
+        (r"""X: '{"password": "\\", hunter2", "n": 1}'""", 'X: \'{"password": …'),
         (r'X: "{\"password\": \"a\\\"hunter2\"}"', r'X: "{\"password\": …'),
         ("\u202e" * 10_000, "\u202e" * 200),
         ("", ""),
