@@ -48,8 +48,8 @@ def test_a_process_is_shown_with_what_it_holds(operator: Desk, store: Store) -> 
 def test_without_any_the_page_says_why(operator: Desk, store: Store) -> None:
     jobs = store.create_queue("jobs")
     assert told(operator.open("/queues/jobs/")) == "unknown"
-    ahead = [0.0]
-    closing, idle = another(store, ahead), another(store, ahead)
+    ahead = [-61.0]
+    closing, idle = another(store, [0.0]), another(store, ahead)
     closing.of(jobs.id).took(1)
     closing.beat()
     closing.stop()
@@ -58,7 +58,7 @@ def test_without_any_the_page_says_why(operator: Desk, store: Store) -> None:
     assert "Start a worker" in screen.text
     idle.of(jobs.id).took(1)
     idle.beat()
-    ahead[0] = 61.0
+    ahead[0] = 0.0
     idle.beat()
     assert told(operator.open("/queues/jobs/")) == "idle"
 
