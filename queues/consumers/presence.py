@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -35,7 +35,7 @@ log = logging.getLogger("queues.consumers")
 FIRST, IDLE = 2.0, 60.0
 #: Seconds after which a heartbeat is sent that tells nothing new: a disk may sleep while all wait.
 _STILL = 10.0
-#: Seconds for which closing waits for a heartbeat that is under way.
+#: Seconds for which closing waits for heartbeats: one that is under way, and the last one.
 _PATIENCE = 1.0
 #: Seconds over which the rate of takes is averaged.
 _RATE = 60.0
@@ -217,15 +217,27 @@ class Presence:
                 self._tell(self._clock())
 
     def stop(self) -> None:
-        """Tell of nothing any more, and remove what was told; what a store that does not answer keeps will expire."""
+        """Tell of nothing any more, and remove what was told, waiting for a second at most.
+
+        A store that does not answer is told in a thread: what it keeps will expire.
+        """
         self._stopped.set()
         if self._pid != os.getpid():
             return  # a forked child tells nothing of its parent
-        if self._beating.acquire(timeout=_PATIENCE):
+        if not self._told and not self._beating.locked():
+            return
+        ended = threading.Event()
+
+        def tell() -> None:
             try:
-                self._attempt(lambda: self._tell(self._clock(), closing=True))
+                with self._beating:
+                    self._attempt(lambda: self._tell(self._clock(), closing=True))
             finally:
-                self._beating.release()
+                ended.set()
+
+        with suppress(RuntimeError):  # the interpreter ends, or has no more threads
+            threading.Thread(target=tell, name="pq-consumers-end", daemon=True).start()
+            ended.wait(_PATIENCE)
 
     # Inside
 

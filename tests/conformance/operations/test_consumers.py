@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -18,7 +19,7 @@ from queues.tools.copy import copy_store
 from queues.workers import Job, Pool, Worker
 from tests import cluster
 from tests.conftest import Clock
-from tests.waiting import await_true, begin
+from tests.waiting import LONG, await_true, begin
 
 
 @pytest.fixture
@@ -111,6 +112,24 @@ def test_each_process_has_a_record_of_its_own(store: Store, other: Store, clock:
     assert [consumer.takes for consumer in seen.live] == [1]
     assert seen.ended is not None
     assert (seen.ended.takes, seen.ended.end) == (3, "closed")
+
+
+def test_the_last_heartbeat_waits_for_no_busy_store(store: Store, other: Store) -> None:
+    jobs = store.create_queue("jobs")
+    other.priority_queue("jobs").pop_min()
+    beat(other)
+    held, may_end = threading.Event(), threading.Event()
+
+    def hold(tr: Transaction) -> None:
+        held.set()
+        assert may_end.wait(LONG)
+
+    holding = begin(lambda: store.transact(hold))
+    assert held.wait(LONG)
+    other.context.presence.stop()
+    may_end.set()
+    holding.result()
+    await_true(lambda: not jobs.consumers().live)
 
 
 def test_a_program_that_ends_at_once_writes_nothing(store: Store, other: Store) -> None:
