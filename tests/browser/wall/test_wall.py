@@ -141,8 +141,8 @@ def test_a_screen_is_let_in_by_its_link_and_shut_out_when_that_is_revoked(
     assert "token" not in hung.url
     assert hung.evaluate("document.cookie") == ""
     assert hung.evaluate("document.referrer") == ""
-    expect(hung.locator(".tile[data-level=paused] .tile-why")).to_have_text(
-        re.compile(r"^paused for \d.*: ledger clos")
+    expect(hung.locator(".tile[data-mark=paused] .tile-why")).to_have_text(
+        re.compile(r"^warning · paused for .*\d.*: ledger clos")
     )
     used = new_page(storage_state=None)
     answer = used.goto(f"{hung.url}?token={token}")
