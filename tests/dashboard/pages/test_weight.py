@@ -18,7 +18,7 @@ from pqadmin.load.run import create_queues
 from queues import Store
 from tests.dashboard.conftest import Desk
 
-FIRST_VISIT, LATER = 100_000, 15_000
+FIRST_VISIT, LATER = 100_000, 16_000
 QUEUES = 130
 _LINKS = re.compile(r'(?:href|src)="/static/([^"#]+)')
 #: What collected files carry in their names, where another test has collected them.
