@@ -104,7 +104,7 @@ def _charts(page: Page) -> None:
 
 def _wall(page: Page) -> None:
     page.wait_for_selector("body[data-fresh-state=live]")
-    page.wait_for_selector('.tile[data-level="bad"]')
+    page.wait_for_selector('.tile[data-level="critical"]')
 
 
 def shots(site: Site) -> list[Shot]:
