@@ -80,7 +80,11 @@ WALK = """() => {
     };
     document.addEventListener('keydown', window.look, true);
     window.missed = () => window.wanted().filter((e) => !window.reached.has(group(e))).map(named);
-    window.overlooked = () => [...window.reached].filter((e) => e.tabIndex >= 0 && !window.looked.has(e)).map(named);
+    const own = (e) => e.type === 'datetime-local'; // has stops of its own within
+    window.overlooked = () =>
+        [...window.reached]
+            .filter((e) => e.isConnected && e.tabIndex >= 0 && !own(e) && !window.looked.has(e))
+            .map(named);
 }"""
 #: Which element has the focus, and whether it is on the screen once that is drawn.
 SKIP = """async () => {

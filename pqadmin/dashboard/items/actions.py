@@ -6,7 +6,7 @@ the action; the page then says which, and offers the action on the rest.
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -295,6 +295,8 @@ class ItemsActionView(QueueActionView):
                 parts = urlsplit(text[:2_000])
             except ValueError:  # no address at all
                 continue
-            if parts.path == self.url or (parts.path.startswith(f"{self.url}items/") and "/edit/" not in parts.path):
-                return f"{parts.path}?{parts.query}" if parts.query else parts.path
+            path, here = unquote(parts.path), unquote(self.url)  # browsers may escape more of it than pages do
+            if path == here or (path.startswith(f"{here}items/") and "/edit/" not in path):
+                address = f"{self.url}{path.removeprefix(here)}"
+                return f"{address}?{parts.query}" if parts.query else address
         return self.url

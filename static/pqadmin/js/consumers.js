@@ -10,7 +10,10 @@ export function applyConsumers(told, now) {
   const panel = document.querySelector("[data-consumers]");
   if (panel === null || told === undefined) return;
   setData(panel, "consumers", told.none);
+  /** @type {HTMLTableElement} */
   const table = panel.querySelector("table");
+  /** @type {HTMLTemplateElement} */
+  const blank = panel.querySelector("template");
   setHidden(table, told.none !== "");
   for (const note of panel.querySelectorAll("[data-none]")) setHidden(note, note.dataset.none !== told.none);
   const count = panel.querySelector("[data-part=count]");
@@ -22,7 +25,7 @@ export function applyConsumers(told, now) {
   const body = table.tBodies[0];
   const rows = new Map([...body.rows].map((row) => [row.dataset.consumer, row]));
   told.live.forEach((consumer, n) => {
-    const row = rows.get(consumer.id) ?? panel.querySelector("template").content.firstElementChild.cloneNode(true);
+    const row = rows.get(consumer.id) ?? blank.content.firstElementChild.cloneNode(true);
     rows.delete(consumer.id);
     setData(row, "consumer", consumer.id);
     write(row, consumer, now);

@@ -69,7 +69,7 @@ const STEPS = [
 export function about(seconds) {
   if (seconds < STEPS[0]) return `<${STEPS[0]} s`;
   if (seconds >= 48 * 3600) return age(seconds);
-  const step = STEPS.findLast((each) => each <= seconds);
+  const step = STEPS.filter((each) => each <= seconds).at(-1);
   if (step < 60) return `${step} s`;
   return step < 3600 ? `${step / 60} min` : `${step / 3600} h`;
 }
