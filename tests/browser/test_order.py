@@ -48,6 +48,20 @@ def test_trouble_moves_to_the_top_by_itself_and_shifts_nothing(page: Page, store
     assert page.evaluate("window.shifted") <= 0.02
 
 
+def test_the_heading_of_a_filtered_group_keeps_to_what_is_shown(page: Page, store: Store) -> None:
+    shown, other = store.create_queue("a:x"), store.create_queue("a:y")
+    shown.push_many([(b"x", 1)] * 3)
+    other.push_many([(b"x", 1)] * 40)
+    page.goto("/?group=group&q=a:x")
+    wait_live(page)
+    heading = page.locator("[data-group-ready]")
+    expect(heading).to_have_attribute("data-value", "3")
+    other.push(b"x", 1)
+    shown.push(b"x", 1)
+    wait_value(page, ready_of("a:x"), 4)
+    expect(heading).to_have_attribute("data-value", "3")
+
+
 def test_a_pill_tells_of_what_moved_while_the_pointer_is_in_the_table(page: Page, store: Store) -> None:
     names = ["a", "b", "c", "d"]
     queues = {name: store.create_queue(name) for name in names}

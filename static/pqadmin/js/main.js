@@ -102,7 +102,9 @@ function start(topic) {
   function watchMessage() {
     if (!overview) return { t: "watch", topic };
     const complete = isComplete();
-    return { t: "watch", topic, queues: screen.ids(), grow: complete, complete, groups: screen.groups() };
+    // A filter leaves queues out: frames have the sums of whole groups.
+    const groups = isFiltered() ? [] : screen.groups();
+    return { t: "watch", topic, queues: screen.ids(), grow: complete, complete, groups };
   }
 
   /** Tell the server what is on the screen, if that is something else than before. */
@@ -175,9 +177,12 @@ function showSumsAge(ms, patience) {
   }
 }
 
+function isFiltered() {
+  return Boolean(new URLSearchParams(location.search).get("q"));
+}
+
 /** The table means to show every queue there is, new ones too: neither a filter nor a page cuts it. */
 function isComplete() {
-  const asked = new URLSearchParams(location.search);
-  if (asked.get("q") || asked.get("after")) return false;
+  if (isFiltered() || new URLSearchParams(location.search).get("after")) return false;
   return "liveComplete" in document.body.dataset || document.querySelector("#queues[data-live-complete]") !== null;
 }
