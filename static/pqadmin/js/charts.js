@@ -19,7 +19,12 @@ const CLASSES = [0.01, 0.05, 0.2, 0.5];
 
 /** What is drawn, to be cleared away when another page part comes in its place. */
 let shown = [];
+/** What draws the charts of a part of the page anew. */
+const draws = new WeakMap();
 
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const host of document.querySelectorAll("[data-charts]")) draws.get(host)?.();
+});
 begin();
 
 /** Start when the library is there: a part of a page that came later brings both scripts in any order. */
@@ -87,7 +92,7 @@ function start(host) {
     }
   });
   resized.observe(host);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => host.isConnected && draw());
+  draws.set(host, draw);
   if (now.live) {
     refreshWith(host, (newer) => {
       if (Object.keys(newer.charts).join() !== Object.keys(now.charts).join()) {
