@@ -50,6 +50,7 @@ def panel(status: QueueStatus) -> Json:
         "none": why_none(status),
         "count": len(consumers.live),
         "shown": consumers.live[:MOST],
+        "most": MOST,
         "ended": consumers.ended or _BLANK,
         "blank": _BLANK,
     }

@@ -19,6 +19,7 @@ export function applyConsumers(told, now) {
   const count = panel.querySelector("[data-part=count]");
   setText(count, number(told.count));
   setHidden(count, told.none !== "");
+  setHidden(panel.querySelector("[data-part=cut]"), told.count <= told.live.length);
   const ended = panel.querySelector("[data-part=ended]");
   setHidden(ended, told.none === "" || told.ended === null);
   if (told.ended !== null) write(ended, told.ended, now);
