@@ -119,7 +119,7 @@ def test_an_ended_sample_load_can_be_run_again_while_its_queues_are_alone(
     page = operator.open("/")
     assert "The sample load has ended" in page
     assert not desk(Role.VIEWER).open("/").has_form("/sample-load/start/")
-    store.create_queue("orders")
+    operator.send(operator.open("/new/"), "/new/", name="orders")
     assert not operator.open("/").has_form("/sample-load/start/")
     store.actions("ada").delete_queue("orders", confirm="orders", reason="")
     assert "runs for 5 minutes" in operator.send(page, "/sample-load/start/")
