@@ -9,17 +9,12 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role, grant
-from pqadmin.live import monitor as monitors
-from pqadmin.store import close_store, get_store
+from tests.sites import cheap_passwords, site_store
+
+__all__ = ["cheap_passwords"]
 
 PASSWORD = "correct-horse-battery"
 PATIENCE = 120.0  # seconds; reached only when something hangs
-
-
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings) -> None:
-    """Hash quickly: argon2's cost is its point, and not what these tests are about."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
@@ -62,11 +57,8 @@ def visitor(person: Callable[..., User]) -> Callable[[Role | None], Client]:
 
 
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def jobs(settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A store of its own with the priority queue `jobs`."""
-    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)  # pages show what tests did behind the site's back,
-    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)  # and all of it, on a busy machine too
-    close_store()
-    get_store().create_queue("jobs")
-    yield
-    close_store()
+    with site_store("memory:", settings, monkeypatch) as store:
+        store.create_queue("jobs")
+        yield

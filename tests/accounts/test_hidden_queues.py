@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils import translation
 
 from pqadmin.accounts.rights import Role
-from pqadmin.live import monitor as monitors
 from pqadmin.store import get_store
 from queues.operations.search import Query
 from tests.accounts.matrix import PAGES
@@ -25,9 +24,8 @@ HIDDEN, OWN, SEEN = f"{SECRET}:in", "jobs", "jobs:seen"
 
 
 @pytest.fixture
-def world(jobs, monkeypatch) -> dict[str, str]:
+def world(jobs) -> dict[str, str]:
     """Queues that are one's own, seen and hidden, with acts between them; returns what addresses need."""
-    monkeypatch.setattr(monitors, "_monitor", None)
     store = get_store()
     own, hidden = store.queue(OWN), store.create_queue(HIDDEN)
     store.create_queue(SEEN)

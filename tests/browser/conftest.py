@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 from jsonschema import ValidationError
-from playwright.sync_api import Browser, ConsoleMessage, Page, WebSocketRoute, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, WebSocketRoute, expect, sync_playwright
 
 from queues import Store, open_store
 from tests.browser.contexts import Contexts
@@ -297,6 +297,14 @@ def until(page: Page, true: Callable[[], object], what: str = "it never came to 
     while not true():
         assert time.monotonic() - began < PATIENCE, what
         page.wait_for_timeout(20)  # lets events come in, whatever clock the page has
+
+
+def reload_until_shown(page: Page, locator: Locator) -> None:
+    """Reload a page without scripts until it shows something: a busy site's page may be some seconds old."""
+    began = time.monotonic()
+    while not locator.count():
+        assert time.monotonic() - began < PATIENCE, page.content()
+        page.reload()
 
 
 def ready_of(name: str) -> str:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from queues import Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, Site, wait_live
+from tests.browser.conftest import NewPage, Site, reload_until_shown, wait_live
 
 
 @pytest.fixture
@@ -120,6 +120,8 @@ def test_nothing_is_drawn_or_offered_of_a_queue_that_cannot_be_read(
     store.transact(lambda tr: tr.set(key, b"\x07nonsense"))
     page = new_page(java_script_enabled=scripts)
     page.goto("/")
+    if not scripts:
+        reload_until_shown(page, page.locator("tr[data-queue=good]"))
     for part in (".mix", "[data-part=push]"):
         expect(page.locator(f"tr[data-queue=good] {part}")).to_be_visible()
         expect(page.locator(f"tr[data-queue=bad] {part}")).not_to_be_visible()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from queues import Store, open_store
-from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, sign_in, wait_live
+from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, reload_until_shown, sign_in, wait_live
 from tests.browser.operator import Operator
 
 
@@ -123,6 +123,7 @@ def test_an_overview_of_many_queues_goes_on_below_by_itself_and_nothing_moves(pa
     page.goto("/?sort=name")
     wait_live(page)
     rows = page.locator("tr[data-queue]")
+    expect(rows.nth(99)).to_be_attached()
     before = shown(page)
     top = rows.first.bounding_box()
     page.locator("#queues .pager").scroll_into_view_if_needed()
@@ -137,10 +138,7 @@ def test_an_overview_of_many_queues_goes_on_by_links_without_scripts(new_page: N
     page = new_page(java_script_enabled=False)
     page.goto("/?sort=name")
     rows = page.locator("tr[data-queue]")
-    for _ in range(60):  # on a busy machine the first page says that queues are still being read
-        if rows.count():
-            break
-        page.reload()
+    reload_until_shown(page, rows)
     expect(rows).to_have_count(100)
     first = shown_in(page)
     page.get_by_role("link", name="Next 100").click()

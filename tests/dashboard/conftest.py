@@ -15,32 +15,21 @@ from django.test import Client
 from django.utils import translation
 
 from pqadmin.accounts.roles import Role, grant
-from pqadmin.live import monitor as monitors
-from pqadmin.store import close_store, get_store
 from queues import Store
 from tests.conftest import ENGINES, store_url
 from tests.dashboard.screen import Screen
+from tests.sites import cheap_passwords, site_store
 
-
-@pytest.fixture(autouse=True)
-def cheap_passwords(settings: Any) -> None:
-    """Hash quickly: these tests are not about passwords."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+__all__ = ["cheap_passwords"]
 
 
 @pytest.fixture(params=[name for name in ENGINES if name != "embedded"])
 def store(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
 ) -> Iterator[Store]:
-    """The site's store, fresh, in memory and on a cluster if there is one; its monitor has seen nothing yet."""
-    close_store()
-    settings.PQADMIN_STORE = store_url(request.param, tmp_path)
-    monkeypatch.setattr(monitors, "_monitor", None)
-    # Tests change the store behind the site's back and expect the next page to show it, on a slow cluster too.
-    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)
-    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)  # nor is a busy machine's first page to lack what is read late
-    yield get_store()
-    close_store()
+    """The site's store, fresh, in memory and on a cluster if there is one."""
+    with site_store(store_url(request.param, tmp_path), settings, monkeypatch) as opened:
+        yield opened
 
 
 class Desk:

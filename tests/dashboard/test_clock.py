@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.live import monitor as monitors
-from pqadmin.store import close_store, get_store
 from queues import Store, open_store
 from tests.dashboard.conftest import Desk
 from tests.health import probe
+from tests.sites import site_store
 
 HOUR = 3_600.0
 
@@ -22,13 +21,8 @@ HOUR = 3_600.0
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Store]:
     """The site's store, which a process on another machine's clock can open too."""
-    close_store()
-    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
-    monkeypatch.setattr(monitors, "_monitor", None)
-    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)
-    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)
-    yield get_store()
-    close_store()
+    with site_store(f"lmdb:{tmp_path / 'store'}", settings, monkeypatch) as opened:
+        yield opened
 
 
 def differ(store: Store, ahead: float) -> None:

@@ -9,20 +9,18 @@ from typing import Any
 import pytest
 
 from pqadmin.live.monitor import Monitor
-from pqadmin.store import close_store, get_store
 from queues import Store, open_store
 from tests.live.conftest import SignIn, Viewer
+from tests.sites import site_store
 
 HOUR = 3_600.0
 
 
 @pytest.fixture
-def store(settings: Any, tmp_path: Path) -> Iterator[Store]:
+def store(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """The site's store, which a process on another machine's clock can open too."""
-    close_store()
-    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
-    yield get_store()
-    close_store()
+    with site_store(f"lmdb:{tmp_path / 'store'}", settings, monkeypatch) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("ahead", [-HOUR, HOUR])

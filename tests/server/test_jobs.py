@@ -9,17 +9,15 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 
 from pqadmin import jobs
-from pqadmin.store import close_store, get_store
 from queues import Store
+from tests.sites import site_store
 from tests.waiting import LONG, await_true
 
 
 @pytest.fixture
-def store(settings: Any) -> Iterator[Store]:
-    close_store()
-    settings.PQADMIN_STORE = "memory:"
-    yield get_store()
-    close_store()
+def store(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    with site_store("memory:", settings, monkeypatch) as opened:
+        yield opened
 
 
 def test_jobs_are_run_from_the_start_on_and_when_they_begin(store: Store) -> None:

@@ -12,10 +12,10 @@ from django.test import Client
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
-from pqadmin.store import close_store, get_store
 from pqadmin.wall.models import Board
 from queues import Store
 from tests.live.conftest import looks
+from tests.sites import site_store
 
 __all__ = ["looks"]
 
@@ -25,12 +25,8 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 @pytest.fixture
 def store(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """The site's store, fresh and in memory."""
-    close_store()
-    settings.PQADMIN_STORE = "memory:"
-    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)  # pages show what tests did behind the site's back,
-    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)  # and all of it, on a busy machine too
-    yield get_store()
-    close_store()
+    with site_store("memory:", settings, monkeypatch) as opened:
+        yield opened
 
 
 @pytest.fixture

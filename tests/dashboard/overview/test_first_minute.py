@@ -17,25 +17,21 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
-from pqadmin.live import monitor as monitors
 from pqadmin.load.plan import push, take
 from pqadmin.load.run import create_queues
 from pqadmin.load.sample import sample_load, sample_plans
-from pqadmin.store import close_store, get_store
 from queues import Store
 from tests.conftest import store_url
 from tests.dashboard.conftest import Desk
+from tests.sites import site_store
 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> Iterator[Store]:
     """The site's store, one that the processes of a load can open."""
-    close_store()
-    settings.PQADMIN_STORE = store_url("embedded", tmp_path)
-    monkeypatch.setattr(monitors, "_monitor", None)
-    yield get_store()
-    sample_load.stop()
-    close_store()
+    with site_store(store_url("embedded", tmp_path), settings, monkeypatch) as opened:
+        yield opened
+        sample_load.stop()
 
 
 def test_an_empty_store_explains_itself_and_offers_three_ways(operator: Desk, store: Store) -> None:

@@ -1,0 +1,32 @@
+"""What the suites of the site share: a fresh store of the site's own, and cheap passwords."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from pqadmin.live import monitor as monitors
+from pqadmin.store import close_store, get_store
+from queues import Store
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(settings: Any) -> None:
+    """Hash quickly: argon2's cost is its point, and not what these tests are about."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@contextmanager
+def site_store(url: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """Open the site's store at a URL; its monitor has seen nothing yet.
+
+    Tests change the store behind the site's back: each page reads it anew, and all of it, on a busy machine too.
+    """
+    close_store()
+    settings.PQADMIN_STORE = url
+    monkeypatch.setattr(monitors, "_monitor", None)
+    monkeypatch.setattr(monitors, "PAGE_PAUSE", 0.0)
+    monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)
+    yield get_store()
+    close_store()
