@@ -32,7 +32,7 @@ format: $(TEST_READY) ## Rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BENCH_READY) ## Measure, in 40 minutes; NAMES="--quick" in 6, NAMES="pairs fairness" these alone
+bench: $(BENCH_READY) ## Measure, in 45 minutes; NAMES="--quick" in 10, NAMES="shapes fairness" these alone
 	$(BIN)/python -m benchmarks $(NAMES)
 
 soak: $(TEST_READY) ## Ten minutes on a FoundationDB server that is killed again and again; needs fdbserver and fdbcli

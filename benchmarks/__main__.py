@@ -1,6 +1,6 @@
-"""`python -m benchmarks`: run all measurements and print markdown; some 40 minutes.
+"""`python -m benchmarks`: run all measurements and print markdown; some 45 minutes.
 
-`--quick` runs the most important ones, shortened, in some 6 minutes. `NAME …` instead runs the named ones, and
+`--quick` runs the most important ones, shortened, in some 10 minutes. `NAME …` instead runs the named ones, and
 `NAME ARGUMENT …` one with arguments of its own; `NAME --help` tells them. What is not installed is left out and named.
 """
 
@@ -14,9 +14,7 @@ from benchmarks.harness import report
 
 #: Run when none is named.
 ALL: dict[str, list[str]] = {
-    "pairs": [],
-    "slow_disk": [],
-    "coroutines": [],
+    "shapes": [],
     "batches": [],
     "depths": [],
     "recipes": [],
@@ -28,9 +26,7 @@ ALL: dict[str, list[str]] = {
 }
 _SHORT = ["--rounds", "3", "--seconds", "1"]
 QUICK: dict[str, list[str]] = {
-    "pairs": ["--callers", "1", "64", "--processes", "1", *_SHORT],
-    "slow_disk": _SHORT,
-    "coroutines": ["--callers", "256", *_SHORT],
+    "shapes": ["--quick"],
     "batches": ["--callers", "16", *_SHORT],
     "depths": ["--items", "100000", "--calls", "100", "--rounds", "3", "--popped", "50000"],
     "recipes": _SHORT,

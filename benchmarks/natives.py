@@ -18,9 +18,6 @@ from benchmarks.peers import Missing, Peer, open_peers
 from benchmarks.peers.server_process import program
 
 _PUSH = "INSERT INTO items (priority, value) VALUES (:priority, convert_to(repeat('x', {size}), 'UTF8'));\n"
-_POP = """DELETE FROM items WHERE (priority, id) IN
-    (SELECT priority, id FROM items ORDER BY priority, id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING value;
-"""
 
 
 def main(arguments: list[str]) -> list[report.Figure]:
@@ -45,7 +42,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
                 except Missing as missing:
                     report.note(f"{kind} is left out: {missing}")
     report.heading(f"What the peers' own tools measure, {options.clients} clients")
-    print(f"{SIZE}-byte values, durable as in `pairs`, a flush takes {flush:.2f} ms: " + "; ".join(facts) + ".\n")
+    print(f"{SIZE}-byte values, durable as in `shapes`, a flush takes {flush:.2f} ms: " + "; ".join(facts) + ".\n")
     report.table(("tool", "pairs of push and pop a second", "how"), rows)
     return [report.Figure(what=f"{row[0]}, pairs/s, {options.clients} clients", value=f"{row[1]:,}") for row in rows]
 
@@ -66,11 +63,11 @@ def _requests_a_second(command: list[str]) -> float:
 
 
 def _postgres(peer: Peer, folder: Path, options: argparse.Namespace) -> tuple[str, int, str]:
-    from benchmarks.peers.postgres import FOLDERS
+    from benchmarks.peers.postgres import FOLDERS, POP
 
     tool = program("pgbench", "postgresql-contrib", *FOLDERS)
     script = folder / "pair.sql"
-    script.write_text("\\set priority random(0, 999)\n" + _PUSH.format(size=SIZE) + _POP, encoding="ascii")
+    script.write_text("\\set priority random(0, 999)\n" + f"{_PUSH.format(size=SIZE)}{POP};\n", encoding="ascii")
     where = dict(pair.split("=") for pair in peer.door.address.split())
     command = [tool, "-h", where["host"], "-p", where["port"], "-U", where["user"], "-n", "-M", "prepared"]
     command += ["-c", str(options.clients), "-j", "2", "-T", str(options.seconds), "-f", str(script), where["dbname"]]

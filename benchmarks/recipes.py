@@ -59,8 +59,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
                     if work == "pops":
                         _fill(peer, round(_FILL[kind] * (options.seconds + 1)))
                     report.note(f"recipes: round {number + 1}, {work}, {kind}, {processes} × {callers // processes}")
-                    rate = teams[kind, processes].run(work, callers, options.seconds)
-                    rates.setdefault((kind, work, processes, callers), []).append(rate)
+                    run = teams[kind, processes].run(work, callers, options.seconds)
+                    rates.setdefault((kind, work, processes, callers), []).append(run.rate)
     return _tell(rates, facts, options)
 
 

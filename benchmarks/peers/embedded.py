@@ -9,7 +9,7 @@ from pathlib import Path
 import lmdb
 
 from benchmarks.peers.peer import Door
-from queues import AsyncPriorityQueue, AsyncQueue, Queue, Store, open_store
+from queues import AsyncPriorityQueue, AsyncQueue, Lease, Queue, Store, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,14 @@ class EmbeddedClient:
         """Take the value of the smallest priority."""
         item = self._queue.pop_min()
         return None if item is None else item.value
+
+    def lease(self) -> Lease | None:
+        """Hold the value of the smallest priority."""
+        return self._queue.lease()
+
+    def ack(self, lease: Lease) -> None:
+        """Remove a held value for good."""
+        self._queue.ack(lease)
 
     def push_many(self, items: Sequence[tuple[bytes, int]]) -> None:
         """Add values as one."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from benchmarks.harness import report
 
@@ -34,6 +34,12 @@ class Client(Protocol):
 
     def pop(self) -> bytes | None:
         """Take the value of the smallest priority."""
+
+    def lease(self) -> object | None:
+        """Hold the value of the smallest priority; return what `ack` takes."""
+
+    def ack(self, lease: Any) -> None:
+        """Remove a held value for good."""
 
     def push_many(self, items: Sequence[tuple[bytes, int]]) -> None:
         """Add values as one."""

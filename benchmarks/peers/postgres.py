@@ -20,15 +20,22 @@ from benchmarks.peers.server_process import free_port, program, server
 #: Where Debian puts the programs, the newest release first.
 FOLDERS = tuple(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))
 _TABLE = """
-CREATE TABLE items (priority integer NOT NULL, id bigserial, value bytea NOT NULL, PRIMARY KEY (priority, id));
+CREATE TABLE items (priority integer NOT NULL, id bigserial, value bytea NOT NULL, expires timestamptz,
+    PRIMARY KEY (priority, id));
 ALTER TABLE items SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)
 """
 PUSH = "INSERT INTO items (priority, value) VALUES (%s, %s)"
-_POP = """
-DELETE FROM items WHERE (priority, id) IN
-    (SELECT priority, id FROM items ORDER BY priority, id LIMIT {} FOR UPDATE SKIP LOCKED) RETURNING value
+#: The ready items of the smallest priorities that no other transaction is taking.
+_NEXT = """
+(SELECT priority, id FROM items WHERE expires IS NULL ORDER BY priority, id LIMIT {} FOR UPDATE SKIP LOCKED) AS next
 """
-POP, POP_MANY = _POP.format(1), _POP.format("%s")
+_SAME = "items.priority = next.priority AND items.id = next.id"
+POP, POP_MANY = (f"DELETE FROM items USING {_NEXT.format(n)} WHERE {_SAME} RETURNING value" for n in (1, "%s"))
+LEASE = f"""
+UPDATE items SET expires = now() + interval '1 minute' FROM {_NEXT.format(1)} WHERE {_SAME}
+RETURNING items.priority, items.id, value
+"""
+ACK = "DELETE FROM items WHERE priority = %s AND id = %s"
 _PUSH_MANY = "INSERT INTO items (priority, value) SELECT * FROM unnest(%s::int[], %s::bytea[])"
 
 
@@ -109,6 +116,15 @@ class PostgresClient:
         """Take the value of the smallest priority that no other process is taking."""
         row = self._cursor.execute(POP, prepare=True).fetchone()
         return None if row is None else row[0]
+
+    def lease(self) -> tuple[int, int] | None:
+        """Hold the value of the smallest priority for a minute."""
+        row = self._cursor.execute(LEASE, prepare=True).fetchone()
+        return None if row is None else row[:2]
+
+    def ack(self, lease: tuple[int, int]) -> None:
+        """Remove a held value for good."""
+        self._cursor.execute(ACK, lease, prepare=True)
 
     def push_many(self, items: Sequence[tuple[bytes, int]]) -> None:
         """Add values as one."""

@@ -1,6 +1,7 @@
 """Redis: a sorted set, every write flushed before it is answered (appendfsync always), through redis-py."""
 
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,12 @@ import redis.asyncio
 from benchmarks.peers.peer import Door
 from benchmarks.peers.server_process import free_port, program, server
 
-_KEY = "jobs"
+_KEY, _LEASED = "jobs", "leased"
+_LEASE = """
+local found = redis.call('ZPOPMIN', KEYS[1])
+if found[1] then redis.call('ZADD', KEYS[2], ARGV[1], found[1]) end
+return found[1]
+"""
 #: As pqadmin's own stores: nothing but the log of writes, each flushed before its answer.
 SETTINGS = ("--appendonly", "yes", "--appendfsync", "always", "--save", "", "--maxclients", "2000")
 
@@ -54,6 +60,7 @@ class RedisClient:
 
     def __init__(self, port: int) -> None:
         self._redis: Any = redis.Redis(port=port, single_connection_client=True)
+        self._lease: Any = self._redis.register_script(_LEASE)
 
     def push(self, value: bytes, priority: int) -> None:
         """Add one value."""
@@ -63,6 +70,15 @@ class RedisClient:
         """Take the value of the smallest score."""
         found: list[tuple[bytes, float]] = self._redis.zpopmin(_KEY)
         return found[0][0] if found else None
+
+    def lease(self) -> bytes | None:
+        """Move the value of the smallest score to those that are held, which expire in a minute."""
+        found: bytes | None = self._lease((_KEY, _LEASED), (time.time() + 60,))
+        return found
+
+    def ack(self, lease: bytes) -> None:
+        """Remove a held value for good."""
+        self._redis.zrem(_LEASED, lease)
 
     def push_many(self, items: Sequence[tuple[bytes, int]]) -> None:
         """Add values as one."""

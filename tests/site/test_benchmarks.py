@@ -1,0 +1,50 @@
+"""`python -m benchmarks shapes`: it runs, and says what misses its bar."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import shapes
+from benchmarks.harness.callers import Run
+from benchmarks.harness.rounds import Measured, Shape
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_smallest_shapes_are_measured_and_told() -> None:
+    asked = ["1x1", "coroutines-1x256", "lease-4x4"]
+    command = [sys.executable, "-m", "benchmarks", "shapes", "--shapes", *asked, "--peers", "embedded"]
+    done = subprocess.run(
+        [*command, "--flush-ms", "0", "--rounds", "1", "--seconds", "0.1"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr  # alone it misses no bar
+    for name in asked:
+        assert re.search(rf"^\| {name} \| [1-9]", done.stdout, re.MULTILINE), done.stdout
+
+
+@pytest.mark.parametrize(("rate", "met"), [(130, True), (120, False)])
+def test_a_shape_below_its_bar_is_a_miss(rate: float, met: bool) -> None:
+    shape = Shape(4, 4)  # 1.25 times each peer
+    runs = {("embedded", shape): [Run([rate], [])], ("postgres", shape): [Run([60, 40], [])]}
+    assert [figure.met for figure in shapes.judged(measured(runs), "")] == [met]
+
+
+def test_the_ratio_is_the_median_of_those_of_the_same_round() -> None:
+    shape = Shape(1, 1)
+    ours, theirs = [(900, 100, 300), (1_000, 50, 200)]
+    runs = {("embedded", shape): [Run([n], []) for n in ours], ("redis_aof", shape): [Run([n], []) for n in theirs]}
+    assert [figure.value for figure in shapes.judged(measured(runs), "")] == ["1.50×"]
+
+
+@pytest.mark.parametrize(("milliseconds", "met"), [(6.9, True), (7.1, False)])
+def test_slow_pushes_of_lone_callers_are_a_miss(milliseconds: float, met: bool) -> None:
+    pushes = [0.001] * 90 + [milliseconds / 1_000] * 10
+    figures = shapes.judged(measured({("embedded", Shape(4, 1)): [Run([1], pushes)]}, slowed=2.0), "")
+    assert [figure.met for figure in figures] == [met]
+
+
+def measured(runs: dict[tuple[str, Shape], list[Run]], slowed: float = 0.1) -> Measured:
+    return Measured(facts=(), runs=runs, flush=0.1, slowed=slowed)
