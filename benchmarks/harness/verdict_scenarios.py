@@ -138,6 +138,16 @@ def _extending(world: World, second: int) -> None:
     world.lease(1 - world.at_work, seconds=60, work=10 * MINUTE)
 
 
+def _hanging(world: World, second: int) -> None:
+    """Jobs of ten seconds, until all workers hang in theirs; their leases are extended as before."""
+    world.push(world.randomly(0.5))
+    if second <= HOUR:
+        world.finish()
+    if second % 20 == 0:
+        world.extend(60)
+    world.lease(12 - world.at_work, seconds=60, work=10)
+
+
 def _dying_workers(world: World, second: int) -> None:
     world.push(world.randomly(0.5))
     if second <= HOUR:
@@ -249,6 +259,12 @@ def _used(world: World) -> None:
     """Some items were taken long ago, so that there has been a consumer."""
     world.push(20)
     world.pop(20)
+
+
+def _ageless(world: World) -> None:
+    """Items may wait for any time."""
+    _used(world)
+    world.store.targets.set("jobs", oldest=0)
 
 
 def _waited_on(world: World) -> None:
@@ -509,6 +525,17 @@ def scenarios() -> Iterator[Scenario]:
         phases=(Phase(0, CALM), Phase(HOUR + TICK, frozenset({CRITICAL}))),
     )
     yield Scenario(
+        name="workers hang in what they hold",
+        play=_hanging,
+        phases=(
+            Phase(0, CALM),
+            Phase(HOUR, TROUBLE, code="growing"),
+            Phase(HOUR + 5 * MINUTE, TROUBLE, code="none-taken"),
+            Phase(HOUR + 25 * MINUTE, frozenset({CRITICAL}), code="none-taken"),
+        ),
+        told=True,
+    )
+    yield Scenario(
         name="slow consumer that pops",
         play=_slow_pops,
         phases=(Phase(0, NO_ALARM),),
@@ -525,6 +552,14 @@ def scenarios() -> Iterator[Scenario]:
         phases=(Phase(0, NO_ALARM),),
         begin=_used,
         minutes=240,
+    )
+    yield Scenario(
+        name="slow consumer with a backlog",
+        play=_workers(1 / 300, workers=1, work=4 * MINUTE, lease=600),
+        phases=calm,
+        begin=_ageless,
+        minutes=240,
+        told=True,
     )
     yield Scenario(name="workers keep up", play=_workers(1.0, workers=40, work=20, lease=60), phases=calm)
     yield Scenario(

@@ -31,7 +31,7 @@ FIRST_HOUR = 3600.0
 _UNUSUAL, _LEARNED = 3.0, 300.0
 #: Shares by which a longer, and a shorter, pause becomes the usual one.
 _UPWARD, _DOWNWARD = 0.5, 0.1
-#: Seconds without a take from consumers that are alive, as a multiple of what is allowed without any.
+#: Seconds without a take from consumers that are alive, and that hold items, as a multiple of what is allowed without.
 _ALIVE = 5.0
 #: Seconds without anything finished, and items that came back meanwhile, that say that consumers fail.
 _FRUITLESS, _FAILED = 90.0, 5
@@ -328,18 +328,20 @@ def _idle(health: Health, targets: Targets, *, own: bool) -> Iterator[Signal]:
     """Yield whether items wait without a consumer, or with consumers that take none."""
     seen, allowed = health.seen, targets.no_consumer
     gone = alone = _OK
-    # Consumers that hold items are at work, as far as is known.
-    number = health.consumers
-    busy = seen.leased and number != 0
-    if own and allowed and seen.ready and not busy and not _is_quiet(health):
+    number, silent = health.consumers, health.silent
+    if seen.leased and number != 0:
+        # Consumers that hold items are at work, as far as is known: for longer, but not for ever.
+        allowed = _ALIVE * allowed if number else 0.0
+        silent = min(health.untaken, health.fruitless)
+    if own and allowed and seen.ready and not _is_quiet(health):
         usual = max(allowed, _UNUSUAL * health.usual)
         if not number:
             # One that ended by itself may come again, as it does when it comes by every few minutes.
-            gone = _CRITICAL if health.silent >= (allowed if number == 0 and seen.lost else usual) else _OK
-        elif health.silent >= usual:
-            alone = _CRITICAL if health.silent >= max(_ALIVE * allowed, usual) else _WARNING
-    yield Signal(Code.NO_CONSUMER, gone, since=seen.at - health.silent)
-    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - health.silent, value=None if number is None else float(number))
+            gone = _CRITICAL if silent >= (allowed if number == 0 and seen.lost else usual) else _OK
+        elif silent >= usual:
+            alone = _CRITICAL if silent >= max(_ALIVE * allowed, usual) else _WARNING
+    yield Signal(Code.NO_CONSUMER, gone, since=seen.at - silent)
+    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - silent, value=None if number is None else float(number))
 
 
 def _is_quiet(health: Health) -> bool:
