@@ -65,12 +65,14 @@ _WORDS = {
     "reason-no-consumer": gettext_lazy("no consumer for %(age)s"),
     "reason-none-taken": gettext_lazy("%(n)s consumers, none took for %(age)s"),
     "reason-none-taken-one": gettext_lazy("1 consumer, took nothing for %(age)s"),
+    "reason-none-taken-held": gettext_lazy("nothing finished for %(age)s, %(n)s consumers hold %(held)s items"),
+    "reason-none-taken-held-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds %(held)s items"),
     "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, items come back"),
     "reason-growing": gettext_lazy("grows %(rate)s/s on average"),
-    "reason-retries": gettext_lazy("%(percent)s of what is taken comes back"),
+    "reason-retries": gettext_lazy("%(percent)s of attempts fail"),
     "reason-old": gettext_lazy("oldest waits %(age)s"),
     "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
-    "reason-waits": gettext_lazy("items wait %(wait)s, target %(limit)s"),
+    "reason-waits": gettext_lazy("1 in 20 waited %(wait)s, target %(limit)s"),
     "reason-dead": gettext_lazy("%(n)s dead"),
     "reason-drift": gettext_lazy("counts drifted"),
     "reason-attached": gettext_lazy("attached, traffic not seen"),
@@ -157,6 +159,8 @@ _AGING = frozenset(
         HealthCode.PAUSED,
     }
 )
+#: Counts from which on a verdict tells them rounded.
+_ROUGHLY = 100
 #: Seconds from which on it is told how long nothing was recorded.
 _LONG = 60.0
 
@@ -167,8 +171,8 @@ def tells_time(row: Row) -> bool:
 
 
 def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool = False) -> str:
-    """Describe one reason of a queue's verdict in a short phrase."""
-    code, value = reason.code, reason.value or 0.0
+    """Describe one reason of a queue's verdict in a short phrase; `whole` with the exact numbers of now."""
+    code, value, totals = reason.code, reason.value or 0.0, row.status.totals
     if code is HealthCode.PAUSED and row.status.pause is not None:
         return pause_words(row.status.pause, now, whole=whole)
     if code is HealthCode.UNREADABLE:
@@ -176,15 +180,19 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     since = now.timestamp() - reason.since
     if code is HealthCode.STALE and since < _LONG:
         return _say("reason-unrecorded")
-    if code is HealthCode.NONE_TAKEN and value == 1:
-        return _say("reason-none-taken-one", age=write.about(since))
+    kind = ""
+    if code is HealthCode.NONE_TAKEN:
+        kind = ("-held" if totals.leased else "") + ("-one" if value == 1 else "")
     if code is HealthCode.OLD and row.status.oldest is not None:
         since = (now - row.status.oldest).total_seconds()
+    counted = {HealthCode.DEAD: totals.dead, HealthCode.DEEP: totals.ready}.get(code)
+    exact = whole or counted is None or value < _ROUGHLY
     waits = code is HealthCode.WAITS
     return _say(
-        f"reason-{code}",
-        age=write.about(since),
-        n=write.number(int(value)),
+        f"reason-{code}{kind}",
+        age=write.age(since) if whole else write.about(since),
+        n=("" if exact else "~") + write.number(counted if whole and counted is not None else int(value)),
+        held=write.number(totals.leased),
         rate=write.rate(value),
         percent=f"{round(100 * value)}{write.THIN}%",
         wait=write.age(value),
@@ -250,7 +258,7 @@ def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
     words = _say(
         code,
         by=write.visible(pause.by),
-        age=write.about((now - pause.since).total_seconds()),
+        age=(write.age if whole else write.about)((now - pause.since).total_seconds()),
         reason=reason if whole else write.shorten(reason, _REASON_WIDTH),
     )
     if pause.until is not None:

@@ -214,7 +214,7 @@ def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> 
     for address in ("/queues/paused/", "/"):
         page.goto(address)
         wait_live(page)
-        goes_on("paused", r"paused by ops-2, <?\d+ s ago")
+        goes_on("paused", r"paused by ops-2, <?[\d.]+ s ago")
     goes_on("stuck", r"no consumer for \d+ (s|min)")
     goes_on("drifted", r"oldest waits \d+ (s|min)")
 

@@ -52,8 +52,8 @@ def used(store: Store) -> Queue:
     return jobs
 
 
-def words(row: Row, clock: Clock) -> str:
-    return verdict_words(row, datetime.fromtimestamp(clock(), UTC))
+def words(row: Row, clock: Clock, *, whole: bool = False) -> str:
+    return verdict_words(row, datetime.fromtimestamp(clock(), UTC), whole=whole)
 
 
 def test_a_stalled_queue_stays_so_through_acts_of_people_and_a_restart(store: Store, clock: Clock) -> None:
@@ -80,7 +80,7 @@ def test_recorded_waits_stay_on_rows_until_the_recorder_lets_go_of_them(store: S
         site.pass_time(30, jobs)
         jobs.pop_many(2)
     row = site.pass_time(90, jobs)
-    assert words(row, clock) == "critical · items wait 33 s, target 10 s"
+    assert words(row, clock) == "critical · 1 in 20 waited 33 s, target 10 s"
     row = site.pass_time(600, jobs)
     assert (row.level, row.verdict.reasons) == ("ok", ())
 
@@ -113,3 +113,33 @@ def test_a_queue_whose_items_come_back_fails(store: Store, clock: Clock) -> None
             jobs.release(lease, reason="ValueError: no", count_attempt=False)
         row = site.pass_time(10, jobs)
     assert words(row, clock).startswith("critical · nothing finished for 3 min, items come back")
+
+
+def test_workers_that_hang_in_what_they_hold_are_told_by_its_number(store: Store, clock: Clock) -> None:
+    jobs = used(store)
+    held = jobs.lease_many(4, seconds=60)
+    site = Site(store, clock)
+    for _ in range(20):
+        for lease in held:
+            jobs.extend(lease, seconds=60)
+        store.context.presence.beat()
+        row = site.pass_time(20, jobs)
+    assert words(row, clock) == "warning · nothing finished for 5 min, 1 consumer holds 4 items"
+    assert words(row, clock, whole=True) == "warning · nothing finished for 6 min, 1 consumer holds 4 items"
+
+
+def test_the_page_of_a_queue_tells_the_number_of_now_and_a_row_a_rough_one(store: Store, clock: Clock) -> None:
+    jobs = used(store)
+    jobs.configure(max_attempts=1)
+    site = Site(store, clock)
+    for _ in range(2):
+        jobs.push_many([(b"x", 1)] * 101)
+        for lease in jobs.lease_many(101):
+            jobs.release(lease, reason="ValueError: no")
+        row = site.pass_time(20, jobs)
+        jobs.push_many([(b"x", 1)] * 10)
+        for lease in jobs.lease_many(10):
+            jobs.release(lease, reason="ValueError: no")
+        row = site.pass_time(20, jobs)
+    assert "~210 dead" in words(row, clock)
+    assert "222 dead" in words(row, clock, whole=True)

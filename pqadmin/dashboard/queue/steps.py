@@ -32,12 +32,15 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
     HealthCode.STALE: (gettext_lazy("See that one process does the upkeep: a site, or pqadmin sweep."), ""),
     HealthCode.NO_CONSUMER: (_WORKER, ""),
     HealthCode.NONE_TAKEN: (
-        gettext_lazy("Its consumers are alive: read their logs."),
+        gettext_lazy("They are alive: read their logs, look at what they hold, restart them."),
         "?state=leased#items",
     ),
     HealthCode.NOTHING_DONE: (gettext_lazy("Look at what is leased, and at its attempts."), "?state=leased#items"),
-    HealthCode.GROWING: (gettext_lazy("Add workers; the history shows since when more comes than goes."), "history/"),
-    HealthCode.RETRIES: (gettext_lazy("Look at what waits for its next attempt."), "?state=delayed#items"),
+    HealthCode.GROWING: (gettext_lazy("If its workers are fine, add more; the history shows since when."), "history/"),
+    HealthCode.RETRIES: (
+        gettext_lazy("Read the errors of items that wait for their next attempt."),
+        "?state=delayed#items",
+    ),
     HealthCode.OLD: (gettext_lazy("Look at the items that are not taken."), "?state=ready#items"),
     HealthCode.DEEP: (gettext_lazy("The history shows when it filled."), "history/"),
     HealthCode.WAITS: (gettext_lazy("Add workers; the history shows how long items wait."), "history/"),

@@ -10,6 +10,8 @@ const REASON_WIDTH = 120;
 const LEVELS = ["critical", "warning", "unknown"];
 /** Reasons whose words hold an age. */
 const AGING = new Set(["stale", "no-consumer", "none-taken", "nothing-done", "old", "paused"]);
+/** Counts from which on a verdict tells them rounded. */
+const ROUGHLY = 100;
 /** Milliseconds from which on it is told how long nothing was recorded. */
 const LONG = 60_000;
 /** Milliseconds between tries to get the words: the first, and the most. */
@@ -89,17 +91,20 @@ export function flagWords(row) {
   return parts.join(" · ");
 }
 
-/** One reason of a row's verdict, in a short phrase. */
+/** One reason of a row's verdict, in a short phrase; `whole` with the exact numbers of now. */
 export function reasonWords(row, reason, now, whole = false) {
   const { code, value, limit } = reason;
   if (code === "paused" && row.pause !== null) return pauseWords(row.pause, now, whole);
   if (code === "unreadable") return word("reason-unreadable", { reason: inLanguage(row.unreadable, row.said) });
   const since = code === "old" && row.oldest !== null ? row.oldest : reason.since;
   if (code === "stale" && now - since < LONG) return word("reason-unrecorded");
-  const one = code === "none-taken" && value === 1 ? "-one" : "";
-  return word(`reason-${code}${one}`, {
-    age: about((now - since) / 1000),
-    n: number(Math.floor(value ?? 0)),
+  const kind = code === "none-taken" ? (row.leased ? "-held" : "") + (value === 1 ? "-one" : "") : "";
+  const told = Math.floor(value ?? 0);
+  const counted = { dead: row.dead, deep: row.ready }[code];
+  return word(`reason-${code}${kind}`, {
+    age: (whole ? age : about)((now - since) / 1000),
+    n: (whole || counted === undefined || told < ROUGHLY ? "" : "~") + number((whole ? counted : undefined) ?? told),
+    held: number(row.leased),
     rate: rate(value),
     percent: `${Math.round(100 * value)}${THIN}%`,
     wait: age(value),
@@ -142,7 +147,7 @@ export function attachedWords(attached, now) {
 function pauseWords(pause, now, whole) {
   const values = {
     by: pause.by,
-    age: about((now - pause.since) / 1000),
+    age: (whole ? age : about)((now - pause.since) / 1000),
     reason: whole ? pause.reason : shorten(pause.reason, REASON_WIDTH),
   };
   const code = pause.by ? "paused" : "paused-for"; // no wall names the person
