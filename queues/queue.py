@@ -31,7 +31,7 @@ from queues.operations.peek import PeekManyRequest, check_end, page_request, pee
 from queues.operations.pop import PopRequest, RemoveRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.search import FindRequest, Found, Query, checked_query, search_request
-from queues.operations.settle import NO_LEASES, ack_request, extend_request, release_request, stale, stale_tokens
+from queues.operations.settle import NO_LEASES, ack_request, acked, acked_many, extend_request, release_request, settled
 from queues.operations.wait import Outlook, OutlookRequest, tend, wait_for
 from queues.status.status import QueueStatus, Totals
 
@@ -186,10 +186,7 @@ class Queue:
         so that what the same `tr` does is done once for each item.
         """
         request = ack_request(self.opened, [lease], must_hold=must_hold)
-        over = self._send(request, tr)
-        self._consumption.settled(request.leases)
-        if over:
-            raise stale()
+        acked(self.opened, request, self._send(request, tr))
 
     def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
         """Acknowledge at most 1,000 leases in one transaction, and return the tokens of those that are stale."""
@@ -197,9 +194,7 @@ class Queue:
         request = ack_request(self.opened, leases)
         if not request.leases:
             return []
-        over = self._send(request, tr)
-        self._consumption.settled(request.leases)
-        return stale_tokens(over, leases)
+        return acked_many(self.opened, request, self._send(request, tr), leases)
 
     def release(
         self,
@@ -220,7 +215,7 @@ class Queue:
         request = release_request(
             self.opened, lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
         )
-        self._consumption.settled([request.lease])
+        settled(self.opened, [request.lease])
         return self._send(request, tr)
 
     def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:

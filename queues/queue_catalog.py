@@ -162,7 +162,7 @@ class QueueCatalog:
 
         def look(tr: ReadTransaction) -> list[AnyQueue]:
             found = directory.names(tr, self.context.keyspace, prefix=prefix, after=after, limit=limit)
-            reads = [(name, tr.get(self.context.keyspace.config(queue_id))) for name, queue_id in found.items()]
+            reads = [(name, tr.get(self.context.keyspace.configs.key(queue_id))) for name, queue_id in found.items()]
             configs = [Config.of(name, record) for name, read in reads if (record := read.wait()) is not None]
             return [open_queue(self.context, config) for config in configs]
 

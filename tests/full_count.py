@@ -21,7 +21,7 @@ def check_full_count(store: Store, queue: Queue) -> int:
     keyspace, keys = store.context.keyspace, store.context.keyspace.queue(queue.id)
 
     def count(tr: ReadTransaction) -> int:
-        config = Config.decode(tr.get(keyspace.config(queue.id)).wait())
+        config = Config.decode(tr.get(keyspace.configs.key(queue.id)).wait())
         ready, bands = _ready(tr, keys, config)
         there = {
             "ready": ready,

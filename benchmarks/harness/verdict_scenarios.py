@@ -313,7 +313,7 @@ def _attached(world: World) -> None:
 
 def _damaged(world: World, second: int) -> None:
     if is_at(second, 30 * MINUTE):
-        key = world.store.context.keyspace.config(world.queue.id)
+        key = world.store.context.keyspace.configs.key(world.queue.id)
         world.store.transact(lambda tr: tr.set(key, b"\x01\x00\x00\x02{}"))
 
 

@@ -27,7 +27,7 @@ from queues.bulk.checks import (
     order_of,
     queue_of,
 )
-from queues.bulk.step import Shown, Steps, all_shown, job_leadership
+from queues.bulk.step import Shown, Steps, all_shown
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.edit import Place
 from queues.kv.port import ReadTransaction
@@ -130,14 +130,13 @@ def run_bulk(
     A runner that has the job leaves it. An item that cannot be changed (`BadPriority`, `ValueTooLarge` …) stays, with
     all behind it: the job has `failed` then, and says at which item and why.
     """
-    now_ms, leadership = frame.context.now_ms, job_leadership(frame.context)
-    steps = Steps(frame.context, job_id, leadership, shown=shown)
-    job = steps.hold(take_over=True)
-    while job is not None and job.running and leadership.holds(job.holding):
-        wait = job.wait(now_ms())
+    steps = Steps(frame.context, job_id, shown=shown)
+    job = steps.hold()
+    while job is not None and job.running and steps.holds(job):
+        wait = job.wait(frame.context.now_ms())
         if wait > 0:
             pause(min(wait, HELD_MS / 3000))
-            job = steps.hold()
+            job = steps.hold(is_free=steps.holds)
             continue
         job = steps.take(job)
         if progress is not None and not progress(job):

@@ -17,12 +17,12 @@ from queues.errors import (
     NotForAttached,
 )
 from queues.items import edit, locate, state_changes, undo_log
-from queues.items.admission import stored_value
 from queues.items.edit import Place
 from queues.items.stored_item import StoredItem
 from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
+from queues.model.codec import encoded_by_person
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
@@ -195,7 +195,7 @@ def edit_item(
     """
 
     def change(tr: Transaction, keyspace: Keyspace, config: Config, items: list[StoredItem]) -> Changes:
-        return edit.edit(tr, keyspace, config, items[0], stored_value(value, config), expect=expect)
+        return edit.edit(tr, keyspace, config, items[0], encoded_by_person(value, config.values), expect=expect)
 
     return _change(action, "edit", queue_name, [item_id], change, reason=reason, expect_id=expect_id)
 

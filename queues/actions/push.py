@@ -20,11 +20,10 @@ from queues.errors import (
     WrongKind,
     display_name,
 )
-from queues.items import admission, locate
-from queues.items.admission import stored_value
-from queues.items.counters import note_by_hand
+from queues.items import locate
+from queues.items.counters import admit, note_by_hand
 from queues.kv.port import Transaction
-from queues.model.codec import Raw
+from queues.model.codec import Raw, encoded_by_person
 from queues.model.config import MAX_REASON, check_text
 from queues.model.duration import Duration
 from queues.model.item import Item
@@ -143,18 +142,18 @@ def begin_push(
     ready_ms = None if when is None else due_ms(when, context.clock())
     checked = _checked(frame.catalog.queue(queue_name), items)
 
-    def admit(action: Action) -> Queue:
+    def admitted(action: Action) -> Queue:
         queue = action.queue(queue_name, expect_id)
         if queue.attached:
             raise NotForAttached(queue.name, "its items are pushed 1,000 at once at most.")
-        admission.admit(action.tr, keyspace.queue(queue.id), queue.config, (len(value) for value, _ in checked))
+        admit(action.tr, keyspace.queue(queue.id), queue.config, (len(value) for value, _ in checked))
         return queue
 
     def refuse(tr: Transaction) -> None:
-        admit(Action(frame, tr))
+        admitted(Action(frame, tr))
 
     def begin(action: Action) -> Job:
-        queue = admit(action)
+        queue = admitted(action)
         # A read that conflicts: a late commit cannot come after the items were cleared.
         if action.tr.get(keyspace.incoming.key(job_id, 0)).wait() is None:
             raise JobEnded("What it was to push was swept before it began: nothing was pushed. Push it again.")
@@ -194,5 +193,5 @@ def _checked(queue: Queue, items: Sequence[Arrival]) -> list[Arrival]:
     fifo, kind = queue.kind == "fifo", queue.priority_type
     if fifo and any(priority is not None for _, priority in items):
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
-    config = queue.config
-    return [(stored_value(value, config), None if fifo else normalize(priority, kind)) for value, priority in items]
+    codec = queue.config.values
+    return [(encoded_by_person(value, codec), None if fifo else normalize(priority, kind)) for value, priority in items]

@@ -21,7 +21,7 @@ from queues.operations.open_queue import Request
 from queues.operations.peek import check_end
 from queues.operations.pop import PopRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
-from queues.operations.settle import ack_request, extend_request, release_request, stale, stale_tokens
+from queues.operations.settle import ack_request, acked, acked_many, extend_request, release_request, settled
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue, verb_of_other_kind
 
 P = ParamSpec("P")
@@ -128,10 +128,7 @@ class AsyncQueue:
     async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
         """Acknowledge that the leased item is done: see `Queue.ack`."""
         request = ack_request(self.opened, [lease], must_hold=must_hold)
-        over = await self._send(request)
-        self._consumption.settled(request.leases)
-        if over:
-            raise stale()
+        acked(self.opened, request, await self._send(request))
 
     async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:
         """Acknowledge leases as one: see `Queue.ack_many`."""
@@ -139,9 +136,7 @@ class AsyncQueue:
         request = ack_request(self.opened, leases)
         if not request.leases:
             return []
-        over = await self._send(request)
-        self._consumption.settled(request.leases)
-        return stale_tokens(over, leases)
+        return acked_many(self.opened, request, await self._send(request), leases)
 
     async def release(
         self,
@@ -156,7 +151,7 @@ class AsyncQueue:
         request = release_request(
             self.opened, lease, delay=delay, reason=reason, traceback=traceback, count_attempt=count_attempt
         )
-        self._consumption.settled([request.lease])
+        settled(self.opened, [request.lease])
         item: Item = await self._send(request)
         return item
 
@@ -199,8 +194,9 @@ class AsyncQueue:
 
     async def _pop_one(self, end: End, wait: Wait) -> Item | None:
         request = self._pops[end]
-        if wait is False:
+        if wait is False:  # sent from here: each coroutine in between costs
             items: list[Item] = await self._send(request, takes=True)
+            self._consumption.took(len(items))
         else:
             items = await wait_for(self.opened, lambda: self._pop(request), list[Item](), wait)
         return items[0] if items else None

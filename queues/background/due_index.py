@@ -117,7 +117,7 @@ def begin_moments(
     tr: ReadTransaction, keyspace: Keyspace, queue_ids: Iterable[int]
 ) -> Callable[[], dict[int, int | None]]:
     """Issue the reads of when something falls due next in each queue; one that cannot be read is left out."""
-    records = [(queue_id, tr.get(keyspace.config(queue_id))) for queue_id in queue_ids]
+    records = [(queue_id, tr.get(keyspace.configs.key(queue_id))) for queue_id in queue_ids]
 
     def finish() -> dict[int, int | None]:
         configs = [(queue_id, record, decode(record)) for queue_id, read in records for record in [read.wait()]]

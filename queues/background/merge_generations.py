@@ -53,7 +53,7 @@ def _merge_queue(kv: KeyValueStore, keyspace: Keyspace, queue_id: int, limit: in
 
 def merge_step(tr: Transaction, keyspace: Keyspace, queue_id: int) -> int | None:
     """Move some items and return their number; None when there is nothing more to do."""
-    record = tr.get(keyspace.config(queue_id)).wait()
+    record = tr.get(keyspace.configs.key(queue_id)).wait()
     if record is None:
         return None  # in the trash: it may come back, and its merge goes on then
     config = Config.decode(record)
@@ -112,7 +112,7 @@ def _finish(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     for of in (old.ready.all, old.delayed.all):
         tr.add_read_conflict_range(*of)
     left = total(tr.snapshot.get(old.counters.key("ready", "out")).wait())
-    tr.set(keyspace.config(config.id), replace(config, generations=config.generations[1:]).encode())
+    tr.set(keyspace.configs.key(config.id), replace(config, generations=config.generations[1:]).encode())
     delta = CounterDelta(keys, wake=True)
     # What came and went here did so all the same.
     delta.state(newest, "ready", "in", left)

@@ -312,7 +312,7 @@ class Sweeper:
         return swept
 
     def _promote_and_expire(self, tr: Transaction, queue_id: int, now_ms: int) -> Swept:
-        record = tr.get(self._keyspace.config(queue_id)).wait()
+        record = tr.get(self._keyspace.configs.key(queue_id)).wait()
         if record is None:
             return Swept()
         config, keys = Config.decode(record), self._keyspace.queue(queue_id)

@@ -90,7 +90,7 @@ class QueueOf(NamedTuple):
 
 def queue_of(tr: ReadTransaction, keyspace: Keyspace, job: Job) -> QueueOf:
     """Return a job's queue by its present name, or by the one it had if it is gone or cannot be read."""
-    config = decode(tr.get(keyspace.config(job.queue_id)).wait())
+    config = decode(tr.get(keyspace.configs.key(job.queue_id)).wait())
     return QueueOf(job.queue_id, job.queue if config is None else config.name)
 
 

@@ -10,16 +10,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from queues.bulk.bulk_job import Job, read_running
-from queues.bulk.step import HELD, Shown, Steps, all_shown, job_leadership, runner_name
+from queues.bulk.bulk_job import HELD_MS, Job, read_running
+from queues.bulk.step import Shown, Steps, all_shown, runner_name
 from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction
+from queues.serving.leadership import Leadership
 
 log = logging.getLogger(__name__)
 
 #: Jobs that one runner does at once; further ones wait for it or for another runner.
 AT_ONCE = 8
+#: Seconds for which a runner holds its job.
+HELD = HELD_MS / 1000
 #: Seconds after which it looks for jobs though nothing woke it, and while it is busy.
 LONGEST, _LOOK_EVERY = 30.0, 0.5
 #: Rests after each round for this share of its time, in favor of other work.
@@ -33,6 +36,8 @@ class _Known:
     """A job that has not ended, as this runner knows it."""
 
     steps: Steps
+    #: This runner's part in the leadership of the job.
+    leadership: Leadership
     job: Job
     #: This runner holds it.
     mine: bool = False
@@ -103,7 +108,7 @@ class JobRunner:
             waits.append(wait)
         if not self._mine():
             # Until jobs of other runners may have lapsed.
-            return max(0.05, min([LONGEST, *(known.steps.leadership.until_lapse for known in self._known.values())]))
+            return max(0.05, min([LONGEST, *(known.leadership.until_lapse for known in self._known.values())]))
         return max(min(*waits, _LOOK_EVERY), (self._count() - began) * _REST)
 
     def _mine(self) -> list[_Known]:
@@ -121,16 +126,18 @@ class JobRunner:
         self._known = {job.id: self._known.get(job.id) or self._new(job) for job in jobs}
         for job in jobs:
             known = self._known[job.id]
-            if not known.mine and len(self._mine()) < AT_ONCE and known.steps.leadership.is_free(job.holding):
+            if not known.mine and len(self._mine()) < AT_ONCE and known.leadership.is_free(job.holding):
                 self._hold(known)
 
     def _new(self, job: Job) -> _Known:
-        leadership = job_leadership(self._context, self._name, self._count)
-        return _Known(Steps(self._context, job.id, leadership, shown=self._shown), job)
+        steps = Steps(self._context, job.id, runner=self._name, shown=self._shown)
+        now_ms, count = self._context.now_ms, self._count
+        leadership = Leadership(seconds=HELD, now_ms=now_ms, monotonic=count, holder=self._name, slack_ms=0)
+        return _Known(steps, leadership, job)
 
     def _hold(self, known: _Known) -> None:
         """Hold a job that no other runner holds, or hold it longer."""
-        held = known.steps.hold()
+        held = known.steps.hold(is_free=lambda job: known.leadership.is_free(job.holding))
         known.mine = held is not None and held.running
         known.job, known.renewed = held or known.job, self._count()
 
@@ -149,7 +156,7 @@ class JobRunner:
             log.exception("The job %s has failed", known.job.id)
             words = Words("pqadmin has an error ({kind}); its log says more.", kind=type(error).__name__)
             known.job = known.steps.fail(Worded(words))
-        if not known.job.running or not known.steps.leadership.holds(known.job.holding):
+        if not known.job.running or not known.steps.holds(known.job):
             known.mine, self._looked = False, -LONGEST
             return 0.0
         return known.job.wait(self._context.now_ms())

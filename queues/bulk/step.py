@@ -54,7 +54,6 @@ from queues.model.steps import StepSize
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
 from queues.operations.search import lanes_of
-from queues.serving.leadership import Leadership
 from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
@@ -67,8 +66,6 @@ _FIRST_READ = 25
 _CHUNK_WORK = 20_000
 #: Bytes of the number with which a chunk begins in the trash entry; an id is longer.
 _FIRST_BYTES = 8
-#: Seconds for which a runner holds its job.
-HELD = HELD_MS / 1000
 #: Errors that end a job: of the whole queue, and of items.
 _OF_QUEUES = (QueueNotFound, QueueClosed, NotForAttached)
 _REFUSALS = (QueueError, ValueTooLarge, KeyTooLarge, TransactionTooLarge)
@@ -132,13 +129,13 @@ def _rand(place: bytes, where: bytes, job: Job, config: Config) -> bytes:
 class Steps:
     """The steps of one job by one runner, which holds it; `take` does the next one."""
 
-    def __init__(self, context: StoreContext, job_id: str, leadership: Leadership, *, shown: Shown) -> None:
+    def __init__(self, context: StoreContext, job_id: str, *, runner: str = "", shown: Shown = all_shown) -> None:
         self._context = context
         self._keyspace = context.keyspace
         self._trash = Trash(context)
         self._audit = Audit(context)
         self._job_id = job_id
-        self.leadership = leadership
+        self._runner = runner or runner_name()
         self._shown = shown
         #: The most items of the next chunk, by the microseconds of work that the last one took; fewer after a refusal.
         self._size = StepSize(FIRST_CHUNK, MAX_CHUNK, _CHUNK_WORK)
@@ -165,24 +162,27 @@ class Steps:
             self._size.took(len(self._wanted), int(self._took * 1e6))
         return after
 
-    def hold(self, *, take_over: bool = False) -> Job | None:
-        """Hold the job for some seconds; None when another runner holds it, unless it is taken over."""
-        now_ms, leadership = self._context.now_ms(), self.leadership
+    def holds(self, job: Job) -> bool:
+        """Say whether this runner holds the job."""
+        return job.runner == self._runner
+
+    def hold(self, *, is_free: Callable[[Job], bool] | None = None) -> Job | None:
+        """Hold the job for some seconds; None when `is_free` says of another runner's that it is not."""
+        now_ms = self._context.now_ms()
 
         def hold(tr: Transaction) -> Job | None:
             job = read_job(tr, self._keyspace, self._job_id)
             if not job.running:
                 return job
-            if not leadership.is_free(job.holding) and not take_over:
+            if is_free is not None and not is_free(job):
                 return None
-            mine = leadership.holds(job.holding)
             job = replace(
                 job,
-                runner=leadership.holder,
+                runner=self._runner,
                 held_ms=now_ms + HELD_MS,
                 started_ms=job.started_ms or now_ms,
                 # The time without a runner does not count for its speed.
-                seen=job.seen if mine else ((now_ms, job.met),) * 2,
+                seen=job.seen if self.holds(job) else ((now_ms, job.met),) * 2,
             )
             write_job(tr, self._keyspace, job, job)
             return job
@@ -212,7 +212,7 @@ class Steps:
 
         def run(tr: Transaction) -> Job:
             job = read_job(tr, self._keyspace, self._job_id)
-            if not (job.running and self.leadership.holds(job.holding)):
+            if not (job.running and self.holds(job)):
                 return job
             after = act(tr, job, now_ms)
             write_job(tr, self._keyspace, after, job)
@@ -223,7 +223,7 @@ class Steps:
         return self._context.kv.transact(run, background=True)
 
     def _config(self, tr: ReadTransaction, queue_id: int, name: str) -> Config:
-        return Config.of(name, tr.get(self._keyspace.config(queue_id)).wait())
+        return Config.of(name, tr.get(self._keyspace.configs.key(queue_id)).wait())
 
     def _change(self, tr: Transaction, job: Job, now_ms: int) -> Job:
         """Change the next items; the scan for them conflicts with no transaction."""
@@ -350,8 +350,3 @@ def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: 
 def runner_name() -> str:
     """Return a unique name for a runner, with its machine and process."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def job_leadership(context: StoreContext, runner: str = "", count: Callable[[], float] = time.monotonic) -> Leadership:
-    """Return a runner's part in the leadership of one job."""
-    return Leadership(seconds=HELD, now_ms=context.now_ms, monotonic=count, holder=runner or runner_name(), slack_ms=0)

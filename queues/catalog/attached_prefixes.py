@@ -66,7 +66,7 @@ def release(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 def owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> Config | None:
     """Return the config of the queue that has attached exactly this prefix."""
     found = tr.get(keyspace.attached(prefix)).wait()
-    record = None if found is None else tr.get(keyspace.config(int.from_bytes(found, "big"))).wait()
+    record = None if found is None else tr.get(keyspace.configs.key(int.from_bytes(found, "big"))).wait()
     return None if record is None else Config.decode(record)
 
 

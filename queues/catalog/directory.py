@@ -124,7 +124,7 @@ _STEP = 10_000
 
 def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
     """Return the config of the queue of this name; raise `QueueNotFound`."""
-    return Config.of(canonical(name), tr.get(keyspace.config(find_id(tr, keyspace, name))).wait())
+    return Config.of(canonical(name), tr.get(keyspace.configs.key(find_id(tr, keyspace, name))).wait())
 
 
 def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:
@@ -162,7 +162,7 @@ def add(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     if tr.get(key).wait() is not None:
         raise QueueExists("A queue named “{queue}” exists already.", queue=display_name(config.name))
     tr.set(key, config.id.to_bytes(8, "big"))
-    tr.set(keyspace.config(config.id), config.encode())
+    tr.set(keyspace.configs.key(config.id), config.encode())
     _tell(tr, keyspace, config)
 
 
@@ -170,7 +170,7 @@ def remove(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Remove a queue's name and config; its items stay where they are."""
     tr.use_reserve()
     tr.clear(keyspace.names.key(config.name))
-    tr.clear(keyspace.config(config.id))
+    tr.clear(keyspace.configs.key(config.id))
     _tell(tr, keyspace, config)
 
 

@@ -162,7 +162,7 @@ def tell(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int,
     """Write a live consumer's record; a new one changes the queue, so that screens show it."""
     tr.use_reserve()
     tr.set(key, encode(consumer))
-    if new and tr.snapshot.get(keyspace.config(queue_id)).wait() is not None:
+    if new and tr.snapshot.get(keyspace.configs.key(queue_id)).wait() is not None:
         CounterDelta(keyspace.queue(queue_id), wake=False).apply(tr)
 
 
@@ -170,7 +170,7 @@ def end(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int, 
     """Remove a consumer's record, and keep what it says as that of the one that ended last."""
     tr.use_reserve()
     tr.clear(key)
-    if tr.snapshot.get(keyspace.config(queue_id)).wait() is None:
+    if tr.snapshot.get(keyspace.configs.key(queue_id)).wait() is None:
         return  # the queue was deleted
     keys = keyspace.queue(queue_id)
     CounterDelta(keys, wake=False).apply(tr)

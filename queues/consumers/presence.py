@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -53,7 +53,6 @@ class Consumption:
         "_base",
         "_beats",
         "_clock",
-        "_held",
         "_join",
         "_last",
         "_mutex",
@@ -62,6 +61,7 @@ class Consumption:
         "_taken",
         "_waiting",
         "_worker",
+        "held",
         "joined",
         "queue_id",
     )
@@ -78,8 +78,8 @@ class Consumption:
         #: Items ever taken; how many of them before it joined, and when that was.
         self._taken = self._base = 0
         self._since = 0.0
-        #: Nonces of leases that are held, and when they end.
-        self._held: dict[bytes, int] = {}
+        #: Nonces of leases that are held, and when they end, in milliseconds; settling a lease removes it.
+        self.held: dict[bytes, int] = {}
         self._waiting = 0
         #: What tells how many threads of a pool wait.
         self._pools: dict[object, Callable[[], int]] = {}
@@ -98,21 +98,15 @@ class Consumption:
 
     def leased(self, held: Mapping[bytes, int], worker: str | None) -> None:
         """Count items that a caller leased: the nonces of their leases, and the milliseconds at which these end."""
-        self._held.update(held)
+        self.held.update(held)
         if worker is not None:
             self._worker = worker[:MAX_NAME]
         self.took(len(held))
 
     def extended(self, nonce: bytes, ends_ms: int) -> None:
         """Note that a lease ends at another time."""
-        if nonce in self._held:
-            self._held[nonce] = ends_ms
-
-    def settled(self, leases: Iterable[tuple[bytes, bytes]]) -> None:
-        """Note that leases, given by item and nonce, are held no longer."""
-        if self._held:
-            for _, nonce in leases:
-                self._held.pop(nonce, None)
+        if nonce in self.held:
+            self.held[nonce] = ends_ms
 
     @contextmanager
     def waits(self, n: int = 1) -> Iterator[None]:
@@ -150,11 +144,11 @@ class Consumption:
     def leaves(self, now: float) -> bool:
         """Say whether it takes nothing any more: then it has left, and joins again with the next take."""
         if not self._pools:  # the leases of a pool are extended by another process
-            over = [nonce for nonce, ends_ms in self._held.copy().items() if ends_ms < now * 1000]
+            over = [nonce for nonce, ends_ms in self.held.copy().items() if ends_ms < now * 1000]
             for nonce in over:
-                self._held.pop(nonce, None)
+                self.held.pop(nonce, None)
         asked = self._asked
-        if self._waiting or self._pools or self._held or abs(now - asked) < IDLE:
+        if self._waiting or self._pools or self.held or abs(now - asked) < IDLE:
             return False
         self.joined = False
         if self._asked == asked:
@@ -179,7 +173,7 @@ class Consumption:
             takes=takes,
             rate=(takes - before) / (now - then) if now - then >= 1.0 else 0.0,
             waiting=self._waiting + sum(waiting() for waiting in list(self._pools.values())),
-            holds=len(self._held),
+            holds=len(self.held),
             heard=_moment(now),
         )
 

@@ -6,11 +6,12 @@ more than 30 seconds without a look. (To compare with the earliest due time woul
 commit, and a thread that began to wait meanwhile would miss both.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from queues.keys.queue_keys import OUTSIDE, QueueKeys, Side
-from queues.kv.port import Transaction
+from queues.errors import QueueClosed, QueueFull, ValueTooLarge, Words, display_name
+from queues.keys.queue_keys import OUTSIDE, SIDES, QueueKeys, Side
+from queues.kv.port import Result, Transaction
 from queues.model.config import Config
 
 
@@ -146,3 +147,53 @@ def depth_of(config: Config, totals: dict[tuple[int, str, Side], int], state: st
         totals.get((generation, state, "in"), 0) - totals.get((generation, state, "out"), 0)
         for generation in counted_in(config, state)
     )
+
+
+# The limits of a queue
+
+
+_WAITING = ("ready", "delayed")
+#: How a refusal ends that has nothing more to say.
+_END = Words(".")
+
+
+def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int], outcome: Words = _END) -> None:
+    """Raise `QueueClosed`, `QueueFull` or `ValueTooLarge` unless values of these sizes may come in by push or move.
+
+    A limit of items is checked against the counters without reading them serializably, so that pushes go on conflicting
+    with nothing: what is pushed at the very same moment may pass it by as much. What comes back from the trash always
+    may.
+    """
+    if config.closed:
+        raise QueueClosed("Pushing to {queue} is closed{outcome}", queue=display_name(config.name), outcome=outcome)
+    if not config.limited:
+        return
+    coming = list(sizes)
+    if config.max_value is not None and coming and max(coming) > config.max_value:
+        raise ValueTooLarge(
+            "{queue} takes values of at most {most:,} bytes; this one has {size:,}{outcome}",
+            queue=display_name(config.name),
+            most=config.max_value,
+            size=max(coming),
+            outcome=outcome,
+        )
+    if config.max_depth is not None:
+        waiting = _waiting(tr, keys, config)
+        if waiting + len(coming) > config.max_depth:
+            raise QueueFull(
+                "{queue} holds {waiting:,} items, ready and delayed, and takes at most {most:,}{outcome}",
+                queue=display_name(config.name),
+                waiting=waiting,
+                most=config.max_depth,
+                outcome=outcome,
+            )
+
+
+def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
+    reads: list[tuple[Side, Result[bytes | None]]] = [
+        (side, tr.snapshot.get(keys.generation(generation).counters.key(state, side)))
+        for state in _WAITING
+        for generation in counted_in(config, state)
+        for side in SIDES
+    ]
+    return sum(total(read.wait()) if side == "in" else -total(read.wait()) for side, read in reads)

@@ -19,8 +19,9 @@ from queues.errors import (
     display_name,
     some_are,
 )
-from queues.items import admission, transition
 from queues.items import attached as attached_items
+from queues.items import transition
+from queues.items.counters import admit
 from queues.items.ready import Heads, stored
 from queues.items.stored_item import StoredItem, as_item, attached, digest
 from queues.items.transition import Change
@@ -64,7 +65,7 @@ def move(
     """
     priorities = arriving(source, target, stored_items, priority=priority)
     sizes = (len(there.value) for there in stored_items)
-    admission.admit(tr, keyspace.queue(target.id), target, sizes, _NOTHING_MOVED)
+    admit(tr, keyspace.queue(target.id), target, sizes, _NOTHING_MOVED)
     tr.use_reserve()  # values move, they do not come in
     transition.apply(tr, keyspace, source, [Change(before=there, after=None) for there in stored_items], "move")
     afters = _moved(tr, target, stored_items, priorities, rands, now_ms)

@@ -128,4 +128,4 @@ def _empty(tr: Transaction, keys: QueueKeys, generations: tuple[int, ...]) -> li
 
 
 def _write(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
-    tr.set(keyspace.config(config.id), config.encode())
+    tr.set(keyspace.configs.key(config.id), config.encode())

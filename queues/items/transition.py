@@ -36,7 +36,7 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import attempts
-from queues.model.bands import count_bands
+from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.ids import minted_ms
 from queues.model.priority import Priority
@@ -294,7 +294,7 @@ def _count(config: Config, there: StoredItem, delta: CounterDelta, side: Side, *
         delta.state(generation, state, side)
     priority = there.priority(fifo=config.fifo) if state == "ready" else None
     if priority is not None:
-        delta.bands(generation, count_bands([priority], config.edges), side)
+        delta.bands(generation, {band_of(config.edges, priority): 1}, side)
 
 
 # Places that another item has

@@ -107,6 +107,7 @@ class Keyspace:
         self.clock = whole.key("clock")
         self.directory_change = whole.key("store", "v")
         self.names = whole.sub("name")
+        #: Configs by the id of their queue.
         self.configs = whole.sub("c")
         self.queues = whole.sub("q")
         #: Keys of the queues used last.
@@ -182,10 +183,6 @@ class Keyspace:
         if after is not None:
             begin = max(begin, self.names.key(after) + FIRST)
         return begin, end
-
-    def config(self, queue_id: int) -> bytes:
-        """Return the key of a queue's config."""
-        return self.configs.key(queue_id)
 
     def change(self, queue_id: int) -> bytes:
         """Return the change key of one queue, without building its other keys."""

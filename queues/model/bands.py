@@ -64,9 +64,13 @@ def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple
     return checked
 
 
+#: The band of a priority, given the edges first: the number of edges up to it.
+band_of = bisect_right
+
+
 def count_bands(priorities: Iterable[Priority], edges: tuple[Priority, ...]) -> Counter[int]:
     """Return how many of these priorities are in each band."""
-    return Counter(map(bisect_right, repeat(edges), priorities))
+    return Counter(map(band_of, repeat(edges), priorities))
 
 
 def bands(edges: tuple[Priority, ...], depths: Sequence[int]) -> tuple[Band, ...]:

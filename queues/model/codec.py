@@ -6,7 +6,8 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from queues.errors import BadCodec, BadValue, Undecodable, display_name
+from queues.errors import BadCodec, BadValue, Undecodable, ValueTooLarge, display_name
+from queues.model.records import MAX_VALUE_SIZE
 
 #: `bytes`: values are bytes. `text`: str in UTF-8. `json`, `msgpack`: what msgspec encodes.
 CodecName = Literal["bytes", "text", "json", "msgpack"]
@@ -61,6 +62,23 @@ class Codec:
 def codec_of(name: str, queue: str) -> Codec | None:
     """Return the codec of this name for a queue; None stands for `bytes`."""
     return None if name == "bytes" else Codec(name, queue)
+
+
+def encoded(value: object, codec: Codec | None) -> bytes:
+    """Return a value as the bytes that a queue stores; raise `BadValue`, `Undecodable`, `ValueTooLarge`."""
+    stored = value if codec is None else codec.encode(value)
+    if isinstance(stored, bytearray | memoryview | Raw):
+        stored = bytes(stored)
+    if not isinstance(stored, bytes):
+        raise BadValue("A value is bytes, not {type}: encode it first.", type=type(stored).__name__)
+    if (n := len(stored)) > MAX_VALUE_SIZE:
+        raise ValueTooLarge("A value has at most {most:,} bytes; this one has {n:,}.", most=MAX_VALUE_SIZE, n=n)
+    return stored
+
+
+def encoded_by_person(value: object, codec: Codec | None) -> bytes:
+    """Return a value that a person gave, bytes as they are to be stored; raise as `encoded` does."""
+    return encoded(Raw(value) if isinstance(value, bytes) else value, codec)
 
 
 def check_codec(codec: object) -> CodecName:

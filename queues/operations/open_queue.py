@@ -81,7 +81,7 @@ class OpenQueue:
         self.context = context
         self.id = config.id
         self.keys = context.keyspace.queue(config.id)
-        self.config_key = context.keyspace.config(config.id)
+        self.config_key = context.keyspace.configs.key(config.id)
         #: The keys of the items of an attached queue.
         self.foreign = None if config.prefix is None else AttachedKeys(config.prefix)
         #: The config's bytes, the config, and what was prepared for it: replaced as one, so that threads never mix two.

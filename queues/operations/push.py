@@ -7,16 +7,15 @@ from operator import add, attrgetter, itemgetter
 from typing import Any, cast
 
 from queues.errors import BadTime, QueueClosed, QueueFull, TooLarge, ValueTooLarge
-from queues.items import admission, ready, transition
-from queues.items.admission import encoded
-from queues.items.counters import CounterDelta
+from queues.items import ready, transition
+from queues.items.counters import CounterDelta, admit
 from queues.items.equal_ids import taken
 from queues.items.stored_item import as_item
 from queues.keys.item_suffix import place, ready_suffix
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import Refused, Transaction
 from queues.model.bands import count_bands
-from queues.model.codec import Codec
+from queues.model.codec import Codec, encoded
 from queues.model.config import Config
 from queues.model.item import Item, ready_items
 from queues.model.moment import Moment, When, check_when, due_ms
@@ -58,7 +57,7 @@ def push_request(queue: OpenQueue, value: Any, priority: Priority) -> PushReques
     if config.kind != "priority":
         queue.check_kind("priority", "push", "enqueue")
     if config.codec != "bytes" or type(value) is not bytes or len(value) > MAX_VALUE_SIZE:
-        value = encoded(value, config)
+        value = encoded(value, config.values)
     if type(priority) is not int or config.priority_type != "int" or not -_SMALL < priority < _SMALL:
         priority = normalize(priority, config.priority_type)
     return PushRequest(queue.id, value, priority)
@@ -77,7 +76,7 @@ def push_many_request(
         return _request(queue, cast(Values, items), [common])
     return _request(
         queue,
-        [(encoded(value, config), normalize(priority, kind)) for value, priority, *_ in items],
+        [(encoded(value, config.values), normalize(priority, kind)) for value, priority, *_ in items],
         [_own_when(when) if when else common for _, _, *when in items],
     )
 
@@ -86,7 +85,7 @@ def enqueue_many_request(queue: OpenQueue, values: Iterable[Any], when: Moment |
     """Return the request to add values at the tail; raise what is wrong with one."""
     queue.check_kind("fifo", "enqueue", "push")
     config = queue.config
-    return _request(queue, [(encoded(value, config), None) for value in values], [when])
+    return _request(queue, [(encoded(value, config.values), None) for value in values], [when])
 
 
 def _are_plain(kind: str, values: Sequence[Any], priorities: Sequence[Any]) -> bool:
@@ -165,7 +164,7 @@ def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | Pus
 def _push(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item] | Refused:
     """Write the items of one push, or refuse it."""
     try:
-        admission.admit(tr, queue.keys, config, (len(value) for value, _ in push.values))
+        admit(tr, queue.keys, config, (len(value) for value, _ in push.values))
     except (QueueClosed, QueueFull, ValueTooLarge) as error:
         return Refused(error)
     if push.due_ms:

@@ -184,7 +184,7 @@ class AttachedCounts:
         while (queue_id := self._next()) is not None:
             try:
                 record = self._kv.read(
-                    lambda tr, queue_id=queue_id: tr.get(self._keyspace.config(queue_id)).wait(),  # type: ignore[misc]
+                    lambda tr, queue_id=queue_id: tr.get(self._keyspace.configs.key(queue_id)).wait(),  # type: ignore[misc]
                     background=True,
                 )
                 config = None if record is None else Config.decode(record)

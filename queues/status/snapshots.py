@@ -41,7 +41,7 @@ def read_statuses(
         old = known.get(queue_id)
         same = previous is not None and previous.changes.get(queue_id) == change
         if not same or (old is not None and (old.attached or old.unreadable)):
-            configs[queue_id] = tr.get(keyspace.config(queue_id))
+            configs[queue_id] = tr.get(keyspace.configs.key(queue_id))
         elif old is not None:
             found[queue_id] = old
     reads: dict[int, Callable[[], QueueStatus]] = {}

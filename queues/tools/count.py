@@ -123,7 +123,7 @@ def _add(found: QueueCount, keys: QueueKeys, config: Config, item: "CountedItem 
 
 def _told(tr: ReadTransaction, keyspace: Keyspace, keys: QueueKeys, config: Config, found: QueueCount) -> bool:
     """Read the counters; return False when the queue changed since the count began."""
-    change, record, drift = tr.get(keys.change), tr.get(keyspace.config(config.id)), tr.get(keys.drift)
+    change, record, drift = tr.get(keys.change), tr.get(keyspace.configs.key(config.id)), tr.get(keys.drift)
     reads = [(g, keys.generation(g)) for g in (OUTSIDE, *config.generations)]
     counters = [(g, of, tr.get_range(*of.counters.all, limit=_ALL)) for g, of in reads]
     bands = [(g, of, tr.get_range(*of.bands.all, limit=_ALL)) for g, of in reads]

@@ -225,7 +225,7 @@ class _Run:
             count = self._count(config)
         if count is not None and repair_order(kv, keyspace, config, count.max_count):
             self._mended.append(f"{name}: pushes are numbered behind the items that are there again.")
-            config = decode(kv.read(lambda tr: tr.get(keyspace.config(config.id)).wait())) or config
+            config = decode(kv.read(lambda tr: tr.get(keyspace.configs.key(config.id)).wait())) or config
             count = self._count(config)
         return count, config
 

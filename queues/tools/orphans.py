@@ -81,7 +81,7 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[tuple[str, int]]:
         names = [(keyspace.names.elements(key)[0], int.from_bytes(value, "big")) for key, value in found]
-        reads = [(name, queue_id, tr.get(keyspace.config(queue_id))) for name, queue_id in names]
+        reads = [(name, queue_id, tr.get(keyspace.configs.key(queue_id))) for name, queue_id in names]
         return [(name, queue_id) for name, queue_id, record in reads if _leads_astray(record.wait(), name)]
 
     for some in steps(in_background(kv), keyspace.names.all, read):
@@ -162,7 +162,7 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
 
     def clear(tr: Transaction) -> int:
         tr.use_reserve()
-        if tr.get(keyspace.config(queue_id)).wait() is not None:
+        if tr.get(keyspace.configs.key(queue_id)).wait() is not None:
             return 0
         found = [key for key, _ in tr.get_range(*keys.everything, limit=_STEP).wait()]
         if any(_kind(keys, key) in _ITEMS for key in found):
@@ -182,7 +182,7 @@ def _repair_name(tr: Transaction, keyspace: Keyspace, name: str, queue_id: int, 
     there = tr.get(key).wait()
     if there is None or int.from_bytes(there, "big") != queue_id:
         return None
-    record = tr.get(keyspace.config(queue_id)).wait()
+    record = tr.get(keyspace.configs.key(queue_id)).wait()
     if not _leads_astray(record, name):
         return None
     tr.clear(key)
@@ -193,7 +193,7 @@ def _repair_name(tr: Transaction, keyspace: Keyspace, name: str, queue_id: int, 
 
 def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms: int) -> str | None:
     tr.use_reserve()
-    config = decode(tr.get(keyspace.config(queue_id)).wait())
+    config = decode(tr.get(keyspace.configs.key(queue_id)).wait())
     if config is None:
         return None
     there = tr.get(keyspace.names.key(config.name)).wait()
@@ -210,7 +210,7 @@ def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms:
 def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms: int) -> str | None:
     """Give a queue without a config a new one; None when its kind is unknown."""
     tr.use_reserve()
-    if tr.get(keyspace.config(queue_id)).wait() is not None or tr.get(keyspace.names.key(name)).wait() is not None:
+    if tr.get(keyspace.configs.key(queue_id)).wait() is not None or tr.get(keyspace.names.key(name)).wait() is not None:
         return None
     keys = keyspace.queue(queue_id)
     firsts = first_keys(lambda fn: fn(tr), keys.everything, lambda key: keys.behind(keys.elements(key)[0]))

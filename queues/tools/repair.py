@@ -135,7 +135,7 @@ def repair_order(kv: KeyValueStore, keyspace: Keyspace, config: Config, max_coun
         current = _config(tr, keyspace, config.id)
         if current is None or current.base + tr.stamp() > max_count:
             return False
-        tr.set(keyspace.config(config.id), replace(current, base=max_count).encode())
+        tr.set(keyspace.configs.key(config.id), replace(current, base=max_count).encode())
         CounterDelta(keys, wake=True).apply(tr)
         return True
 
@@ -143,7 +143,7 @@ def repair_order(kv: KeyValueStore, keyspace: Keyspace, config: Config, max_coun
 
 
 def _config(tr: Transaction, keyspace: Keyspace, queue_id: int) -> Config | None:
-    record = tr.get(keyspace.config(queue_id)).wait()
+    record = tr.get(keyspace.configs.key(queue_id)).wait()
     return None if record is None else Config.decode(record)
 
 

@@ -119,7 +119,7 @@ class Looking:
     def _config_of(self, header: dict[str, Any]) -> Result[bytes | None]:
         queue_id = header["queue_id"]
         if queue_id not in self._configs:
-            self._configs[queue_id] = self._tr.get(self._keyspace.config(queue_id))
+            self._configs[queue_id] = self._tr.get(self._keyspace.configs.key(queue_id))
         return self._configs[queue_id]
 
 

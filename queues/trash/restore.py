@@ -114,4 +114,4 @@ class Restoring:
         return config
 
     def _config(self, queue_id: int, name: str) -> Config:
-        return Config.of(name, self._tr.get(self._keyspace.config(queue_id)).wait())
+        return Config.of(name, self._tr.get(self._keyspace.configs.key(queue_id)).wait())

@@ -24,7 +24,7 @@ from queues.kv.port import Transaction
 from queues.model.item import Item
 from queues.operations.lease import Lease
 from queues.operations.lease_block import told
-from queues.operations.settle import ack_request
+from queues.operations.settle import ack_request, settled
 from queues.queue import Queue
 from queues.store import Store
 from queues.workers.worker import Handler
@@ -139,7 +139,7 @@ class Settling:
         done = self._try(task, settle, verb, once=once)
         if not done:  # the lease is left to expire
             opened = task.queue.opened
-            opened.consumption.settled(ack_request(opened, [task.lease]).leases)
+            settled(opened, ack_request(opened, [task.lease]).leases)
         return done
 
     def _try(self, task: Task, settle: Callable[[], None], verb: str, *, once: bool) -> bool:

@@ -129,10 +129,10 @@ def test_why_a_queue_cannot_be_read_shows_in_the_language_of_the_page(page: Page
     wait_live(page)
 
     def write(tr: Transaction, record: bytes) -> None:
-        tr.set(store.context.keyspace.config(jobs.id), record)
+        tr.set(store.context.keyspace.configs.key(jobs.id), record)
         tr.add(store.context.keyspace.queue(jobs.id).change, 1)
 
-    whole = store.read(lambda tr: tr.get(store.context.keyspace.config(jobs.id)).wait())
+    whole = store.read(lambda tr: tr.get(store.context.keyspace.configs.key(jobs.id)).wait())
     store.transact(lambda tr: write(tr, b"\x07"))
     state = page.locator('tr[data-queue="jobs"] [data-field=verdict]')
     expect(state).to_contain_text("无法读取：存储中有一条记录由更新的 pqadmin 写入")

@@ -114,7 +114,7 @@ def test_nothing_is_drawn_or_offered_of_a_queue_that_cannot_be_read(
 ) -> None:
     good, bad = store.create_queue("good"), store.create_queue("bad")
     good.push(b"x", priority=1)
-    key = store.context.keyspace.config(bad.id)
+    key = store.context.keyspace.configs.key(bad.id)
     config = store.transact(lambda tr: tr.get(key).wait())
     assert config is not None
     store.transact(lambda tr: tr.set(key, b"\x07nonsense"))

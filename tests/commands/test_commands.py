@@ -347,7 +347,7 @@ def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:
 
 def test_a_queue_that_cannot_be_read_is_a_line_that_says_so(run: Run, shop: Shop, jobs: Queue) -> None:
     bad = shop.store.create_queue("bad")
-    shop.store.transact(lambda tr: tr.set(shop.store.context.keyspace.config(bad.id), b"\x01\x00\x00\x02[]"))
+    shop.store.transact(lambda tr: tr.set(shop.store.context.keyspace.configs.key(bad.id), b"\x01\x00\x00\x02[]"))
     first, second = run("queues", "--json").json["queues"]
     assert (first["queue"], first["ready"], second["queue"], second["ready"]) == ("bad", None, "jobs", 3)
     assert first["unreadable"].startswith("Its bytes are damaged")

@@ -71,7 +71,7 @@ def test_a_damaged_queue_is_told_by_name_and_the_rest_go_on(whole: list[KeyValue
         store.context.kv.transact(
             lambda tr: [tr.set(*pair) for pair in whole if pair[0] != store.context.keyspace.store]
         )
-        config = store.context.keyspace.config(store.queue("jobs").id)
+        config = store.context.keyspace.configs.key(store.queue("jobs").id)
         store.context.kv.transact(lambda tr: tr.set(config, b"\x01\x00\x00\x02[]"))
         with pytest.raises(CommandError, match="jobs"):
             call_command("depth", "jobs", "--store", url)

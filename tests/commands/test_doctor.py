@@ -69,7 +69,7 @@ def test_keys_of_the_application_are_counted_by_space(run: Run, store: Store) ->
 
 
 def test_what_cannot_be_mended_ends_with_1_even_so(run: Run, store: Store) -> None:
-    store.transact(lambda tr: tr.set(store.context.keyspace.config(99), b"\x09"))
+    store.transact(lambda tr: tr.set(store.context.keyspace.configs.key(99), b"\x09"))
     answer = run("doctor", "--repair")
     assert (answer.code, answer.error) == (1, "1 thing is wrong and could not be repaired.")
     assert answer.out == "Still wrong: The record of queue number 99 cannot be read, and is left as it is.\n"

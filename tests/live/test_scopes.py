@@ -146,7 +146,7 @@ async def test_a_queue_that_cannot_be_read_says_so_in_the_languages_of_the_site_
     good.push(b"x", priority=1)
 
     def damage(tr: Any) -> None:
-        tr.set(store.context.keyspace.config(bad.id), record)
+        tr.set(store.context.keyspace.configs.key(bad.id), record)
         tr.add(store.context.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)

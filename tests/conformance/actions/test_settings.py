@@ -77,7 +77,7 @@ def test_settings_outlive_renaming_deleting_and_purging(store: Store) -> None:
 
 def test_what_a_later_build_keeps_in_a_config_outlives_what_this_one_does(store: Store) -> None:
     jobs, ann = store.create_queue("jobs"), store.actions("ann")
-    key, later = store.context.keyspace.config(jobs.id), {"labels": {"team": ["a", "b"]}, "quota": 7}
+    key, later = store.context.keyspace.configs.key(jobs.id), {"labels": {"team": ["a", "b"]}, "quota": 7}
     header = jobs.config.header() | later
     store.transact(lambda tr: tr.set(key, records.encode(header)))
     store.queue("jobs").configure(max_attempts=7)

@@ -212,7 +212,7 @@ def test_a_queue_that_fails_keeps_no_other_from_being_swept(
     for queue in (broken, newer, jobs):
         queue.push(b"x", priority=1, delay=timedelta(seconds=1))
     keys = broken.opened.keys.generation(1)
-    config = store.context.keyspace.config(newer.id)
+    config = store.context.keyspace.configs.key(newer.id)
     was = store.read(lambda tr: tr.get(config).wait())
 
     def damage(tr: object) -> None:

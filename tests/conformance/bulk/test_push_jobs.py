@@ -11,7 +11,7 @@ from queues.background.sweeper import Sweeper
 from queues.bulk import incoming
 from queues.bulk.incoming import KEPT_MS as LAID_MS
 from queues.bulk.runner import JobRunner
-from queues.bulk.step import Steps, all_shown, job_leadership
+from queues.bulk.step import Steps
 from queues.errors import (
     BadPriority,
     Conflict,
@@ -110,8 +110,8 @@ def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store) -> None:
     job = ann.begin_push("jobs", ITEMS)
     stale = ann.job(job.id)
     ann.run_bulk(job.id, progress=lambda job: False)
-    steps = Steps(store.context, job.id, job_leadership(store.context), shown=all_shown)
-    steps.hold(take_over=True)
+    steps = Steps(store.context, job.id)
+    steps.hold()
     again = steps.take(stale)
     assert (again.done, jobs.depth()) == (400, 400)
     assert len(set(values(jobs))) == 400

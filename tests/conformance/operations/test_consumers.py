@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import AsyncQueue, Consumer, Consumers, Store, Transaction, open_store
-from queues.aio.queue import for_coroutines
+from queues import AsyncPriorityQueue, Consumer, Consumers, Store, Transaction, open_store
 from queues.tools.copy import copy_store
 from queues.workers import Job, Pool, Worker
 from tests import cluster
@@ -216,19 +215,21 @@ def test_a_waiting_caller_is_a_consumer(store: Store, clock: Clock) -> None:
     assert (only(jobs.consumers()).waiting, only(jobs.consumers()).takes) == (0, 1)
 
 
-async def coroutine_takes(jobs: AsyncQueue) -> Consumers:
+async def coroutine_takes(jobs: AsyncPriorityQueue) -> Consumers:
     lease = await jobs.lease()
     assert lease
     await jobs.ack(lease)
+    assert await jobs.pop_min()
+    assert await jobs.pop_max()
     return await jobs.consumers()
 
 
 def test_coroutines_are_counted_too(store: Store) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"x", 1)] * 3)
-    asyncio.run(coroutine_takes(for_coroutines(jobs)))
+    asyncio.run(coroutine_takes(AsyncPriorityQueue(jobs)))
     beat(store)
-    assert (only(jobs.consumers()).takes, only(jobs.consumers()).holds) == (1, 0)
+    assert (only(jobs.consumers()).takes, only(jobs.consumers()).holds) == (3, 0)
 
 
 def test_a_pool_is_a_consumer_while_it_runs(store: Store, clock: Clock) -> None:

@@ -219,7 +219,7 @@ def test_sums_leave_out_no_queue_that_cannot_be_read(store: Store, clock: Clock)
         queue.push_many([(b"x", 1)] * 10)
     Writer(store).look()
     keyspace = store.context.keyspace
-    key = keyspace.config(second.id)
+    key = keyspace.configs.key(second.id)
     config = store.read(lambda tr: tr.get(key).wait())
     assert config is not None
 

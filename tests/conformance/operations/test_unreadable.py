@@ -15,7 +15,7 @@ RECORDS = [b"\x07nonsense", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02{}", b""]
 
 def damage(store: Store, queue: Queue, record: bytes) -> None:
     def write(tr):
-        tr.set(store.context.keyspace.config(queue.id), record)
+        tr.set(store.context.keyspace.configs.key(queue.id), record)
         tr.add(store.context.keyspace.queue(queue.id).change, 1)
 
     store.transact(write)

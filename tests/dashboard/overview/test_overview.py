@@ -257,7 +257,7 @@ def test_a_queue_that_cannot_be_read_is_a_row_that_says_so(operator: Desk, store
     bad = store.create_queue("bad")
 
     def damage(tr: Any) -> None:
-        tr.set(store.context.keyspace.config(bad.id), b"\x07nonsense")
+        tr.set(store.context.keyspace.configs.key(bad.id), b"\x07nonsense")
         tr.add(store.context.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)

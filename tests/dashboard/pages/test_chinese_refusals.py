@@ -203,7 +203,7 @@ def test_why_a_queue_cannot_be_read_is_told_in_chinese(
     bad = store.queue("关")
 
     def damage(tr: Any) -> None:
-        tr.set(store.context.keyspace.config(bad.id), record)
+        tr.set(store.context.keyspace.configs.key(bad.id), record)
         tr.add(store.context.keyspace.queue(bad.id).change, 1)
 
     store.transact(damage)

@@ -133,7 +133,7 @@ def test_the_pages_of_a_queue_that_cannot_be_read_say_so_and_nothing_of_the_stor
     operator = desk(Role.OPERATOR)
     store.create_queue("mail").push(b"x", priority=1)
     form = operator.open("/queues/jobs/").form("/push/")
-    write(store, store.context.keyspace.config(jobs.id), record)
+    write(store, store.context.keyspace.configs.key(jobs.id), record)
     for address in ("", "push/", "history/", "settings/", "pause/", "push/many/", f"items/{'0' * 40}/", "export/"):
         page = operator.open(f"/queues/jobs/{address}")
         assert page.status == 409, address
@@ -159,7 +159,7 @@ def test_the_pages_of_a_queue_that_cannot_be_read_say_so_and_nothing_of_the_stor
 @pytest.mark.parametrize("record", OF_QUEUES)
 def test_the_site_is_ready_beside_a_queue_that_cannot_be_read(operator: Desk, store: Store, record: bytes) -> None:
     first = store.create_queue("a")
-    write(store, store.context.keyspace.config(first.id), record)
+    write(store, store.context.keyspace.configs.key(first.id), record)
     answer = probe()
     assert (answer.status, answer.json["checks"]["store"]) == (200, "ok")
 
@@ -171,7 +171,7 @@ def test_the_palette_finds_an_item_beside_a_queue_that_cannot_be_read(
     mail = store.create_queue("mail")
     mail.push(b"x", priority=1)
     (item,), (lost,) = mail.items().items, jobs.items(limit=1).items
-    write(store, store.context.keyspace.config(jobs.id), record)
+    write(store, store.context.keyspace.configs.key(jobs.id), record)
     for headers in ({}, {"HX-Request": "true"}):
         page = operator.open(f"/palette/?q={item.id}", **headers)
         assert page.status == 200
@@ -188,7 +188,7 @@ def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reas
 ) -> None:
     ann = store.actions("ann")
     job = ann.begin_bulk("delete", "jobs")
-    write(store, store.context.keyspace.config(jobs.id), record)
+    write(store, store.context.keyspace.configs.key(jobs.id), record)
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")
     assert page.status == 200
     assert ann.job(job.id).status == "canceled"

@@ -86,7 +86,7 @@ def test_a_config_that_cannot_be_read_hinders_no_other_count(
 ) -> None:
     monkeypatch.setattr(attached_counts, "LINGER", inf)
     broken, whole = store_of_one.attach("broken", prefix=("broken",)).id, store_of_one.queue("legacy").id
-    store_of_one.transact(lambda tr: tr.set(store_of_one.context.keyspace.config(broken), record))
+    store_of_one.transact(lambda tr: tr.set(store_of_one.context.keyspace.configs.key(broken), record))
     fresh = AttachedCounts(store_of_one.context.kv, store_of_one.context.keyspace, lambda: 0.0)
     fresh.want([broken, whole])  # the broken one is the first that is tried
     await_true(lambda: fresh.known(whole))

@@ -165,11 +165,11 @@ def name_gone(store: Store) -> None:
 
 
 def config_gone(store: Store) -> None:
-    write(store, store.context.keyspace.config(KNOWN["jobs"]), None)
+    write(store, store.context.keyspace.configs.key(KNOWN["jobs"]), None)
 
 
 def config_of_a_fifo_queue_gone(store: Store) -> None:
-    write(store, store.context.keyspace.config(KNOWN["mail"]), None)
+    write(store, store.context.keyspace.configs.key(KNOWN["mail"]), None)
 
 
 def counters_of_nothing(store: Store) -> None:
@@ -291,7 +291,7 @@ def test_a_queue_that_lost_its_config_keeps_its_name_and_items(store: Store) -> 
 
 def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
     before = items(store)["names"]
-    write(store, store.context.keyspace.config(KNOWN["names"]), None)
+    write(store, store.context.keyspace.configs.key(KNOWN["names"]), None)
     write(store, store.context.keyspace.names.key("names"), None)
     found = store.doctor.examine()
     assert [(finding.kind, finding.mendable) for finding in found.findings] == [("orphan", True)]
@@ -342,9 +342,9 @@ def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
     keys = keys_of(store)
     suffix, _ = first_key(store)
     write(store, keys.generation(1).ready.at(b"\x15\x01"), b"no item of the recipe")
-    write(store, store.context.keyspace.config(4711), b"\x09 of a later release")
+    write(store, store.context.keyspace.configs.key(4711), b"\x09 of a later release")
     config = store.queue("names").config
-    write(store, store.context.keyspace.config(config.id), replace(config, priority_type="int").encode())
+    write(store, store.context.keyspace.configs.key(config.id), replace(config, priority_type="int").encode())
     found = store.doctor.repair()
     assert not found.healthy
     assert {finding.kind for finding in found.findings} == {"items", "record"}
@@ -354,13 +354,13 @@ def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
 @pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])
 def test_a_queue_whose_record_cannot_be_read_keeps_its_name(store: Store, record: bytes) -> None:
     before, config = store.directory(), store.queue("jobs").config
-    write(store, store.context.keyspace.config(config.id), record)
+    write(store, store.context.keyspace.configs.key(config.id), record)
     assert [finding.kind for finding in store.doctor.examine().findings] == ["record"]
     found = store.doctor.repair()
     assert [(finding.kind, finding.queue) for finding in found.findings] == [("record", "jobs")]
     assert found.mended == ()
     assert store.directory() == before
-    write(store, store.context.keyspace.config(config.id), config.encode())
+    write(store, store.context.keyspace.configs.key(config.id), config.encode())
     check_full_count(store, store.queue("jobs"))
 
 
