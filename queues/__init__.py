@@ -21,6 +21,7 @@ from queues.aio.store import AsyncSpace, AsyncStore
 from queues.audit.audit import AuditEntry
 from queues.bulk.bulk_job import Job
 from queues.consumers.consumer import Consumer, Consumers
+from queues.items.scan import Query
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.attempts import Attempt
 from queues.model.bands import Band
@@ -33,7 +34,7 @@ from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.operations.idempotency import Answer
 from queues.operations.lease import Lease
-from queues.operations.search import Found, Query
+from queues.operations.search import Found
 from queues.operations.space import Space
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue
 from queues.status.status import QueueStatus, Snapshot, Totals

@@ -44,6 +44,7 @@ from queues.items.edit import Place as ItemPlace
 from queues.items.locate import Picked, Selection
 from queues.items.ready import MAX_BYTES as MAX_TRANSACTION_BYTES
 from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS
+from queues.items.scan import MAX_TEXT as MAX_SEARCH_TEXT
 from queues.items.stored_item import digest as item_digest
 from queues.keys.queue_keys import STATES
 from queues.kv import verify_store
@@ -80,7 +81,6 @@ from queues.model.records import UNREADABLE as UNREADABLE_RECORD
 from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULE, MAX_RULES, Settings, settings_of
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
-from queues.operations.search import MAX_TEXT as MAX_SEARCH_TEXT
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 from queues.consumers.consumer import Consumers
 from queues.context import StoreContext
 from queues.errors import BadTime
+from queues.items.scan import Query
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config, Kind, Pause
 from queues.model.cursor import End
@@ -30,7 +31,7 @@ from queues.operations.open_queue import OpenQueue, Request, check_limit
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
 from queues.operations.pop import PopRequest, RemoveRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
-from queues.operations.search import FindRequest, Found, Query, checked_query, search_request
+from queues.operations.search import FindRequest, Found, checked_query, search_request
 from queues.operations.settle import NO_LEASES, ack_request, acked, acked_many, extend_request, release_request, settled
 from queues.operations.wait import Outlook, OutlookRequest, tend, wait_for
 from queues.status.status import QueueStatus, Totals

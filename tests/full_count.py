@@ -7,8 +7,16 @@ from queues import Queue, Store
 from queues.background import due_index
 from queues.items.counters import total
 from queues.items.stored_item import at_place, from_lease
-from queues.keys.item_suffix import id_by_age, read_place, ready_elements, ready_since, timed_elements
-from queues.keys.queue_keys import OUTSIDE, QueueKeys, last_element
+from queues.keys.queue_keys import (
+    OUTSIDE,
+    QueueKeys,
+    id_by_age,
+    last_element,
+    read_place,
+    ready_elements,
+    ready_since,
+    timed_elements,
+)
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config
 

@@ -30,11 +30,11 @@ from queues.bulk.checks import (
 from queues.bulk.step import Shown, Steps, all_shown
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.edit import Place
+from queues.items.scan import Query, lanes_of
 from queues.kv.port import ReadTransaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.paging import RecordPage
 from queues.model.priority import Priority
-from queues.operations.search import Query, lanes_of
 
 
 @action

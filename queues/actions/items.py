@@ -16,7 +16,7 @@ from queues.errors import (
     ItemNotFound,
     NotForAttached,
 )
-from queues.items import edit, locate, state_changes, undo_log
+from queues.items import edit, locate, state_changes
 from queues.items.edit import Place
 from queues.items.stored_item import StoredItem
 from queues.items.transition import Change
@@ -311,7 +311,7 @@ def _change(
         verb,
         count=len(changes),
         item=None if before is None else before.id,
-        items=[undo_log.id_of(each.before) for each in changes],
+        items=[each.before.id for each in changes],
         reason=reason,
         before=None if before is None else shown(before),
         after=after if target is None else {**(after or {}), "to": target.name},

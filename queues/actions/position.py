@@ -9,8 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from queues.items.stored_item import StoredItem
-from queues.keys.item_suffix import ready_elements, ready_suffix
-from queues.keys.queue_keys import QueueKeys
+from queues.keys.queue_keys import QueueKeys, ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction
 from queues.model import cursor, ids
 from queues.model.config import Config

@@ -12,9 +12,8 @@ from msgspec import structs
 from queues.items import generations, transition
 from queues.items.counters import CounterDelta, total
 from queues.items.stored_item import PlaceRead, StoredItem, at_place, from_record, with_stored
-from queues.keys.item_suffix import place, read_place, ready_elements
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import SIDES, QueueKeys
+from queues.keys.queue_keys import SIDES, QueueKeys, place, read_place, ready_elements
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.records import UNREADABLE, Tell, warn

@@ -13,7 +13,7 @@ from typing import Any
 
 from queues.errors import JobNotFound, Unreadable, Worded, Words
 from queues.items.equal_ids import refuse_minted
-from queues.items.scan import Order
+from queues.items.scan import Order, Query
 from queues.keys.keyspace import Keyspace, first_id
 from queues.keys.queue_keys import last_element
 from queues.kv.errors import Value
@@ -24,7 +24,6 @@ from queues.model.ids import SIZE, at, minted_ms, parse
 from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
-from queues.operations.search import Query
 from queues.serving.leadership import Holding
 
 RUNNING, DONE, CANCELED, FAILED = "running", "done", "canceled", "failed"

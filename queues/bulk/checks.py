@@ -15,14 +15,13 @@ from queues.errors import (
 from queues.items import scan
 from queues.items.edit import Place
 from queues.items.ready import Heads, stored
-from queues.items.scan import Lane, Order
-from queues.keys.item_suffix import ready_elements
+from queues.items.scan import Lane, Order, Query
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import STATES
+from queues.keys.queue_keys import STATES, ready_elements
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config, decode
 from queues.model.priority import Priority
-from queues.operations.search import Query, checked_query
+from queues.operations.search import checked_query
 from queues.queue import Queue
 
 #: Items a second, at least and at most.

@@ -41,19 +41,17 @@ from queues.errors import (
 )
 from queues.items import edit, locate, scan, state_changes, transition
 from queues.items.counters import note_by_hand
+from queues.items.scan import lanes_of
 from queues.items.stored_item import StoredItem, find
 from queues.items.transition import Change
-from queues.keys.item_suffix import id_by_age, ready_elements, ready_suffix, timed_elements
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import QueueKeys
+from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_suffix, timed_elements
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.ids import SIZE
 from queues.model.records import UNREADABLE, why
-from queues.model.steps import StepSize
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
-from queues.operations.search import lanes_of
 from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
@@ -62,8 +60,8 @@ MAX_CHUNK, FIRST_CHUNK = 200, 50
 SCAN, LOOK_BYTES = 2_000, 1_000_000
 #: Items of its first read.
 _FIRST_READ = 25
-#: Microseconds of work that a chunk should take: with one writer, all other work waits for it.
-_CHUNK_WORK = 20_000
+#: Seconds of work that a chunk should take: with one writer, all other work waits for it.
+_CHUNK_WORK = 0.020
 #: Bytes of the number with which a chunk begins in the trash entry; an id is longer.
 _FIRST_BYTES = 8
 #: Errors that end a job: of the whole queue, and of items.
@@ -98,9 +96,9 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
     filters, lanes = query.filters, lanes_of(keys, config, job.order, query)
     sees = shown(config) if query.text else None
     read = scan.read_index if job.order == "age" else partial(scan.read_places, timed=query.timed)
-    seen, step, size = Look(job.mark), StepSize(_FIRST_READ, MAX_CHUNK, LOOK_BYTES), 0
+    seen, number, size = Look(job.mark), _FIRST_READ, 0
     while True:
-        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(step.limit, SCAN - seen.met))
+        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(number, SCAN - seen.met))
         for (place, _, (_, where)), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
             if place > job.bound:
                 seen.ended = True
@@ -116,7 +114,7 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
         seen.ended = last
         if last or seen.met >= SCAN or size >= LOOK_BYTES:
             return seen
-        step.took(seen.met, size)
+        number = max(1, min(4 * number, MAX_CHUNK, LOOK_BYTES * seen.met // max(size, 1)))
 
 
 def _rand(place: bytes, where: bytes, job: Job, config: Config) -> bytes:
@@ -137,8 +135,8 @@ class Steps:
         self._job_id = job_id
         self._runner = runner or runner_name()
         self._shown = shown
-        #: The most items of the next chunk, by the microseconds of work that the last one took; fewer after a refusal.
-        self._size = StepSize(FIRST_CHUNK, MAX_CHUNK, _CHUNK_WORK)
+        #: The most items of the next chunk, by the work that the last one took; fewer after a refusal.
+        self._most = FIRST_CHUNK
         #: The ids of the items that the last chunk was to change, and the seconds of work.
         self._wanted: list[bytes] = []
         self._took = 0.0
@@ -149,17 +147,19 @@ class Steps:
         try:
             after = self._advance({PUSH: self._push, UNDO: self._undo}.get(job.act, self._change))
         except (Conflict, TransactionTooOld):
-            if not self._size.too_much():  # concurrent callers take these items: smaller chunks conflict less
+            if self._most == 1:
                 raise
+            self._most = max(1, self._most // 4)  # concurrent callers take these items: smaller chunks conflict less
             return job
         except _REFUSALS as error:
             wanted = [] if isinstance(error, _OF_QUEUES) else self._wanted
             if len(wanted) > 1:  # which of these does not fit?
-                self._size.limit = len(wanted) // 2
+                self._most = len(wanted) // 2
                 return job
             return self.fail(error, wanted[0].hex() if wanted else None)
         if self._wanted:
-            self._size.took(len(self._wanted), int(self._took * 1e6))
+            fitting = int(_CHUNK_WORK * len(self._wanted) / max(self._took, 1e-6))
+            self._most = max(1, min(4 * self._most, MAX_CHUNK, fitting))
         return after
 
     def holds(self, job: Job) -> bool:
@@ -229,7 +229,7 @@ class Steps:
         """Change the next items; the scan for them conflicts with no transaction."""
         began, config = time.thread_time(), self._config(tr, job.queue_id, job.queue)
         target = None if job.to_id is None else self._config(tr, job.to_id, job.to or "")
-        keys, limit = self._keyspace.queue(config.id), self._size.limit
+        keys, limit = self._keyspace.queue(config.id), self._most
         if job.rate is not None:
             limit = max(1, min(limit, int(job.rate)))
         seen = look(tr.snapshot, keys, config, job, limit=limit, shown=self._shown)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from queues.items.scan import Query
 from queues.kv.port import ReadTransaction
 from queues.model.item import Item
-from queues.operations.search import Query
 from queues.queue import Queue
 
 #: Items that a survey reads at most by default, and seconds.

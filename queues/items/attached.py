@@ -10,8 +10,7 @@ from queues.errors import NotTheRecipe, TooLarge
 from queues.items.counters import CounterDelta
 from queues.items.ready import MAX_BYTES
 from queues.items.stored_item import StoredItem, attached
-from queues.keys.item_suffix import ready_suffix
-from queues.keys.queue_keys import AttachedKeys, QueueKeys
+from queues.keys.queue_keys import AttachedKeys, QueueKeys, ready_suffix
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.model.codec import Codec
 from queues.model.config import Config

@@ -25,9 +25,8 @@ from queues.items.counters import admit
 from queues.items.ready import Heads, stored
 from queues.items.stored_item import StoredItem, as_item, attached, digest
 from queues.items.transition import Change
-from queues.keys.item_suffix import ready_elements, ready_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import AttachedKeys, QueueKeys
+from queues.keys.queue_keys import AttachedKeys, QueueKeys, ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.foreign_tuples import ForeignKey

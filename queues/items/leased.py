@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from queues.items import ready, transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import PlaceRead, StoredItem, at_place, from_lease
-from queues.keys.item_suffix import expired_nonce, timed_elements
-from queues.keys.queue_keys import STATES, QueueKeys
+from queues.keys.queue_keys import STATES, QueueKeys, expired_nonce, timed_elements
 from queues.kv.port import Transaction
 from queues.model.config import Config
 

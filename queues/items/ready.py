@@ -15,8 +15,15 @@ from msgspec.structs import replace
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
 from queues.items.stored_item import PlaceRead, StoredItem, clear_entries
-from queues.keys.item_suffix import id_by_age, place_header, read_place, ready_elements, unpacked_suffix
-from queues.keys.queue_keys import QueueKeys, last_element
+from queues.keys.queue_keys import (
+    QueueKeys,
+    id_by_age,
+    last_element,
+    place_header,
+    read_place,
+    ready_elements,
+    unpacked_suffix,
+)
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
 from queues.model.config import Config

@@ -11,8 +11,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from queues.keys.item_suffix import (
+from queues.keys.queue_keys import (
+    IN_GENERATIONS,
+    OUTSIDE,
     SINCE,
+    STATES,
+    QueueKeys,
     by_age,
     expired_nonce,
     place,
@@ -21,12 +25,12 @@ from queues.keys.item_suffix import (
     ready_elements,
     timed_elements,
 )
-from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, STATES, QueueKeys
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
 from queues.model.attempts import LOG, Entry, size_of
 from queues.model.codec import Codec
 from queues.model.config import Config
+from queues.model.foreign_tuples import item_id
 from queues.model.ids import at, minted_at
 from queues.model.item import Item
 from queues.model.priority import Priority
@@ -55,6 +59,11 @@ class StoredItem(Struct, frozen=True, kw_only=True):
     header: Mapping[str, Any] = {}
     #: That of the lease; of an item whose lease expired, that of the expired one until something else happens to it.
     nonce: bytes = b""
+
+    @property
+    def id(self) -> str:
+        """The item's id, in an attached queue too."""
+        return item_id(self.suffix) if self.state == ATTACHED else self.rand.hex()
 
     @property
     def stored(self) -> bytes:
@@ -143,6 +152,32 @@ class StoredItem(Struct, frozen=True, kw_only=True):
     def expiry(self, keys: QueueKeys) -> bytes:
         """Return the key by which the expiry of a leased item is found."""
         return keys.expiries.key(self.expires_ms, self.rand)
+
+    def header_of_place(self, *, record: bool = True) -> dict[str, Any]:
+        """Return its place, and perhaps the record there, as plain JSON values."""
+        place = {
+            "state": self.state,
+            "rand": self.rand.hex(),
+            "generation": self.generation,
+            "suffix": self.suffix.hex(),
+            "attempts": self.attempts,
+        }
+        optional = {"nonce": self.nonce.hex(), "record": dict(self.header) if record else {}}
+        return place | {name: value for name, value in optional.items() if value}
+
+    @classmethod
+    def of_place(cls, place: Mapping[str, Any], value: bytes) -> "StoredItem":
+        """Return the item with this value at the place that `header_of_place` returned."""
+        return cls(
+            state=place["state"],
+            rand=bytes.fromhex(place["rand"]),
+            generation=place["generation"],
+            suffix=bytes.fromhex(place["suffix"]),
+            attempts=place["attempts"],
+            value=value,
+            header=place.get("record", {}),
+            nonce=bytes.fromhex(place.get("nonce", "")),
+        )
 
 
 def write_entries(tr: Transaction, keys: QueueKeys, there: StoredItem) -> None:

@@ -31,9 +31,18 @@ from queues.items import attached
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
 from queues.items.stored_item import ATTACHED, StoredItem, clear_entries, write_entries
-from queues.keys.item_suffix import SINCE, ready_elements, ready_suffix, timed_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, AttachedKeys, QueueKeys, Side
+from queues.keys.queue_keys import (
+    IN_GENERATIONS,
+    OUTSIDE,
+    SINCE,
+    AttachedKeys,
+    QueueKeys,
+    Side,
+    ready_elements,
+    ready_suffix,
+    timed_suffix,
+)
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import attempts
 from queues.model.bands import band_of

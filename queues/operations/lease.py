@@ -14,7 +14,7 @@ from datetime import datetime
 from queues.errors import BadValue, WrongKind, display_name
 from queues.items import delayed, leased
 from queues.items.stored_item import StoredItem, as_item
-from queues.keys.item_suffix import NONCE_SIZE
+from queues.keys.queue_keys import NONCE_SIZE
 from queues.kv.port import Transaction
 from queues.model import ids
 from queues.model.cursor import End

@@ -11,8 +11,7 @@ from queues.items import ready, transition
 from queues.items.counters import CounterDelta, admit
 from queues.items.equal_ids import taken
 from queues.items.stored_item import as_item
-from queues.keys.item_suffix import place, ready_suffix
-from queues.keys.queue_keys import QueueKeys
+from queues.keys.queue_keys import QueueKeys, place, ready_suffix
 from queues.kv.port import Refused, Transaction
 from queues.model.bands import count_bands
 from queues.model.codec import Codec, encoded

@@ -5,143 +5,31 @@ its cursor says where the next one goes on, and how much was looked through. Pos
 meanwhile neither stop a search nor are met twice, unless an act gave them another place ahead of it.
 """
 
-import json
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-from queues.errors import BadCursor, BadEnd, BadLimit, BadState, NaiveTime, TooLarge, WrongKind, display_name
+from queues.errors import BadCursor, BadEnd, BadLimit, WrongKind, display_name
 from queues.items import ready
 from queues.items import scan as walking
-from queues.items.scan import ORDERS, Lane, Met, Order
+from queues.items.scan import ORDERS, Lane, Met, Order, Query, lanes_of
 from queues.items.stored_item import ItemRead, PlaceRead, as_item, at_place
-from queues.keys.queue_keys import STATES, QueueKeys
+from queues.keys.queue_keys import STATES
 from queues.kv.port import ReadTransaction
 from queues.model import cursor as cursors
 from queues.model import ids
 from queues.model.config import Config
 from queues.model.cursor import End
-from queues.model.error_groups import error_group, without_values
-from queues.model.fields import field_says
-from queues.model.ids import at, to_ms
 from queues.model.item import Item
-from queues.model.priority import Priority, normalize
+from queues.model.priority import normalize
 from queues.model.records import reading
 from queues.operations.open_queue import OpenQueue, Request, check_limit, reads
 from queues.operations.search_step import FIRST_READ, MAX_READ, Step
 
 #: Items that one step looks through at most.
 MAX_SCAN = 100_000
-#: Characters of what is looked for.
-MAX_TEXT = 1_000
 
 _ENDS: tuple[End, ...] = ("min", "max")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What is looked for: items of one state that fit in every respect that is named. Bounds belong to their ranges."""
-
-    state: str = "ready"
-    #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead.
-    text: str = ""
-    #: A dotted path such as `customer.id`: the text is looked for in this field of JSON or msgpack alone. `exact`: the
-    #: field is the text; otherwise it contains it.
-    field: str = ""
-    exact: bool = False
-    #: A whole id, or a part of one.
-    item_id: str = ""
-    #: Of the reason why an item is dead, its group: see `queues.model.error_groups`.
-    error: str = ""
-    low: Priority | None = None
-    high: Priority | None = None
-    #: Pushed then or later, and then or earlier, aware; a ready item: ready since then or later, and then or earlier.
-    #: Foreign keys tell no time and never fit.
-    since: datetime | None = None
-    until: datetime | None = None
-
-    @property
-    def filters(self) -> bool:
-        """Say whether it leaves out any item of its state."""
-        return self != Query(state=self.state)
-
-    @property
-    def timed(self) -> bool:
-        """Say whether it asks for a time."""
-        return self.since is not None or self.until is not None
-
-    def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
-        """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
-        return self.fits(item) and (self.says(item.raw, shown=shown) or self._reasons(item, shown))
-
-    def fits(self, item: Item) -> bool:
-        """Say whether an item fits in all respects but its value."""
-        return (
-            item.state == self.state
-            and self.item_id.lower() in item.id
-            and (not self.error or error_group(item.reason) == self.error)
-            and (self.low is None or (_same(item.priority, self.low) and item.priority >= self.low))  # type: ignore[operator]
-            and (self.high is None or (_same(item.priority, self.high) and item.priority <= self.high))  # type: ignore[operator]
-            and (self.since is None or (item.since is not None and to_ms(item.since) >= to_ms(self.since)))
-            and (self.until is None or (item.since is not None and to_ms(item.since) <= to_ms(self.until)))
-        )
-
-    def says(self, value: bytes, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
-        """Say whether a value contains the text, and what is seen of it does."""
-        if self.field:
-            seen = value if shown is None else shown(value)
-            return field_says(seen, self.field, self.text, exact=self.exact)
-        if not self.text:
-            return True
-        text = self.text.encode("utf-8", "surrogatepass").lower()
-        return text in value.lower() and (shown is None or text in shown(value).lower())
-
-    def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
-        """Return what a walk met as an item if it fits; its value is looked at first, as that is the less work."""
-        said = self.says(met.value, shown=shown)
-        if not said and self.state != "dead":
-            return None
-        item = met.item()
-        return item if self.fits(item) and (said or self._reasons(item, shown)) else None
-
-    def _reasons(self, item: Item, shown: Callable[[bytes], bytes] | None) -> bool:
-        """Say whether the reason why an item is dead contains the text, in a part that no rule may hide."""
-        reason = item.reason if shown is None else without_values(item.reason)
-        return item.state == "dead" and self.says(reason.encode("utf-8", "surrogatepass"))
-
-    def encode(self) -> dict[str, Any]:
-        """Return it as plain JSON values, without what is not named."""
-        found: dict[str, Any] = {}
-        for named in fields(self):
-            value = getattr(self, named.name)
-            if value not in ("", None) and value is not False:
-                found[named.name] = to_ms(value) if isinstance(value, datetime) else value
-        return found
-
-    @classmethod
-    def decode(cls, found: dict[str, Any]) -> "Query":
-        """Read what `encode` returned."""
-        named: dict[str, Any] = {
-            name: at(value) if name in ("since", "until") else value for name, value in found.items()
-        }
-        return cls(**named)
-
-    def check(self) -> None:
-        """Raise an error that says what makes no sense in it."""
-        if self.state not in STATES:
-            raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
-        if max(map(len, (self.text, self.field, self.error))) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
-            raise TooLarge("One looks for at most {most:,} characters.", most=MAX_TEXT)
-        if any(time is not None and time.utcoffset() is None for time in (self.since, self.until)):
-            raise NaiveTime("A time to search from or to needs a time zone.")
-
-    @property
-    def mark(self) -> bytes:
-        """What tells its cursors from another query's."""
-        return zlib.crc32(json.dumps(self.encode(), sort_keys=True).encode()).to_bytes(4, "big")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,13 +133,6 @@ def find(tr: ReadTransaction, queue: OpenQueue, request: FindRequest) -> Item | 
                 there = ItemRead(tr, queue.keys, rand, state, where).wait()
                 return None if there is None else as_item(there, fifo=config.fifo, codec=config.values)
     return None
-
-
-def lanes_of(keys: QueueKeys, config: Config, order: Order, query: Query) -> list[Lane]:
-    """Return the stretches of keys with the items that a query may match."""
-    if order == "age":
-        return walking.by_age(keys, config, query.state, _ms(query.since), _ms(query.until))
-    return walking.by_place(keys, config, query.state, query.low, query.high)
 
 
 class Layout:
@@ -398,12 +279,3 @@ def _start(request: SearchRequest) -> _Start:
 def _with_past(item: Item, where: bytes) -> Item:
     there = at_place(bytes.fromhex(item.id), "ready", where)
     return replace(item, ready_at=there.ready_at, attempts=there.attempts, attempt_records=there.entries)
-
-
-def _same(priority: Priority | None, bound: Priority) -> bool:
-    """Say whether a priority can be compared: foreign keys have any type, and keys order by type before value."""
-    return type(priority) is type(bound)
-
-
-def _ms(when: datetime | None) -> int | None:
-    return None if when is None else to_ms(when)

@@ -15,8 +15,7 @@ from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.leased import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
-from queues.keys.item_suffix import NONCE_SIZE
-from queues.keys.queue_keys import QueueKeys
+from queues.keys.queue_keys import NONCE_SIZE, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
 from queues.model import attempts, ids
 from queues.model.config import MAX_REASON, Config, check_text

@@ -12,8 +12,7 @@ import msgspec
 
 from queues.errors import NewerFormat
 from queues.items.stored_item import StoredItem, as_item, from_lease
-from queues.keys.item_suffix import SINCE, ready_elements, ready_suffix
-from queues.keys.queue_keys import QueueKeys
+from queues.keys.queue_keys import SINCE, QueueKeys, ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
 from queues.model.attempts import LOG

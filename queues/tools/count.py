@@ -13,9 +13,19 @@ from typing import Any
 
 from queues.items.counters import counted_in, total
 from queues.items.stored_item import PlaceRead, StoredItem, at_place
-from queues.keys.item_suffix import id_by_age, read_place, ready_elements, timed_suffix
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import OUTSIDE, STATES, GenerationKeys, QueueKeys, Side, last_element
+from queues.keys.queue_keys import (
+    OUTSIDE,
+    STATES,
+    GenerationKeys,
+    QueueKeys,
+    Side,
+    id_by_age,
+    last_element,
+    read_place,
+    ready_elements,
+    timed_suffix,
+)
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.priority import Priority

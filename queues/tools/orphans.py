@@ -7,9 +7,8 @@ from typing import Literal
 
 from queues.catalog import directory
 from queues.errors import display_name
-from queues.keys.item_suffix import ready_elements
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import OUTSIDE, QueueKeys
+from queues.keys.queue_keys import OUTSIDE, QueueKeys, ready_elements
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.bands import default_edges

@@ -14,9 +14,8 @@ from msgspec import structs
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import PlaceRead, StoredItem, at_place, clear_entries, with_stored, write_entries
-from queues.keys.item_suffix import timed_suffix, with_rand
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import QueueKeys, Side
+from queues.keys.queue_keys import QueueKeys, Side, timed_suffix, with_rand
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from queues.catalog import attached_prefixes as prefixes
 from queues.errors import NewerFormat, QueueError, StoreError, TrashNotFound, Unreadable
 from queues.items import attached as attached_items
-from queues.items import undo_log
-from queues.items.stored_item import as_item
+from queues.items.stored_item import StoredItem, as_item
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import last_element
 from queues.kv.port import ReadTransaction, Ready, Result
@@ -24,6 +23,8 @@ from queues.model.item import Item
 from queues.model.paging import RecordPage
 from queues.model.records import UNREADABLE, why
 
+#: Parts of what lies beside a record, a change's places and the value before; the names sort so.
+PLACES, VALUE = "k", "v"
 #: Bytes of records that one page reads, or a step more.
 _PAGE_BYTES = 8_000_000
 
@@ -113,7 +114,7 @@ class Looking:
 
     def _value(self, trash_id: bytes, header: dict[str, Any], value: bytes) -> Result[bytes | None]:
         if header.get("apart"):
-            return self._tr.get(self._keyspace.trash_parts.key(trash_id, 0, undo_log.VALUE))
+            return self._tr.get(self._keyspace.trash_parts.key(trash_id, 0, VALUE))
         return Ready(value)
 
     def _config_of(self, header: dict[str, Any]) -> Result[bytes | None]:
@@ -213,7 +214,7 @@ def item_of(header: dict[str, Any], value: bytes, codec: Codec | None) -> Item:
     if "foreign" in header:
         return attached_items.as_item(suffix_of(header["item"]), value, fifo=header["foreign"]["fifo"], codec=codec)
     if "place" in header and header["place"]["state"] != "ready":
-        there = undo_log.at_place(header["place"], value)
+        there = StoredItem.of_place(header["place"], value)
         item = as_item(there, fifo=header["priority"] is None, codec=codec)
         return replace(item, priority=header["priority"])
     pushed_at = ids.minted_at(bytes.fromhex(header["item"]))

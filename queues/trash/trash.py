@@ -2,10 +2,10 @@
 
 A deleted queue stays in place: only its name and config are moved into its trash record, so that deleting and restoring
 cost the same at any depth; so does a purged generation. The record of one item holds its whole key and value. Changes
-of several items lie beside their record (see `queues.items.undo_log`), and so does a value too large for it.
+of several items lie beside their record, and so does a value too large for it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,10 +18,10 @@ from queues.errors import (
     QueueNotFound,
     TrashNotFound,
 )
-from queues.items import undo_log
 from queues.items.equal_ids import minted_before
 from queues.items.stored_item import ATTACHED, StoredItem
 from queues.items.transition import Change
+from queues.keys.keyspace import Keyspace
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, paging, records
 from queues.model.attempts import LOG
@@ -29,7 +29,7 @@ from queues.model.config import Config
 from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item
 from queues.model.paging import RecordPage
-from queues.trash.entries import KEPT_MS, Looking, TrashEntry, suffix_of, telling
+from queues.trash.entries import KEPT_MS, PLACES, VALUE, Looking, TrashEntry, suffix_of, telling
 from queues.trash.restore import Restored, Restoring
 
 __all__ = ["KEPT_MS", "Restored", "Trash", "TrashEntry"]
@@ -77,7 +77,7 @@ class Trash:
         """Record an item that `tr` removes, and its place, unless nothing is kept; `checked`: the id is unused."""
         more: dict[str, Any] = {"priority": item.priority, "count": item.count, "attempts": item.attempts}
         if there is not None and there.state != ATTACHED:
-            more["place"] = undo_log.place_of(there)
+            more["place"] = there.header_of_place()
         else:
             more |= {LOG: list(item.attempt_records)} if item.attempt_records else {}
             more |= {} if item.ready_at in (None, item.pushed_at) else {"since": ids.to_ms(item.ready_at)}
@@ -114,7 +114,7 @@ class Trash:
         more = {"from": _reference(config), "to": None if to is None else _reference(to)}
         if self._put(tr, trash_id, config, len(changes), more, act=act, by=by):
             pairs = [(one.before, one.after) for one in changes]
-            undo_log.log(tr, self._context.keyspace, trash_id, pairs)
+            _log(tr, self._context.keyspace, trash_id, pairs)
 
     def put_arrivals(
         self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[StoredItem], *, by: str
@@ -122,7 +122,7 @@ class Trash:
         """Record items that `tr` pushes, unless nothing is kept; undoing it removes them again."""
         more = {"from": _reference(config), "to": None}
         if self._put(tr, trash_id, config, len(arrived), more, act="push", by=by):
-            undo_log.log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
+            _log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
 
     def put_part(
         self,
@@ -158,7 +158,7 @@ class Trash:
                 header["deadline"] = now_ms + self.keep_ms
                 tr.set(keyspace.deadlines.key(header["deadline"], job_id), b"")
             tr.set(key, records.encode(header, value))
-        undo_log.log(tr, keyspace, job_id, changes, first=first)
+        _log(tr, keyspace, job_id, changes, first=first)
 
     def put_generation(
         self, tr: Transaction, trash_id: bytes, config: Config, generation: int, *, depth: int, by: str
@@ -205,7 +205,7 @@ class Trash:
             **more,
         }
         if len(value) > _INLINE:
-            tr.set(keyspace.trash_parts.key(trash_id, 0, undo_log.VALUE), value)
+            tr.set(keyspace.trash_parts.key(trash_id, 0, VALUE), value)
             header, value = header | {"apart": True}, b""
         tr.set(keyspace.trash.key(trash_id), records.encode(header, value))
         tr.set(keyspace.deadlines.key(deadline_ms, trash_id), b"")
@@ -306,6 +306,25 @@ class Trash:
         then = {"items": first} if first else {"restored": True, "restored_by": by, "restored_at": at_ms}
         tr.set(keyspace.trash.key(rand), records.encode(header | then, value))
         return restored
+
+
+def _log(
+    tr: Transaction,
+    keyspace: Keyspace,
+    trash_id: bytes,
+    changes: Iterable[tuple[StoredItem | None, StoredItem | None]],
+    *,
+    first: int = 0,
+) -> None:
+    """Write changes, each before and after, beside a trash record, from a number on; before is None for an arrival."""
+    for n, (before, after) in enumerate(changes, first):
+        header: dict[str, Any] = {"before": None if before is None else before.header_of_place(), "after": None}
+        if after is not None:
+            # Its record is not needed, and would take the bytes of its log twice.
+            header["after"] = {**after.header_of_place(record=False), "digest": after.digest()}
+        tr.set(keyspace.trash_parts.key(trash_id, n, PLACES), records.encode(header))
+        if before is not None and (after is None or after.value != before.value):
+            tr.set(keyspace.trash_parts.key(trash_id, n, VALUE), before.value)
 
 
 def _foreign(config: Config, item: Item) -> dict[str, Any]:

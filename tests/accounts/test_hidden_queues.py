@@ -12,7 +12,7 @@ from django.utils import translation
 
 from pqadmin.accounts.rights import Role
 from pqadmin.store import get_store
-from queues.operations.search import Query
+from queues.items.scan import Query
 from tests.accounts.matrix import PAGES
 from tests.accounts.test_matrix import steady
 

@@ -1,7 +1,7 @@
 """`pqadmin jobs`: list, show, run, cancel, resume, undo."""
 
 from queues import Job, Queue
-from queues.operations.search import Query
+from queues.items.scan import Query
 from tests.commands.conftest import Run, Shop
 
 N = 30

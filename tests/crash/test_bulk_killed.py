@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.operations.search import Query
+from queues.items.scan import Query
 from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.dumps import dump

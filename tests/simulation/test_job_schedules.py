@@ -14,8 +14,8 @@ from queues import Job, Queue, Store
 from queues.bulk import step
 from queues.bulk.runner import JobRunner
 from queues.errors import AlreadyRestored, JobEnded, OutcomeUnknown
+from queues.items.scan import Query
 from queues.kv.simulated import SimulatedStore
-from queues.operations.search import Query
 from queues.serving import staging
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation

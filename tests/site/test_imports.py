@@ -54,7 +54,6 @@ def test_few_modules_build_keys() -> None:
     assert importers("queues.model.tuples", but=("queues.model.tuples.Range",)) <= {
         "queues/keys/keyspace.py",
         "queues/keys/queue_keys.py",
-        "queues/keys/item_suffix.py",
         "queues/operations/push.py",
         "queues/model/store_address.py",
     }

@@ -17,7 +17,7 @@ from queues.errors import (
     JobEnded,
     WrongKind,
 )
-from queues.operations.search import Query
+from queues.items.scan import Query
 from tests.conftest import Clock
 from tests.dumps import dump
 from tests.full_count import check_full_count

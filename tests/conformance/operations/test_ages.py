@@ -12,11 +12,11 @@ import pytest
 
 from queues import Lease, Queue, Store, Transaction, open_store
 from queues.items.counters import wait_bucket
+from queues.items.scan import Query
 from queues.items.stored_item import find
-from queues.keys.item_suffix import place
+from queues.keys.queue_keys import place
 from queues.kv import open_kv
 from queues.model.ids import at, to_ms
-from queues.operations.search import Query
 from queues.status.status import TotalsRead
 from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count

@@ -17,7 +17,7 @@ from queues.errors import (
     TooLarge,
     ValueTooLarge,
 )
-from queues.operations.search import Query
+from queues.items.scan import Query
 
 BAD_NAMES = [
     *("", "a/b", "a b", "a\x00", "a\n", "a\\b", "a%2fb", "<b>", ".", "..", "😀"),

@@ -8,8 +8,8 @@ import pytest
 from queues import Store, open_store
 from queues.catalog.store_record import FORMAT, StoreRecord
 from queues.errors import KeyTooLarge
-from queues.keys.item_suffix import timed_suffix
 from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import timed_suffix
 from queues.model import records
 from tests.conftest import Clock, store_url
 

@@ -7,7 +7,7 @@ import pytest
 
 from queues import Queue, Store
 from queues.errors import QueueUnreadable
-from queues.operations.search import Query
+from queues.items.scan import Query
 
 #: Of a later release, damaged, and what is no record at all.
 RECORDS = [b"\x07nonsense", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02{}", b""]

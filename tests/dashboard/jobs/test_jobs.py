@@ -9,7 +9,7 @@ import pytest
 from pqadmin.accounts.roles import Role
 from pqadmin.display.values import what_searchers_see
 from queues import Job, Queue, Store
-from queues.operations.search import Query
+from queues.items.scan import Query
 from tests.dashboard.conftest import Desk
 
 HOSTILE = "<script>alert(1)</script>\u202e"

@@ -13,7 +13,7 @@ from queues import Queue, Store
 from queues.background.sweeper import Sweeper
 from queues.bulk.runner import JobRunner
 from queues.errors import Unreadable
-from queues.operations.search import Query
+from queues.items.scan import Query
 from queues.trash.trash import KEPT_MS
 from tests.dashboard.conftest import Desk
 from tests.health import probe

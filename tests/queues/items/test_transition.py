@@ -10,8 +10,8 @@ from queues import Queue, Store
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import find
-from queues.keys.item_suffix import ready_suffix
 from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import ready_suffix
 from queues.kv import open_kv
 from queues.kv.port import Transaction
 from queues.model.ids import IdGenerator

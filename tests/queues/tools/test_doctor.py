@@ -11,8 +11,7 @@ import pytest
 from queues import Queue, Store
 from queues.items.counters import total_bytes
 from queues.items.stored_item import StoredItem, find, write_entries
-from queues.keys.item_suffix import place, ready_suffix
-from queues.keys.queue_keys import OUTSIDE, QueueKeys
+from queues.keys.queue_keys import OUTSIDE, QueueKeys, place, ready_suffix
 from queues.kv.slots import Mark, SlotPool
 from queues.model import steps
 from queues.tools import count
