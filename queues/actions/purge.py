@@ -133,7 +133,7 @@ def _purge_chunk(
         trash_id = action.new_id()
         chunk = attached.take_chunk(action.tr, queue.opened, after=after, last=last, limit=limit)
         if chunk.items:
-            changes = [Change(before=stored_attached(suffix_of(item.id), item.raw), after=None) for item in chunk.items]
+            changes = [Change(stored_attached(suffix_of(item.id), item.raw), None) for item in chunk.items]
             action.trash.put_changes(action.tr, trash_id, queue.config, changes, by=action.actor, act="purge")
             action.record(queue, "purge", count=len(chunk.items), reason=reason)
         return action.kept(trash_id), chunk

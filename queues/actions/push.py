@@ -104,8 +104,8 @@ def _push(
         pushed = queue.push_many(raw, delay=delay, due=due, tr=action.tr)  # type: ignore[arg-type]
     note_by_hand(action.tr, queue.opened.keys, "push", len(pushed))
     if trash_id is not None:
-        stored_items = locate.arrived(action.tr, action.keyspace, queue.config, pushed)
-        action.trash.put_arrivals(action.tr, trash_id, queue.config, stored_items, by=action.actor)
+        arrived = [(None, there) for there in locate.arrived(action.tr, action.keyspace, queue.config, pushed)]
+        action.trash.put_changes(action.tr, trash_id, queue.config, arrived, by=action.actor, act="push")
     one = pushed[0] if len(pushed) == 1 else None
     action.record(
         queue,

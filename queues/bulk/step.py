@@ -43,7 +43,7 @@ from queues.items import edit, locate, scan, state_changes, transition
 from queues.items.counters import note_by_hand
 from queues.items.scan import lanes_of
 from queues.items.stored_item import StoredItem, find
-from queues.items.transition import Change
+from queues.items.transition import AnyChange, Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_suffix, timed_elements
 from queues.kv.port import ReadTransaction, Transaction
@@ -246,8 +246,7 @@ class Steps:
         if seen.ended:
             after = ended(after, DONE, now_ms=now_ms)
         if changes:
-            pairs = [(one.before, one.after) for one in changes]
-            self._keep(tr, after, config, pairs, first=job.done, to=target)
+            self._keep(tr, after, config, changes, first=job.done, to=target)
         self._took = time.thread_time() - began
         return after
 
@@ -298,7 +297,7 @@ class Steps:
         tr: Transaction,
         job: Job,
         config: Config,
-        changes: Sequence[tuple[StoredItem | None, StoredItem | None]],
+        changes: Sequence[AnyChange],
         *,
         first: int,
         to: Config | None = None,
@@ -338,7 +337,7 @@ def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: 
     assert job.ahead is not None
     priority, first = job.ahead
     changes = [
-        Change(before=there, after=transition.at_suffix(there, ready_suffix(priority, n, there.rand)))
+        Change(there, transition.at_suffix(there, ready_suffix(priority, n, there.rand)))
         for n, there in enumerate(some, start=first + job.done)
     ]
     return transition.apply(tr, keyspace, config, changes, "reprioritize")

@@ -35,11 +35,6 @@ def read_rules(tr: ReadTransaction, keyspace: Keyspace) -> TargetRules:
     return TargetRules(limits, defaults, unreadable=unreadable)
 
 
-def read_pattern(tr: ReadTransaction, keyspace: Keyspace, glob: str) -> Limits | None:
-    """Return the limits of one pattern; None when there are none, or none that can be read."""
-    return _readable(tr.get(keyspace.target_patterns.key(glob)).wait())
-
-
 def write_pattern(tr: Transaction, keyspace: Keyspace, glob: str, limits: Limits) -> None:
     """Set the limits of a pattern; raise `BadGlob` beyond the most patterns."""
     key = keyspace.target_patterns.key(glob)

@@ -41,9 +41,7 @@ _NOTHING_MOVED = Words(": nothing was moved.")
 def delete(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
     """Take items out of a queue, whatever their state."""
     tr.use_reserve()  # values go, they do not come in
-    return transition.apply(
-        tr, keyspace, config, [Change(before=there, after=None) for there in stored_items], "delete"
-    )
+    return transition.apply(tr, keyspace, config, [Change(there, None) for there in stored_items], "delete")
 
 
 def move(
@@ -66,10 +64,10 @@ def move(
     sizes = (len(there.value) for there in stored_items)
     admit(tr, keyspace.queue(target.id), target, sizes, _NOTHING_MOVED)
     tr.use_reserve()  # values move, they do not come in
-    transition.apply(tr, keyspace, source, [Change(before=there, after=None) for there in stored_items], "move")
+    transition.apply(tr, keyspace, source, [Change(there, None) for there in stored_items], "move")
     afters = _moved(tr, target, stored_items, priorities, rands, now_ms)
-    transition.arrive(tr, keyspace, target, afters, "move_in")
-    return [Change(before=before, after=after) for before, after in zip(stored_items, afters, strict=True)]
+    transition.apply(tr, keyspace, target, [(None, there) for there in afters], "move_in")
+    return list(map(Change, stored_items, afters))
 
 
 def arriving(
@@ -128,7 +126,7 @@ def reprioritize(
         tr.snapshot, keyspace, config, stored_items, priority=priority, shift=shift, place=place, newest=newest
     )
     changes = [
-        Change(before=before, after=after)
+        Change(before, after)
         for before, after in zip(stored_items, afters, strict=True)
         if (after.suffix, after.header) != (before.suffix, before.header)
     ]
@@ -176,7 +174,7 @@ def edit(
             as_item(there, fifo=config.fifo, codec=config.values),
         )
     after = transition.with_value(there, value)
-    changes = [Change(before=there, after=after)] if value != now else []
+    changes = [Change(there, after)] if value != now else []
     return transition.apply(tr, keyspace, config, changes, "edit")
 
 

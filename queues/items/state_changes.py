@@ -85,7 +85,7 @@ def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: Stor
     """Take a leased item out of its queue as done."""
     _only([there], "leased", Words("only leased items are acknowledged."))
     tr.use_reserve()
-    transition.apply(tr, keyspace, config, [Change(before=there, after=None)], "ack")
+    transition.apply(tr, keyspace, config, [Change(there, None)], "ack")
 
 
 def in_state(stored_items: Sequence[StoredItem], state: str) -> list[StoredItem]:
@@ -102,7 +102,7 @@ def _change(
     verb: str | None = None,
 ) -> list[Change]:
     tr.use_reserve()  # values move, they do not come in
-    changes = [Change(before=there, after=become(there)) for there in stored_items]
+    changes = [Change(there, become(there)) for there in stored_items]
     return transition.apply(tr, keyspace, config, changes, verb)
 
 

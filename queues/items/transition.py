@@ -20,9 +20,8 @@ A caller of `change` has read the item in the same transaction, or conflicts on 
 change one item, one commits and the other begins anew.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -335,8 +334,7 @@ def new_keys(keys: QueueKeys, config: Config, before: StoredItem | None, after: 
 # Several at once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """One item, before an action and after it."""
 
     before: StoredItem
@@ -344,28 +342,15 @@ class Change:
     after: StoredItem | None
 
 
-def apply(
-    tr: Transaction, keyspace: Keyspace, config: Config, changes: Sequence[Change], verb: str | None = None
-) -> list[Change]:
-    """Write changes of items of one queue, counted under a verb; raise `IdTaken`."""
-    _write(tr, keyspace, config, [(each.before, each.after) for each in changes], verb)
-    return list(changes)
+#: A change, or an arrival: before it the item was in no queue.
+AnyChange = tuple[StoredItem | None, StoredItem | None]
+C = TypeVar("C", bound=AnyChange)
 
 
-def arrive(tr: Transaction, keyspace: Keyspace, config: Config, items: Sequence[StoredItem], verb: str) -> None:
-    """Write items that come into a queue, counted under a verb; raise `IdTaken`."""
-    _write(tr, keyspace, config, [(None, there) for there in items], verb)
-
-
-def _write(
-    tr: Transaction,
-    keyspace: Keyspace,
-    config: Config,
-    changes: Sequence[tuple[StoredItem | None, StoredItem | None]],
-    verb: str | None,
-) -> None:
+def apply(tr: Transaction, keyspace: Keyspace, config: Config, changes: list[C], verb: str | None = None) -> list[C]:
+    """Write changes of items of one queue, counted under a verb, and return them; raise `IdTaken`."""
     if not changes:
-        return
+        return changes
     keys = keyspace.queue(config.id)
     delta = CounterDelta(keys, wake=False)
     if verb is not None:
@@ -375,3 +360,4 @@ def _write(
     for before, after in changes:
         change(tr, keys, config, before, after, delta)
     delta.apply(tr)
+    return changes

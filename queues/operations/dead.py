@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from queues.items import transition
-from queues.items.counters import CounterDelta
 from queues.items.stored_item import as_item, find
 from queues.kv.port import Transaction
 from queues.model import ids
@@ -29,16 +28,12 @@ def end_death(
     queue: OpenQueue, tr: Transaction, requests: Sequence[RetryDeadRequest | DeleteDeadRequest]
 ) -> Sequence[Item | None]:
     """Retry or delete the item of the first request."""
-    request, config, keys = requests[0], queue.current(tr), queue.keys
-    (there,) = find(tr, keys, config, [ids.parse(request.item_id)], ["dead"])
+    request, config = requests[0], queue.current(tr)
+    (there,) = find(tr, queue.keys, config, [ids.parse(request.item_id)], ["dead"])
     if there is None:
         return [None]
     after = transition.retried(there, config, request.now_ms) if isinstance(request, RetryDeadRequest) else None
-    if after is not None:
-        transition.refuse_taken(tr, keys, config, [(there, after)])
     tr.use_reserve()
-    delta = CounterDelta(keys, wake=False)
-    delta.traffic("delete" if after is None else "retry")
-    transition.change(tr, keys, config, there, after, delta)
-    delta.apply(tr)
+    verb = "delete" if after is None else "retry"
+    transition.apply(tr, queue.context.keyspace, config, [(there, after)], verb)
     return [as_item(after or there, fifo=config.fifo, codec=config.values)]

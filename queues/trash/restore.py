@@ -86,14 +86,14 @@ class Restoring:
             there = transition.new_ready(
                 rand, value, config, suffix, tried=item.attempts, log=log, since_ms=header.get("since")
             )
-        transition.arrive(self._tr, self._keyspace, config, [there], "restore")
+        transition.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
     def _foreign_item(self, header: dict[str, Any], value: bytes) -> Restored:
         """Write an item of an attached queue back; it may have been attached under another name since."""
         config = self._referred({"prefix": header["foreign"]["prefix"], "name": header["queue"]})
         there = attached(suffix_of(header["item"]), value)
-        transition.arrive(self._tr, self._keyspace, config, [there], "restore")
+        transition.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
         return Restored(config=config, item=item_of(header, value, config.values), count=1)
 
     def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool, first: int) -> Restored:

@@ -5,7 +5,7 @@ cost the same at any depth; so does a purged generation. The record of one item 
 of several items lie beside their record, and so does a value too large for it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,7 @@ from queues.errors import (
 )
 from queues.items.equal_ids import minted_before
 from queues.items.stored_item import ATTACHED, StoredItem
-from queues.items.transition import Change
+from queues.items.transition import AnyChange, Change
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, paging, records
@@ -104,32 +104,23 @@ class Trash:
         tr: Transaction,
         trash_id: bytes,
         config: Config,
-        changes: Sequence[Change],
+        changes: Sequence[AnyChange],
         *,
         by: str,
         act: str,
         to: Config | None = None,
     ) -> None:
-        """Record what `tr` changes about items of a queue, or where it moves them, unless nothing is kept."""
+        """Record what `tr` changes about items of a queue, where it moves them, or pushes, unless nothing is kept."""
         more = {"from": _reference(config), "to": None if to is None else _reference(to)}
         if self._put(tr, trash_id, config, len(changes), more, act=act, by=by):
-            pairs = [(one.before, one.after) for one in changes]
-            _log(tr, self._context.keyspace, trash_id, pairs)
-
-    def put_arrivals(
-        self, tr: Transaction, trash_id: bytes, config: Config, arrived: Sequence[StoredItem], *, by: str
-    ) -> None:
-        """Record items that `tr` pushes, unless nothing is kept; undoing it removes them again."""
-        more = {"from": _reference(config), "to": None}
-        if self._put(tr, trash_id, config, len(arrived), more, act="push", by=by):
-            _log(tr, self._context.keyspace, trash_id, [(None, there) for there in arrived])
+            _log(tr, self._context.keyspace, trash_id, changes)
 
     def put_part(
         self,
         tr: Transaction,
         job_id: bytes,
         config: Config,
-        changes: Sequence[tuple[StoredItem | None, StoredItem | None]],
+        changes: Sequence[AnyChange],
         *,
         first: int,
         by: str,
@@ -282,7 +273,7 @@ class Trash:
             tr.use_reserve()  # values are moved, the store does not grow
             restored = Restoring(tr, self._context.keyspace).run(rand, header, value, partial=partial)
         if restored.lifted and into is not None:
-            lifted = [Change(before=there, after=None) for there in restored.lifted]
+            lifted = [Change(there, None) for there in restored.lifted]
             self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
         tr.clear_range(*self._context.keyspace.trash_parts.below(rand))
         # The record stays until its deadline, without the value, so that a second restore is refused with the reason.
@@ -312,7 +303,7 @@ def _log(
     tr: Transaction,
     keyspace: Keyspace,
     trash_id: bytes,
-    changes: Iterable[tuple[StoredItem | None, StoredItem | None]],
+    changes: Sequence[AnyChange],
     *,
     first: int = 0,
 ) -> None:
