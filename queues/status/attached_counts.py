@@ -71,8 +71,6 @@ class _Wanted:
     wanted: float
     pace: Pace
     count: Count | None = None
-    #: As last read; empty while that failed.
-    name: str = ""
 
 
 def count_within(tr: ReadTransaction, keys: AttachedKeys) -> int:
@@ -104,6 +102,8 @@ class AttachedCounts:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._limited = LogLimit(log, monotonic=monotonic)
+        #: Names of queues for the log, as last read; used by the thread.
+        self._names: dict[int, str] = {}
 
     def known(self, queue_id: int) -> Count | None:
         """Return the last count of a queue; None: not counted in this process yet."""
@@ -188,10 +188,11 @@ class AttachedCounts:
                     background=True,
                 )
                 config = None if record is None else Config.decode(record)
-                self._note_name(queue_id, config)
                 if config is None or config.prefix is None:
-                    self._forget(queue_id)
+                    with self._condition:
+                        self._wanted.pop(queue_id, None)
                 else:
+                    self._names[queue_id] = display_name(config.name)
                     self.count_unless(lambda: self._closed, config)
             except (StoreClosed, ForkedStore):
                 return
@@ -200,7 +201,7 @@ class AttachedCounts:
                 self._limited.warn(
                     type(error) if away else (queue_id, type(error)),
                     "Queue %s is not counted: %s: %s. It is tried again every %g s.",
-                    self._name(queue_id),
+                    self._names.get(queue_id, queue_id),
                     type(error).__name__,
                     error,
                     LONGEST,
@@ -226,21 +227,6 @@ class AttachedCounts:
 
     def _looked_at(self, now: float) -> dict[int, _Wanted]:
         return {key: one for key, one in self._wanted.items() if now - one.wanted < LINGER}
-
-    def _forget(self, queue_id: int) -> None:
-        with self._condition:
-            self._wanted.pop(queue_id, None)
-
-    def _note_name(self, queue_id: int, config: Config | None) -> None:
-        with self._condition:
-            if config is not None and queue_id in self._wanted:
-                self._wanted[queue_id].name = config.name
-
-    def _name(self, queue_id: int) -> str:
-        """Return the name of a queue for a log line, or its id."""
-        with self._condition:
-            wanted = self._wanted.get(queue_id)
-            return display_name(wanted.name) if wanted is not None and wanted.name else str(queue_id)
 
     def _later(self, queue_id: int) -> None:
         with contextlib.suppress(KeyError), self._condition:
