@@ -32,7 +32,15 @@ from queues.operations.peek import PeekManyRequest, check_end, page_request, pee
 from queues.operations.pop import PopRequest, RemoveRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.search import FindRequest, Found, checked_query, search_request
-from queues.operations.settle import NO_LEASES, ack_request, acked, acked_many, extend_request, release_request, settled
+from queues.operations.settle import (
+    NO_LEASES,
+    ack_request,
+    extend_request,
+    release_request,
+    settled,
+    stale,
+    stale_tokens,
+)
 from queues.operations.wait import Outlook, OutlookRequest, tend, wait_for
 from queues.status.status import QueueStatus, Totals
 
@@ -187,7 +195,10 @@ class Queue:
         so that what the same `tr` does is done once for each item.
         """
         request = ack_request(self.opened, [lease], must_hold=must_hold)
-        acked(self.opened, request, self._send(request, tr))
+        over = self._send(request, tr)
+        settled(self.opened, request.leases)
+        if over:
+            raise stale()
 
     def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
         """Acknowledge at most 1,000 leases in one transaction, and return the tokens of those that are stale."""
@@ -195,7 +206,9 @@ class Queue:
         request = ack_request(self.opened, leases)
         if not request.leases:
             return []
-        return acked_many(self.opened, request, self._send(request, tr), leases)
+        over = self._send(request, tr)
+        settled(self.opened, request.leases)
+        return stale_tokens(over, leases)
 
     def release(
         self,

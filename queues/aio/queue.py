@@ -21,7 +21,7 @@ from queues.operations.open_queue import Request
 from queues.operations.peek import check_end
 from queues.operations.pop import PopRequest, pop_request
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
-from queues.operations.settle import ack_request, acked, acked_many, extend_request, release_request, settled
+from queues.operations.settle import ack_request, extend_request, release_request, settled, stale, stale_tokens
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue, verb_of_other_kind
 
 P = ParamSpec("P")
@@ -128,7 +128,10 @@ class AsyncQueue:
     async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
         """Acknowledge that the leased item is done: see `Queue.ack`."""
         request = ack_request(self.opened, [lease], must_hold=must_hold)
-        acked(self.opened, request, await self._send(request))
+        over = await self._send(request)
+        settled(self.opened, request.leases)
+        if over:
+            raise stale()
 
     async def ack_many(self, leases: Iterable[Lease | str]) -> list[str]:
         """Acknowledge leases as one: see `Queue.ack_many`."""
@@ -136,7 +139,9 @@ class AsyncQueue:
         request = ack_request(self.opened, leases)
         if not request.leases:
             return []
-        return acked_many(self.opened, request, await self._send(request), leases)
+        over = await self._send(request)
+        settled(self.opened, request.leases)
+        return stale_tokens(over, leases)
 
     async def release(
         self,

@@ -82,18 +82,10 @@ def settled(queue: OpenQueue, leases: Iterable[LeaseKey]) -> None:
         held.pop(nonce, None)
 
 
-def acked(queue: OpenQueue, request: AckRequest, over: list[LeaseKey]) -> None:
-    """Note that leases are acknowledged; raise `StaleLease` if one was over."""
-    settled(queue, request.leases)
-    if over:
-        raise StaleLease("This lease is over: it ended before it was acknowledged, so the item may be worked on again.")
-
-
-def acked_many(queue: OpenQueue, request: AckRequest, over: list[LeaseKey], leases: Iterable[object]) -> list[str]:
-    """Note that leases are acknowledged, and return the tokens of those that were over, as they were given."""
-    settled(queue, request.leases)
-    tokens = {_parse(lease): _token(lease) for lease in leases} if over else {}
-    return [tokens[key] for key in over]
+def stale_tokens(stale: list[LeaseKey], leases: Iterable[object]) -> list[str]:
+    """Return the tokens of stale leases as they were given."""
+    tokens = {_parse(lease): _token(lease) for lease in leases} if stale else {}
+    return [tokens[key] for key in stale]
 
 
 def release_request(
@@ -143,6 +135,11 @@ def _parse(lease: object) -> LeaseKey:
     if len(rand) != ids.SIZE or rand.hex() != item_id or len(nonce) != NONCE_SIZE:
         raise BadToken("This is not the token of a lease.")
     return rand, nonce
+
+
+def stale() -> StaleLease:
+    """Build the error of an acknowledgement that comes too late."""
+    return StaleLease("This lease is over: it ended before it was acknowledged, so the item may be worked on again.")
 
 
 # Executing
