@@ -40,7 +40,6 @@ from queues.history.recorder import FLUSH as HISTORY_FLUSH
 from queues.history.sampling import as_point as as_history_point
 from queues.history.sampling import mix_of as history_mix
 from queues.items.attached import as_item as attached_item
-from queues.items.edit import Place as ItemPlace
 from queues.items.locate import Picked, Selection
 from queues.items.ready import MAX_BYTES as MAX_TRANSACTION_BYTES
 from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS
@@ -70,7 +69,6 @@ from queues.model.lookalikes import described as described_name
 from queues.model.lookalikes import lookalikes
 from queues.model.name_patterns import check_glob
 from queues.model.name_patterns import pattern as name_pattern
-from queues.model.names import MAX_CHARACTERS as MAX_NAME_CHARACTERS
 from queues.model.names import canonical as canonical_name
 from queues.model.names import check_name
 from queues.model.priority import TYPES as PRIORITY_TYPES
@@ -78,7 +76,7 @@ from queues.model.priority import PriorityType, parse_priority
 from queues.model.priority import normalize as normalize_priority
 from queues.model.records import MAX_VALUE_SIZE
 from queues.model.records import UNREADABLE as UNREADABLE_RECORD
-from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULE, MAX_RULES, Settings, settings_of
+from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULES, Settings, settings_of
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
@@ -90,123 +88,3 @@ from queues.store import MAX_SNAPSHOT
 from queues.tools.backup import Backup, back_up, restore_backup
 from queues.tools.copy import Copied, Progress, copy_store
 from queues.tools.doctor import Examination
-
-__all__ = [
-    "ALL_QUEUES",
-    "BULK_ACTIONS",
-    "BULK_FASTEST",
-    "BULK_HELD_MS",
-    "BULK_PUSH",
-    "BULK_SLOWEST",
-    "BULK_UNDO",
-    "CODECS",
-    "EPOCH",
-    "HEALTH_STALE",
-    "HISTORY_FLUSH",
-    "HISTORY_STATES",
-    "HOURS",
-    "LIMIT_NAMES",
-    "LIMIT_OF",
-    "LONGEST_TARGET",
-    "MAX_ERROR_GROUP",
-    "MAX_FIELDS",
-    "MAX_NAME_CHARACTERS",
-    "MAX_NOTE",
-    "MAX_PUSH_JOB_ITEMS",
-    "MAX_RULE",
-    "MAX_RULES",
-    "MAX_SEARCH_TEXT",
-    "MAX_SNAPSHOT",
-    "MAX_TRANSACTION_BYTES",
-    "MAX_TRANSACTION_ITEMS",
-    "MAX_VALUE_SIZE",
-    "MINUTES",
-    "MOST_ITEMS",
-    "PRIORITY_TYPES",
-    "SECONDS",
-    "SETTING_NAMES",
-    "SHORTEST_GROWTH",
-    "SKEWED_CLOCK",
-    "STATES",
-    "STORE_FORMAT",
-    "SURVEY_SCAN",
-    "UNCLAIMED_BY",
-    "UNREADABLE_RECORD",
-    "UNSET",
-    "Backup",
-    "Codec",
-    "Config",
-    "Copied",
-    "End",
-    "Examination",
-    "Health",
-    "HealthCode",
-    "HealthLevel",
-    "HealthReason",
-    "HealthTrend",
-    "HealthVerdict",
-    "HistoryPoint",
-    "HistoryResolution",
-    "HistoryStretch",
-    "IdGenerator",
-    "ItemPlace",
-    "JobRunner",
-    "Limits",
-    "LogLimit",
-    "Neighbors",
-    "Observation",
-    "Picked",
-    "Position",
-    "PriorityType",
-    "Progress",
-    "Pushed",
-    "ReprioritizePreview",
-    "Selection",
-    "Settings",
-    "Survey",
-    "Swept",
-    "Target",
-    "TargetOrigin",
-    "TargetRules",
-    "Targets",
-    "TupleElement",
-    "Upkeep",
-    "advance_health",
-    "as_history_point",
-    "attached_item",
-    "back_up",
-    "canonical_name",
-    "check_glob",
-    "check_limits",
-    "check_name",
-    "codec_of",
-    "copy_store",
-    "decoded_value",
-    "default_edges",
-    "describe_element",
-    "describe_skew",
-    "described_name",
-    "error_group",
-    "history_mix",
-    "item_digest",
-    "lookalikes",
-    "minted_at",
-    "minted_ms",
-    "name_pattern",
-    "neighbors",
-    "normalize_priority",
-    "observation_of",
-    "parse_item_id",
-    "parse_priority",
-    "plain_settings",
-    "restore_backup",
-    "settings_of",
-    "spelled_duration",
-    "survey_matches",
-    "time_of_ms",
-    "to_ms",
-    "unknown_health",
-    "unpack_tuple",
-    "unreadable_status",
-    "verify_store",
-]
