@@ -81,9 +81,8 @@ class QueueCatalog:
         )
 
         def write(tr: Transaction) -> Config:
-            if exist_ok:
-                return directory.create_or_find(tr, self.context.keyspace, config, any_bands=bands is None)
-            return directory.create(tr, self.context.keyspace, config)
+            any_bands = bands is None
+            return directory.create(tr, self.context.keyspace, config, exist_ok=exist_ok, any_bands=any_bands)
 
         return open_queue(self.context, self.context.transact(write, tr))
 
@@ -191,7 +190,7 @@ class QueueCatalog:
 
         def write(tr: Transaction) -> str:
             queue = self.queue(name, tr=tr)
-            config = directory.find(tr, self.context.keyspace, name)
+            config = queue.config
             if config.attached:
                 raise NotForAttached(config.name, "detach it instead, its items stay where they are.")
             # The depth is only recorded, so a snapshot read conflicts with no push or pop.

@@ -12,6 +12,7 @@ from typing import Any
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.items.equal_ids import minted_before
+from queues.keys.keyspace import first_id
 from queues.keys.queue_keys import last_element
 from queues.kv.port import ReadTransaction, Result, Transaction
 from queues.model import ids, paging, records
@@ -193,11 +194,8 @@ class Audit:
 
 
 def _first_of(when: datetime | None) -> bytes | None:
-    """Return the smallest id of a moment."""
-    if when is None:
-        return None
-    ms = max(0, min(-((ids.EPOCH - when) // timedelta(milliseconds=1)), ids.LAST_MS))
-    return ms.to_bytes(6, "big").ljust(ids.SIZE, b"\x00")
+    """Return a key element before all ids of a moment or later."""
+    return None if when is None else first_id(min(-((ids.EPOCH - when) // timedelta(milliseconds=1)), ids.LAST_MS))
 
 
 def _entry(audit_id: bytes, record: bytes) -> AuditEntry:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from queues.errors import BadSetting
-from queues.keys.keyspace import Keyspace
+from queues.keys.keyspace import Keyspace, first_id
 from queues.keys.queue_keys import last_element
 from queues.kv.port import KeyValueStore, Transaction
-from queues.model import ids
 from queues.model.tuples import Range
 
 _DAY_MS = 86_400_000
@@ -33,12 +32,6 @@ def check_days(days: int) -> int:
     return days
 
 
-def first_kept(now_ms: int, days: int) -> bytes:
-    """Return the smallest id of actions that are kept for so many days."""
-    ms = max(0, now_ms - now_ms % _DAY_MS - days * _DAY_MS)
-    return ms.to_bytes(6, "big").ljust(ids.SIZE, b"\x00")
-
-
 def sweep_audit(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, days: int) -> Iterator[int]:
     """Remove actions that are older than `days`, one transaction a step; yield how many records each step cleared.
 
@@ -46,7 +39,7 @@ def sweep_audit(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, days: int
     """
     if not days:
         return
-    limit = first_kept(now_ms, days)
+    limit = first_id(now_ms - now_ms % _DAY_MS - days * _DAY_MS)
     begin, end = keyspace.audits(before=limit)
     if kv.read(lambda tr: tr.get_key(begin, end).wait(), background=True) is None:
         return

@@ -65,20 +65,17 @@ def attached_config(
     return replace(config, generations=(), edges=(), prefix=prefixes.check_prefix(prefix, root))
 
 
-def create(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:
-    """Enter a new queue; raise `QueueExists`."""
-    add(tr, keyspace, config)
-    return config
+def create(tr: Transaction, keyspace: Keyspace, config: Config, *, exist_ok: bool, any_bands: bool) -> Config:
+    """Enter a new queue; raise `QueueExists`.
 
-
-def create_or_find(tr: Transaction, keyspace: Keyspace, config: Config, *, any_bands: bool) -> Config:
-    """Enter a new queue, or return the existing one; raise `QueueExists` when that is of another kind.
-
-    `any_bands` lets that one have other bands.
+    With `exist_ok` an existing one of the same kind is returned; `any_bands` lets that one have other bands.
     """
     try:
-        return create(tr, keyspace, config)
+        add(tr, keyspace, config)
+        return config
     except QueueExists:
+        if not exist_ok:
+            raise
         there = find(tr, keyspace, config.name)
         same = (
             (there.kind, there.codec) == (config.kind, config.codec)
