@@ -18,6 +18,7 @@ from pqadmin.pages import visibility
 from pqadmin.pages.reader import time_zone
 from pqadmin.store import get_store, store_now
 from queues import QueueStatus
+from queues.admin import HISTORY_FLUSH
 
 
 @require_safe
@@ -46,6 +47,7 @@ def all_charts(request: HttpRequest) -> HttpResponse:
             for mover in overall.movers(get_store(), statuses, shown)
         ],
         "queues": len(most_used),
+        "untold": "" if restricted else _untold(statuses, data, shown),
         "summed": overall.MAX_SUMMED if restricted and len(most_used) > overall.MAX_SUMMED else 0,
         "compared": overall.MAX_COMPARED if len(most_used) > overall.MAX_COMPARED else 0,
         **range_context(shown, fault),
@@ -68,6 +70,14 @@ def _statuses(request: HttpRequest) -> list[QueueStatus]:
     monitor = get_monitor()
     monitor.refresh()
     return [row.status for row in monitor.overview(visibility.scope(request)).rows]
+
+
+def _untold(statuses: list[QueueStatus], data: dict[str, Any], shown: Range) -> str:
+    """Return the name of a queue that cannot be read and so keeps the sums from going on; empty: they do."""
+    times = data["charts"]["depth"]["times"]
+    if not shown.live or (times and times[-1] > shown.now - shown.resolution.step - HISTORY_FLUSH):
+        return ""
+    return next((status.name for status in statuses if status.unreadable), "")
 
 
 def _drawn(request: HttpRequest, statuses: list[QueueStatus], shown: Range) -> tuple[list[charts.Kind], dict[str, Any]]:

@@ -144,10 +144,10 @@ class PauseForm(forms.Form):
             ("1h", _("in 1 hour")),
             ("4h", _("in 4 hours")),
             ("24h", _("in 24 hours")),
-            ("at", _("at the moment beside")),
+            ("at", _("at a moment")),
         ],
     )
-    at = moment_field(_("Moment"), help_text=_("Only used with “at the moment beside”."))
+    at = moment_field(_("Moment"), help_text=_("Only used with “at a moment”."))
     zone = ZoneField()
     until: datetime | None = None
 

@@ -11,7 +11,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.dashboard.history import overall
 from pqadmin.dashboard.history.overall import added
-from queues import Store
+from queues import Store, Transaction
 from queues.history import Point
 from tests.dashboard.conftest import Desk
 from tests.dashboard.history.test_history import data_of, record
@@ -75,6 +75,34 @@ def test_a_person_sees_sums_and_movers_of_their_queues_only(desk: Callable[..., 
     assert data_of(page)["charts"]["depth"]["columns"][0][-1] == 13
     assert "theirs" not in page
     assert "913" not in page
+
+
+def test_sums_that_an_unreadable_queue_stops_name_it(desk: Callable[..., Desk], store: Store) -> None:
+    store.create_queue("good").push(b"x", priority=1)
+    bad = store.create_queue("bad")
+    config = store.context.keyspace.config(bad.id)
+    sound = store.read(lambda tr: tr.get(config).wait())
+    admin, told = desk(Role.ADMIN), "The queue bad cannot be read, so sums over all queues are not known now."
+
+    def write(record: bytes) -> None:
+        def change(tr: Transaction) -> None:
+            tr.set(config, record)
+            tr.add(store.context.keyspace.queue(bad.id).change, 1)
+
+        store.transact(change)
+
+    write(b"\x07nonsense")
+    record(store)
+    assert told in admin.open(HERE)
+    stranger = desk(Role.NONE, "stranger")
+    let_in("stranger", "good", Role.VIEWER)
+    assert "cannot be read" not in stranger.open(HERE)
+    assert sound is not None
+    write(sound)
+    record(store)
+    page = admin.open(HERE)
+    assert told not in page
+    assert data_of(page)["charts"]["depth"]["columns"][0][-1] == 1
 
 
 def test_a_sum_of_too_many_queues_says_so(
