@@ -78,10 +78,14 @@ _WORDS = {
     "reason-attached": gettext_lazy("attached, traffic not seen"),
     "reason-targets": gettext_lazy("targets cannot be read"),
     "reason-quiet": gettext_lazy("nothing taken yet"),
+    "in-queues": gettext_lazy("in %(n)s queues"),
+    "in-queues-one": gettext_lazy("in 1 queue"),
     "sums-age": gettext_lazy("as of %(age)s ago"),
     "worst": gettext_lazy("%(word)s: %(queue)s"),
     "moved": gettext_lazy("%(n)s queues changed places"),
     "moved-one": gettext_lazy("1 queue changed places"),
+    "worse": gettext_lazy("%(n)s worse queues are further down"),
+    "worse-one": gettext_lazy("1 worse queue is further down"),
     "reorder": gettext_lazy("update"),
     "in-order": gettext_lazy("in order"),
     "gone": gettext_lazy("gone"),
@@ -163,6 +167,8 @@ _AGING = frozenset(
 _ROUGHLY = 100
 #: Seconds from which on it is told how long nothing was recorded.
 _LONG = 60.0
+#: The number of dead items from which on the model tells a lower bound.
+_AT_LEAST = 10
 
 
 def tells_time(row: Row) -> bool:
@@ -186,12 +192,13 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     if code is HealthCode.OLD and row.status.oldest is not None:
         since = (now - row.status.oldest).total_seconds()
     counted = {HealthCode.DEAD: totals.dead, HealthCode.DEEP: totals.ready}.get(code)
-    exact = whole or counted is None or value < _ROUGHLY
+    exact = whole or counted is None or value < (_AT_LEAST if code is HealthCode.DEAD else _ROUGHLY)
+    n = write.number(counted if whole and counted is not None else int(value))
     waits = code is HealthCode.WAITS
     return _say(
         f"reason-{code}{kind}",
         age=write.age(since) if whole else write.about(since),
-        n=("" if exact else "~") + write.number(counted if whole and counted is not None else int(value)),
+        n=n if exact else f"{n}+" if code is HealthCode.DEAD else f"~{n}",
         held=write.number(totals.leased),
         rate=write.rate(value),
         percent=f"{round(100 * value)}{write.THIN}%",

@@ -84,9 +84,9 @@ class SampleLoad:
         return run
 
 
-def sample_plans() -> Sequence[QueuePlan]:
+def sample_plans(queues: int = QUEUES) -> Sequence[QueuePlan]:
     """Return the queues of the sample load: one of them loses its consumer, one is failed on, one has delayed items."""
-    planned = plans(QUEUES, prefix=PREFIX, seed=0)
+    planned = plans(queues, prefix=PREFIX, seed=0)
     planned[2] = replace(planned[2], served_for=30.0)
     planned[3] = replace(planned[3], failing=0.4)
     planned[8] = replace(planned[8], delayed=0.4)

@@ -20,7 +20,7 @@ from queues.health.averages import Averages
 from queues.health.growth import Marks
 from queues.health.observation import Observation
 from queues.health.targets import DEFAULTS, Targets
-from queues.health.verdict import Code, Level, Reason, Trend, Verdict, told, told_roughly
+from queues.health.verdict import Code, Level, Reason, Trend, Verdict, told, told_at_least, told_roughly
 
 #: Seconds for which one step counts at most, and after which nothing is known any more without an observation.
 STEP, STALE = 60.0, 120.0
@@ -319,7 +319,8 @@ def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
     yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working, up=30.0)
     yield _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
     many = bool(targets.dead) and seen.dead >= targets.dead
-    yield Signal(Code.DEAD, _WARNING if many else _OK, down=10.0, value=float(seen.dead), limit=float(targets.dead))
+    dead = told_at_least(float(seen.dead))
+    yield Signal(Code.DEAD, _WARNING if many else _OK, down=10.0, value=dead, limit=float(targets.dead))
     yield Signal(Code.DRIFT, _WARNING if seen.drift else _OK, down=10.0)
     yield Signal(Code.PAUSED, _OK if seen.paused is None else _WARNING, down=0.0, since=seen.paused)
 

@@ -107,6 +107,12 @@ def told_roughly(value: float | None, before: float | None) -> float | None:
     return float(f"{value:.1g}")
 
 
+def told_at_least(value: float) -> float:
+    """Return a count as it is told: exactly below ten, then as at least 10, 20, 50, 100 and so on."""
+    power = 10.0 ** (len(str(int(value))) - 1)
+    return value if value < 10 else max(step * power for step in (1, 2, 5) if step * power <= value)
+
+
 def told(value: float | None, before: float | None) -> float | None:
     """Return a number as it is told: to two digits, and as before while it is close to that; a small count exactly."""
     if value is None or (value < _EXACT and value.is_integer()):

@@ -48,7 +48,7 @@ def test_trouble_moves_to_the_top_by_itself_and_shifts_nothing(page: Page, store
     assert page.evaluate("window.shifted") <= 0.02
 
 
-def test_the_heading_of_a_filtered_group_keeps_to_what_is_shown(page: Page, store: Store) -> None:
+def test_the_heading_of_a_filtered_group_adds_up_what_is_shown(page: Page, store: Store) -> None:
     shown, other = store.create_queue("a:x"), store.create_queue("a:y")
     shown.push_many([(b"x", 1)] * 3)
     other.push_many([(b"x", 1)] * 40)
@@ -59,7 +59,22 @@ def test_the_heading_of_a_filtered_group_keeps_to_what_is_shown(page: Page, stor
     other.push(b"x", 1)
     shown.push(b"x", 1)
     wait_value(page, ready_of("a:x"), 4)
-    expect(heading).to_have_attribute("data-value", "3")
+    expect(heading).to_have_attribute("data-value", "4")
+    shown.push(b"x", 1, delay=600)
+    expect(page.locator("[data-sum=delayed]")).to_have_text("1")
+    shown.pause(reason="", by="ops-2")
+    expect(page.locator("[data-group-worst]")).to_have_text("warning: a:x")
+    expect(page.locator("[data-sum=levels]")).to_have_text("1\u00a0warning")
+
+
+def test_the_number_of_queues_is_told_in_words_that_fit(page: Page, store: Store) -> None:
+    store.create_queue("a")
+    page.goto("/")
+    wait_live(page)
+    queues = page.locator("[data-total=queues]")
+    expect(queues).to_have_text("in 1 queue")
+    store.create_queue("b")
+    expect(queues).to_have_text("in 2 queues")
 
 
 def test_a_pill_tells_of_what_moved_while_the_pointer_is_in_the_table(page: Page, store: Store) -> None:
@@ -108,6 +123,34 @@ def test_the_pill_is_pressed_by_keyboard_and_the_focus_stays(page: Page, store: 
     expect(pill).to_have_text("in order")
     expect(pill).to_be_focused()
     page.keyboard.press("Tab")
+    expect(pill).to_be_hidden()
+
+
+def test_trouble_behind_the_window_comes_into_the_table(page: Page, store: Store) -> None:
+    queues = [store.create_queue(f"q{n:03}") for n in range(130)]
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("q000"), 0)
+    page.mouse.move(1, 1)
+    warnings = page.locator("[data-total=level][data-of=warning]")
+    queues[120].pause(reason="", by="ops-2")
+    # What is on no screen is read in turns.
+    expect(warnings).to_have_text("1", timeout=25_000)
+    rows = page.locator("tr[data-queue]")
+    expect(rows.first).to_have_attribute("data-queue", "q120", timeout=15_000)
+    expect(rows).to_have_count(101)
+    link = page.locator('tr[data-queue="q001"] a[data-part=link]')
+    link.focus()
+    queues[122].pause(reason="", by="ops-2")
+    expect(warnings).to_have_text("2", timeout=25_000)
+    pill = page.locator("#reorder")
+    expect(pill).to_have_text("1 worse queue is further down · update")
+    assert "q122" not in order(page)
+    page.keyboard.press("u")
+    expect(rows.nth(1)).to_have_attribute("data-queue", "q122")
+    expect(link).to_be_focused()
+    queues[122].push(b"x", priority=1)
+    wait_value(page, ready_of("q122"), 1)
     expect(pill).to_be_hidden()
 
 

@@ -5,8 +5,9 @@
 import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { applyConsumers } from "./consumers.js";
 import { setCountdown } from "./countdown.js";
-import { takeRows } from "./order.js";
-import { applyRow, idOf, markGone, rename, setAge, setData, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
+import { number } from "./format.js";
+import { byRank, takeRows } from "./order.js";
+import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
 import { attachedWords, levelsWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
@@ -137,7 +138,7 @@ export class Screen {
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
-    for (const sum of pending.groups.values()) setGroup(sum, now);
+    for (const sum of isFiltered() ? sumsOfRows() : pending.groups.values()) setGroup(sum, now);
     this.#totals(pending.total, now);
   }
 
@@ -182,6 +183,10 @@ export class Screen {
           this.#attached = total.attached;
           this.tick();
           break;
+        case "queues":
+          setData(element, "value", String(total.queues));
+          setText(element, word(total.queues === 1 ? "in-queues-one" : "in-queues", { n: number(total.queues) }));
+          break;
         case "oldest-queue":
           setText(element, total.oldest_queue ?? "");
           break;
@@ -217,6 +222,31 @@ function headOf(label) {
 /** Whether the heading of a queue's group is all that is shown of it. */
 function isFolded(row) {
   return headOf(splitName(row.shown)[0])?.querySelector(".fold[aria-expanded=false]") != null;
+}
+
+/** Whether the table shows but the queues that pass a filter: frames have the sums of whole groups. */
+export function isFiltered() {
+  return Boolean(new URLSearchParams(location.search).get("q"));
+}
+
+/** The sums of the groups whose queues are all here, added up from what their rows show. */
+function sumsOfRows() {
+  const sums = [];
+  for (const head of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#queues tr[data-group]"))) {
+    const rows = [...head.parentElement.querySelectorAll("tr[data-queue]:not([data-gone])")].map(rowOf);
+    if (rows.length !== Number(head.dataset.queues) || rows.includes(undefined)) continue;
+    const sum = { label: head.dataset.group, worst: rows.sort(byRank)[0], levels: {}, in: null, out: null };
+    for (const field of ["ready", "delayed", "leased", "dead"]) {
+      sum[field] = rows.reduce((total, row) => total + BigInt(row[field] ?? 0), 0n);
+    }
+    for (const row of rows) {
+      sum.levels[row.level] = (sum.levels[row.level] ?? 0) + 1;
+      if (row.in !== null) [sum.in, sum.out] = [sum.in + row.in, sum.out + row.out];
+    }
+    sum.oldest = rows.reduce((oldest, row) => (row.oldest === null ? oldest : Math.min(oldest ?? row.oldest, row.oldest)), null);
+    sums.push(sum);
+  }
+  return sums;
 }
 
 /** Write the sum of a group into its heading. */

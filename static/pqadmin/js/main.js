@@ -3,7 +3,7 @@
 
 import { lookNow, queueChanged, startAge } from "./age.js";
 import { Announcer } from "./announce.js";
-import { Screen } from "./apply.js";
+import { Screen, isFiltered } from "./apply.js";
 import { setText } from "./attention.js";
 import { showCopyButtons } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
@@ -48,6 +48,8 @@ function start(topic) {
   if (!overview) startAge((text) => announcer.tell("list", text));
   /** What the title says: { level, queues, ready }, the level null until it is known. */
   let standing = { level: null, queues: 0, ready: null };
+  /** How many of all queues have each level, null until it is known. */
+  let levels = null;
   let attached = false;
   let patience = 5;
   let watched = "";
@@ -66,8 +68,9 @@ function start(topic) {
       screen.add(message);
       fresh.heard();
       if (overview) {
-        standing = { ...worstOf(message.total.levels), ready: null };
-        announcer.tell("levels", levelsWords(message.total.levels));
+        levels = message.total.levels;
+        standing = { ...worstOf(levels), ready: null };
+        announcer.tell("levels", levelsWords(levels));
         showSumsAge(message.now - message.as_of, patience);
       } else if (message.rows.length > 0) {
         const [row] = message.rows;
@@ -102,7 +105,6 @@ function start(topic) {
   function watchMessage() {
     if (!overview) return { t: "watch", topic };
     const complete = isComplete();
-    // A filter leaves queues out: frames have the sums of whole groups.
     const groups = isFiltered() ? [] : screen.groups();
     return { t: "watch", topic, queues: screen.ids(), grow: complete, complete, groups };
   }
@@ -140,7 +142,7 @@ function start(topic) {
     if (!overview) return;
     screen.tick();
     screen.tidy();
-    announcer.tell("order", keepOrder());
+    announcer.tell("order", keepOrder(isFiltered() ? null : levels));
     watch();
   }
 
@@ -175,10 +177,6 @@ function showSumsAge(ms, patience) {
     element.hidden = ms / 1000 <= patience;
     if (!element.hidden) setText(element, ` · ${word("sums-age", { age: age(ms / 1000) })}`);
   }
-}
-
-function isFiltered() {
-  return Boolean(new URLSearchParams(location.search).get("q"));
 }
 
 /** The table means to show every queue there is, new ones too: neither a filter nor a page cuts it. */

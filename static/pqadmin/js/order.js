@@ -4,7 +4,8 @@
 
 import { isAttended, setText } from "./attention.js";
 import { number } from "./format.js";
-import { rowOf } from "./row.js";
+import { fetchTable } from "./refetch.js";
+import { idOf, rowOf } from "./row.js";
 import { word } from "./words.js";
 
 const FIELDS = {
@@ -16,8 +17,18 @@ const FIELDS = {
   oldest: (row) => (row.oldest === null ? -1 : 4e12 - row.oldest),
 };
 
-/** Bring the rows in order, or offer to. Return how many queues are in another place, in words. Call it once a second. */
-export function keepOrder() {
+/** Milliseconds between two requests for queues behind the window. */
+const ASK_EVERY = 10_000;
+let asked = -Infinity;
+/** How many of all queues have each level; null where the table is not about all. */
+let levels = null;
+
+/**
+ * Bring the rows in order, or offer to. Return how many queues are in another place, in words. Call it once a second.
+ * `known` is how many of all queues have each level; null where that is unknown, or a filter leaves queues out.
+ */
+export function keepOrder(known) {
+  levels = known;
   const pill = pillOf();
   const table = document.querySelector("#queues table.q");
   if (pill === null || table === null) return "";
@@ -26,7 +37,10 @@ export function keepOrder() {
     carryOut(table, plan);
     plan = planOf(table);
   }
-  const said = plan.moved === 0 ? "" : word(plan.moved === 1 ? "moved-one" : "moved", { n: number(plan.moved) });
+  const missing = missingFrom(table);
+  if (missing > 0 && !isAttended(document.getElementById("queues")) && !isBusy(pill)) bring(table, false);
+  const told = Object.entries({ worse: missing, moved: plan.moved }).filter(([, n]) => n > 0);
+  const said = told.map(([code, n]) => word(n === 1 ? `${code}-one` : code, { n: number(n) })).join(" · ");
   setText(pill, said === "" ? word("in-order") : `${said} · ${word("reorder")}`);
   // Never from under the pointer, which would press what is below, and never with the focus.
   const hidden = said === "" && !isBusy(pill);
@@ -50,8 +64,53 @@ function pillOf() {
 
 function update() {
   const table = document.querySelector("#queues table.q");
-  if (table !== null) carryOut(table, planOf(table));
-  keepOrder();
+  if (table !== null) {
+    carryOut(table, planOf(table));
+    if (missingFrom(table) > 0) bring(table, true);
+  }
+  keepOrder(levels);
+}
+
+/** How many queues behind the window belong into it, as they are worse than some that are shown. */
+function missingFrom(table) {
+  const { order, sort } = table.dataset;
+  const isCut = document.querySelector("#queues .pager a[rel=next]") !== null;
+  const isFirst = !new URLSearchParams(location.search).has("after");
+  if (levels === null || order !== "problems" || sort !== "" || !isCut || !isFirst) return 0;
+  const rows = [...table.querySelectorAll("tr[data-queue]")];
+  const starred = "stars" in table.dataset ? rows.filter(isStarred) : [];
+  const ranked = rows.filter((row) => !starred.includes(row));
+  let [all, here, missing] = [0, 0, 0];
+  for (const level of ["critical", "warning", "unknown"]) {
+    const has = (rows) => rows.filter((row) => row.dataset.level === level).length;
+    all += levels[level] - has(starred);
+    here += has(ranked);
+    missing = Math.max(missing, Math.min(all, ranked.length) - here);
+  }
+  return missing;
+}
+
+/** Put the queues that are missing into the table, as the server orders it now. */
+async function bring(table, isWanted) {
+  if (!isWanted && performance.now() - asked < ASK_EVERY) return;
+  asked = performance.now();
+  const page = await fetchTable();
+  if (page === null || !table.isConnected) return;
+  if (!isWanted && isAttended(document.getElementById("queues"))) return; // the pill says it
+  const served = [...page.querySelectorAll("tr[data-queue]")];
+  const places = new Map(served.map((row, place) => [idOf(row), place]));
+  const placeOf = (row) => places.get(idOf(row)) ?? places.size;
+  const rows = [...table.querySelectorAll("tr[data-queue]")];
+  const have = new Set(rows.map(idOf));
+  const come = served.filter((row) => row.dataset.level !== "ok" && !have.has(idOf(row)));
+  layOut(() => table.tBodies[0].append(...[...rows, ...come].sort((a, b) => placeOf(a) - placeOf(b))));
+}
+
+/** Put rows in anew, all of a body: only then the ones between count as no shift of the page. The focus stays. */
+function layOut(act) {
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  act();
+  if (document.activeElement !== focused) focused?.focus({ preventScroll: true });
 }
 
 function isBusy(pill) {
@@ -70,15 +129,14 @@ function planOf(table) {
   return { bodies, rows, moved: planned.length - longestRise(planned.map((row) => places.get(row))) };
 }
 
-/** All rows of what changes are put in anew: only then the ones between count as no shift of the page. */
 function carryOut(table, { bodies, rows }) {
-  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-  for (const body of bodies) {
-    const now = [...body.querySelectorAll("tr[data-queue]")];
-    if (now.some((row, place) => row !== rows.get(body)[place])) body.append(...rows.get(body));
-  }
-  if (bodies.some((body, place) => body !== table.tBodies[place])) table.append(...bodies);
-  if (document.activeElement !== focused) focused?.focus({ preventScroll: true });
+  layOut(() => {
+    for (const body of bodies) {
+      const now = [...body.querySelectorAll("tr[data-queue]")];
+      if (now.some((row, place) => row !== rows.get(body)[place])) body.append(...rows.get(body));
+    }
+    if (bodies.some((body, place) => body !== table.tBodies[place])) table.append(...bodies);
+  });
 }
 
 /** Rows in order. What no frame has told of, and what is gone, stays in its place. */
@@ -95,12 +153,21 @@ function comparison(order, sort, stars) {
   const sign = sort.startsWith("-") ? -1 : 1;
   const ranked = order !== "name" && name === "";
   const value = FIELDS[name];
-  const starred = (row) => (stars && row.querySelector(".star").ariaPressed !== "true" ? 1 : 0);
+  const starred = (row) => (stars && !isStarred(row) ? 1 : 0);
   return ([rowA, a], [rowB, b]) =>
     starred(rowA) - starred(rowB) ||
     (ranked ? a.rank - b.rank : 0) ||
     sign * (value(a) - value(b)) ||
     (name === "name" ? sign : 1) * byCodePoints(a.name, b.name);
+}
+
+/** Compare two rows of frames: the one that needs attention most first. */
+export function byRank(a, b) {
+  return a.rank - b.rank || byCodePoints(a.name, b.name);
+}
+
+function isStarred(row) {
+  return row.querySelector(".star").ariaPressed === "true";
 }
 
 function rankOf(body) {

@@ -55,7 +55,8 @@ function region() {
   return document.getElementById("queues");
 }
 
-async function fetchTable() {
+/** What the page's own address shows now as #queues; null where it does not come. */
+export async function fetchTable() {
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
     if (!answer.ok || answer.redirected) return null;

@@ -131,8 +131,8 @@ function setMix(element, mix) {
   mix.forEach((band, index) => {
     const column = element.children[index];
     const height = `${band.level}%`;
-    if (column.style.height !== height) {
-      column.style.height = height;
+    if (column.style.getPropertyValue("--h") !== height) {
+      column.style.setProperty("--h", height);
       column.classList.toggle("h0", band.level === 0);
     }
     if (element.ariaHidden !== "true") column.title = `${band.label}: ${number(band.depth)}`;

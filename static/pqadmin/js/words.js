@@ -12,6 +12,8 @@ const LEVELS = ["critical", "warning", "unknown"];
 const AGING = new Set(["stale", "no-consumer", "none-taken", "nothing-done", "old", "paused"]);
 /** Counts from which on a verdict tells them rounded. */
 const ROUGHLY = 100;
+/** The number of dead items from which on a lower bound is told. */
+const AT_LEAST = 10;
 /** Milliseconds from which on it is told how long nothing was recorded. */
 const LONG = 60_000;
 /** Milliseconds between tries to get the words: the first, and the most. */
@@ -101,9 +103,11 @@ export function reasonWords(row, reason, now, whole = false) {
   const kind = code === "none-taken" ? (row.leased ? "-held" : "") + (value === 1 ? "-one" : "") : "";
   const told = Math.floor(value ?? 0);
   const counted = { dead: row.dead, deep: row.ready }[code];
+  const isExact = whole || counted === undefined || told < (code === "dead" ? AT_LEAST : ROUGHLY);
+  const n = number((whole ? counted : undefined) ?? told);
   return word(`reason-${code}${kind}`, {
     age: (whole ? age : about)((now - since) / 1000),
-    n: (whole || counted === undefined || told < ROUGHLY ? "" : "~") + number((whole ? counted : undefined) ?? told),
+    n: isExact ? n : code === "dead" ? `${n}+` : `~${n}`,
     held: number(row.leased),
     rate: rate(value),
     percent: `${Math.round(100 * value)}${THIN}%`,

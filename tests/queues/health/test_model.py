@@ -143,6 +143,14 @@ def test_zero_switches_a_target_off() -> None:
     assert {verdict.level for verdict in watched(*stalled(7_200, dead=9), targets=none)} == {Level.OK}
 
 
+def test_a_number_of_dead_items_is_told_as_a_lower_bound_that_seldom_changes() -> None:
+    one_by_one = [Observation(BEGIN + n, dead=n) for n in range(1_001)]
+    shown = [verdict.reasons[0].value for verdict in watched(*one_by_one)[1:]]
+    assert shown[:9] == list(range(1, 10))
+    assert all(value <= n < 2.5 * value for n, value in enumerate(shown, start=1) if value)
+    assert sorted(set(shown[9:])) == [10, 20, 50, 100, 200, 500, 1_000]
+
+
 def test_numbers_keep_what_was_told_while_they_are_close() -> None:
     shown = told(1_234.0, None)
     assert shown == 1_200
