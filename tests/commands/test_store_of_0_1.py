@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from pqadmin.live import monitor as monitors
 from pqadmin.store import close_store
 from queues import Store, open_store
 from queues.catalog.store_record import FORMAT, StoreRecord
@@ -92,8 +93,11 @@ def test_the_target_of_an_unfinished_copy_is_no_store_yet(tmp_path: Path) -> Non
 
 
 @pytest.mark.django_db
-def test_the_site_says_so_on_every_page(client: Client, settings: Any, tmp_path: Path) -> None:
+def test_the_site_says_so_on_every_page(
+    client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     close_store()
+    monkeypatch.setattr(monitors, "_monitor", None)
     settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
     with open_store(settings.PQADMIN_STORE) as store:
         write(store, OF_0_1)

@@ -10,7 +10,7 @@ from queues.kv import open_kv
 from queues.kv.port import KeyValueStore
 from tests.crash.harness import kill_during
 
-ROUNDS = 12
+ROUNDS = 8
 THREADS = 8
 
 

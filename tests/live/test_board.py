@@ -81,29 +81,6 @@ class Listed(dict[str, int]):
         return super().items()  # type: ignore[return-value]
 
 
-def test_what_a_scope_sees_is_worked_out_once_for_all_of_its_sockets() -> None:
-    board = Board()
-    directory = Listed({"eu:a": 1, "us:a": 2})
-    board.put_directory(directory, 1)
-    assert {board.in_sight(Scope.of_globs(["eu:*"])) for _ in range(100)} == {frozenset([1])}
-    assert directory.looks == 1
-    board.put_directory(Listed({"eu:a": 1, "eu:b": 3}), 2)
-    assert board.in_sight(Scope.of_globs(["eu:*"])) == {1, 3}
-
-
-def test_a_scope_among_many_is_not_worked_out_anew_with_each_change() -> None:
-    board = Board()
-    directory = Listed({f"team{number}:a": number for number in range(1, 101)})
-    board.put_directory(directory, 1)
-    scopes = [Scope.of_globs([f"team{number}:*"]) for number in range(1, 101)]
-    for at in (1.0, 7.0):
-        assert {board.overview(at, datetime.now(UTC), scope).summary.queues for scope in scopes} == {1}
-        assert directory.looks == 100
-    for scope in scopes[-60:]:
-        assert len(board.in_sight(scope)) == 1
-    assert directory.looks == 100, "what was looked at last is remembered"
-
-
 def test_overviews_of_many_scopes_are_not_all_kept() -> None:
     board = Board()
     board.put_directory({f"team{number}:a": number for number in range(1, 401)}, 1)

@@ -7,7 +7,7 @@ from pqadmin.live.board.cuts import Cut
 from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.frames import Dated, Sum, Tick
 from pqadmin.live.requests import MAX_SCREEN, Watch
-from pqadmin.live.slot import BEAT, BEAT_HIDDEN, IN_FLIGHT, PATIENCE, Slot
+from pqadmin.live.slot import BEAT, Slot
 from pqadmin.live.wire import Standing
 
 IDS = frozenset({1, 2, 3})
@@ -40,69 +40,12 @@ def take(slot: Slot, at: Tick | None, now: float = 0.0) -> dict[str, Any] | None
     return None if message is None else json.loads(b"".join(message))
 
 
-def test_at_most_two_frames_are_under_way_and_the_newest_state_wins() -> None:
-    slot = Slot(0.0)
-    overview(slot)
-    frames = []
-    for number in range(1, 1_000):
-        frame = take(slot, tick(number, 1, 2))
-        if frame is not None:
-            frames.append(frame)
-    assert len(frames) == IN_FLIGHT
-
-    assert slot.ack(1)
-    frame = take(slot, tick(1_000, 1, 2))
-    assert frame is not None
-    assert {row["ready"] for row in frame["rows"]} == {1_000}
-    assert [row["id"] for row in frame["rows"]] == ["1", "2"]
-    assert not frame["full"]
-
-
-def test_sequence_numbers_have_no_gap() -> None:
-    slot = Slot(0.0)
-    overview(slot)
-    seen = []
-    for number in range(1, 50):
-        frame = take(slot, tick(number, 1))
-        assert frame is not None
-        seen.append(frame["seq"])
-        slot.ack(frame["seq"])
-    assert seen == list(range(1, 50))
-
-
-def test_a_resync_is_a_whole_frame() -> None:
-    slot = Slot(0.0)
-    overview(slot)
-    assert take(slot, tick(1)) is not None
-    slot.ack(1)
-    assert take(slot, tick(1)) is None
-    slot.resync()
-    frame = take(slot, tick(1))
-    assert frame is not None
-    assert frame["full"]
-    assert len(frame["rows"]) == 3
-
-
 def test_nothing_is_sent_before_the_whole_screen_was_read() -> None:
     slot = Slot(0.0)
     overview(slot, frozenset({1, 9}))
     assert take(slot, None) is None
     assert take(slot, tick(1)) is None
     assert take(slot, tick(2, ids=IDS | {9})) is not None
-
-
-def test_a_hidden_tab_gets_no_frames_but_rare_beats() -> None:
-    slot = Slot(0.0)
-    overview(slot)
-    slot.show(False)
-    assert slot.shown.ids == frozenset()
-    assert take(slot, tick(1, 1)) is None
-    assert slot.beat(now=BEAT, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is None
-    assert slot.beat(now=BEAT_HIDDEN, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is not None
-    slot.show(True)
-    frame = take(slot, tick(2))
-    assert frame is not None
-    assert frame["full"]
 
 
 def test_a_beat_comes_when_nothing_else_does() -> None:
@@ -112,34 +55,6 @@ def test_a_beat_comes_when_nothing_else_does() -> None:
     slot.ack(1)
     assert slot.beat(now=1.0 + BEAT / 2, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is None
     assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is not None
-
-
-def test_a_client_that_never_acknowledges_is_too_slow() -> None:
-    slot = Slot(0.0)
-    overview(slot)
-    take(slot, tick(1), now=5.0)
-    assert not slot.too_slow(5.0 + PATIENCE)
-    assert slot.too_slow(5.1 + PATIENCE)
-
-
-def test_an_acknowledgement_of_nothing_is_refused() -> None:
-    slot = Slot(0.0)
-    assert not slot.ack(1)
-    assert not slot.sent(1)
-    overview(slot)
-    take(slot, tick(1))
-    assert slot.sent(1)
-    assert slot.ack(1)
-    assert not slot.ack(1), "a second one says nothing new"
-
-
-def test_a_queue_that_is_gone_is_named() -> None:
-    slot = Slot(0.0)
-    overview(slot)
-    take(slot, tick(1))
-    frame = take(slot, tick(2, 2, gone=frozenset({2})))
-    assert frame is not None
-    assert frame["gone"] == ["2"]
 
 
 def test_a_screen_grows_to_its_limit_and_no_further() -> None:

@@ -83,9 +83,8 @@ def test_the_version_is_ours(form: list[str], tmp_path: Path) -> None:
     assert run([*form, "--version"], tmp_path).stdout == f"{__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["push", "serve", "create_user", "reset_password"])
-def test_the_version_of_a_command_is_ours(command: str, tmp_path: Path) -> None:
-    assert run([*FORMS[1], command, "--version"], tmp_path).stdout == f"{__version__}\n"
+def test_the_version_of_a_command_is_ours(tmp_path: Path) -> None:
+    assert run([*FORMS[1], "push", "--version"], tmp_path).stdout == f"{__version__}\n"
 
 
 def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_path: Path) -> None:

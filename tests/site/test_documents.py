@@ -33,6 +33,11 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{path}#{anchor}"
 
 
+def test_every_picture_is_shown_by_a_document() -> None:
+    shown = {name for page in PAGES for name in re.findall(r"img/([\w-]+)\.png", page.read_text("utf-8"))}
+    assert shown == {path.stem for path in (DOCS / "img").glob("*.png")}
+
+
 def test_the_index_names_every_page() -> None:
     index = (DOCS / "README.md").read_text("utf-8")
     named = {(DOCS / path).resolve() for path, _ in LINK.findall(index) if "://" not in path}

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,13 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path.relative_to(ROOT) for package in ("queues", "pqadmin") for path in (ROOT / package).rglob("*.py"))
 
 
-def imports(module: Path) -> Iterator[str]:
-    """Yield the full name of everything that the module imports, also inside functions."""
+@cache
+def imports(module: Path) -> list[str]:
+    """Return the full name of everything that the module imports, also inside functions."""
+    found: list[str] = []
     for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += (f"{node.module}.{alias.name}" for alias in node.names)
+    return found
 
 
 def importers(*names: str, but: tuple[str, ...] = ()) -> set[str]:

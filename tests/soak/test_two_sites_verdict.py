@@ -1,14 +1,10 @@
 """The rules of the soak of two sites: each finds what it is there for, and nothing in what is well."""
 
 import json
-import shutil
-import subprocess
-import sys
 
 import pytest
 
 from tests.soak import two_sites_verdict as verdict
-from tests.soak import wall_clock
 from tests.soak.two_sites_verdict import Attempt, Life
 
 LEASED = {"quick": 6.0, "held": 2.0}
@@ -107,46 +103,3 @@ def test_a_log_whose_last_line_was_cut_off_is_read(tmp_path) -> None:
         ("x", 2.0, True),
         ("y", None, False),
     ]
-
-
-@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
-def test_only_the_wall_clock_is_shifted(tmp_path) -> None:
-    library = wall_clock.build(tmp_path)
-    program = (
-        "import datetime, time; print(time.time(), datetime.datetime.now(datetime.UTC).timestamp(), "
-        "time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))"
-    )
-
-    def clocks(ahead: int) -> list[float]:
-        wall_clock.set_ahead(tmp_path / "clock", ahead)
-        variables = wall_clock.variables(library, tmp_path / "clock")
-        done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, check=True)
-        return [float(word) for word in done.stdout.split()]
-
-    right, fast, slow = clocks(0), clocks(3600), clocks(-3600)
-    for at, by in enumerate((3600, 3600, 0, 0)):
-        assert fast[at] - right[at] == pytest.approx(by, abs=60)
-        assert slow[at] - right[at] == pytest.approx(-by, abs=60)
-
-
-@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="needs a C compiler")
-def test_the_wall_clock_of_a_running_process_is_set(tmp_path) -> None:
-    clock = tmp_path / "clock"
-    wall_clock.set_ahead(clock, 0)
-    with subprocess.Popen(
-        [sys.executable, "-c", "import time\nwhile input(): print(time.time() - time.monotonic(), flush=True)"],
-        env=wall_clock.variables(wall_clock.build(tmp_path), clock),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-
-        def offset() -> float:
-            process.stdin.write("?\n")
-            process.stdin.flush()
-            return float(process.stdout.readline())
-
-        before = offset()
-        wall_clock.set_ahead(clock, -3600)
-        assert offset() - before == pytest.approx(-3600, abs=1)
-        process.communicate("\n")

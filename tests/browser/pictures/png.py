@@ -1,6 +1,6 @@
 """PNG files with a palette: what a page shows has few colors, and a document's picture should be small.
 
-The browser decodes, counts colors and scales; nothing here needs an imaging library.
+The browser decodes and counts colors; nothing here needs an imaging library.
 """
 
 import base64
@@ -10,63 +10,45 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-#: Decodes a picture; shared by both functions below.
-_PIXELS = """
+#: The most frequent colors that differ visibly are the palette; every other takes the nearest of them.
+_PALETTE = """async (encoded) => {
     const image = new Image();
     image.src = 'data:image/png;base64,' + encoded;
     await image.decode();
-    const draw = (width, height) => {
-        const canvas = new OffscreenCanvas(width, height), context = canvas.getContext('2d');
-        context.imageSmoothingQuality = 'high';
-        context.drawImage(image, 0, 0, width, height);
-        return context.getImageData(0, 0, width, height).data;
-    };
-"""
-#: The most frequent colors that differ visibly are the palette; every other takes the nearest of them.
-_PALETTE = f"""async (encoded) => {{ {_PIXELS}
-    const [width, height] = [image.naturalWidth, image.naturalHeight], data = draw(width, height);
+    const [width, height] = [image.naturalWidth, image.naturalHeight];
+    const context = new OffscreenCanvas(width, height).getContext('2d');
+    context.drawImage(image, 0, 0);
+    const data = context.getImageData(0, 0, width, height).data;
     const counts = new Map();
-    for (let i = 0; i < data.length; i += 4) {{
+    for (let i = 0; i < data.length; i += 4) {
         const color = (data[i] << 16) | (data[i + 1] << 8) | data[i + 2];
         counts.set(color, (counts.get(color) || 0) + 1);
-    }}
+    }
     const far = (a, b) => Math.abs((a >> 16) - (b >> 16)) + Math.abs(((a >> 8) & 255) - ((b >> 8) & 255))
         + Math.abs((a & 255) - (b & 255));
     const frequent = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
     let palette = [];
-    for (const least of [10, 7, 5, 3, 1]) {{
+    for (const least of [10, 7, 5, 3, 1]) {
         palette = [];
-        for (const color of frequent) {{
+        for (const color of frequent) {
             if (palette.length < 256 && palette.every((other) => far(color, other) >= least)) palette.push(color);
-        }}
+        }
         if (palette.length >= 200) break;
-    }}
+    }
     const nearest = new Map();
-    for (const color of frequent) {{
+    for (const color of frequent) {
         let best = 0;
         for (let n = 1; n < palette.length; n++) if (far(color, palette[n]) < far(color, palette[best])) best = n;
         nearest.set(color, best);
-    }}
+    }
     const places = new Uint8Array(width * height);
-    for (let i = 0, n = 0; i < data.length; i += 4, n++) {{
+    for (let i = 0, n = 0; i < data.length; i += 4, n++) {
         places[n] = nearest.get((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
-    }}
+    }
     let text = '';
     for (let i = 0; i < places.length; i += 32768) text += String.fromCharCode(...places.subarray(i, i + 32768));
-    return {{ width, height, palette, places: btoa(text) }};
-}}"""
-_GRID = f"""async ([encoded, columns, rows]) => {{ {_PIXELS}
-    const half = draw(columns * 8, rows * 8), cells = [];
-    for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {{
-        const sums = [0, 0, 0];
-        for (let y = 0; y < 8; y++) for (let x = 0; x < 8; x++) {{
-            const at = ((row * 8 + y) * columns * 8 + column * 8 + x) * 4;
-            for (const part of [0, 1, 2]) sums[part] += half[at + part];
-        }}
-        cells.push(sums.map((sum) => Math.round(sum / 64)));
-    }}
-    return {{ width: image.naturalWidth, height: image.naturalHeight, cells }};
-}}"""
+    return { width, height, palette, places: btoa(text) };
+}"""
 
 
 def shrink(png: bytes, browser: Browser) -> bytes:
@@ -84,12 +66,6 @@ def shrink(png: bytes, browser: Browser) -> bytes:
             _chunk(b"IEND", b""),
         )
     )
-
-
-def grid(png: bytes, browser: Browser, columns: int, rows: int) -> dict[str, Any]:
-    """Return the picture's width and height, and the mean color of each cell of a grid laid over it, row by row."""
-    found: dict[str, Any] = _evaluate(browser, _GRID, [_encoded(png), columns, rows])
-    return found
 
 
 def _encoded(png: bytes) -> str:

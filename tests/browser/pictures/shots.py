@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from playwright.sync_api import Browser, Page
 
@@ -24,30 +24,6 @@ SETTINGS = {
     "PQADMIN_GROWING_SECONDS": "30",
     "PQADMIN_OLDEST_SECONDS": "7200",
 }
-#: What is measured of what a picture shows: landmarks and columns: style sheets place them, not data.
-LANDMARKS = (
-    "body, .bar, .bar nav, main, .sum, .sum > div, .tools, table.q thead th, tr[data-queue='orders:eu:refunds'], "
-    "tr[data-queue='orders:eu:refunds'] > *, tr[data-queue='orders:eu:refunds'] .mix, .qh, .qh h1, .card, "
-    ".card > header, .chart, .mix.tall, .item-page > *, .palette, .palette input, .primary, .wall .head, .wall .cell"
-)
-MEASURE = """(landmarks) => [...document.querySelectorAll(landmarks)].filter((e) => e.checkVisibility()).map((e) => {
-    const { left, top, width, height } = e.getBoundingClientRect(), style = getComputedStyle(e);
-    const own = [...e.classList].filter((word) => !word.startsWith('htmx-'));
-    return {
-        name: [e.tagName.toLowerCase(), ...own].join('.'),
-        box: [left, top, width, Math.min(height, innerHeight - top)].map(Math.round),
-        look: [style.color, style.backgroundColor, style.borderTopColor, style.fontSize].join(' '),
-    };
-}).filter((one) => one.box[1] < innerHeight)"""
-
-#: Adds a style sheet, which the content security policy lets a page make for itself.
-RESTYLE = """async (text) => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(text);
-    document.adoptedStyleSheets = [sheet];
-    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
-    await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
-}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +37,6 @@ class Shot:
     #: How many of a document's pixels are one of the page's.
     scale: float = 2.0
     then: Callable[[Page], object] = lambda page: None
-    #: The share of the picture that other numbers may color otherwise.
-    share: float = 0.06
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A picture, and the places and colors of what it shows."""
-
-    png: bytes
-    layout: list[dict[str, Any]]
 
 
 def _settled(page: Page) -> None:
@@ -119,7 +85,7 @@ def shots(site: Site) -> list[Shot]:
         Shot(name="overview-dark", path="/", scheme="dark", then=_settled),
         Shot(name="palette-dark", path="/", scheme="dark", size=(1440, 620), then=_palette),
         Shot(name="queue-light", path=f"/queues/{demo.SHOWN}/", then=wait_live),
-        Shot(name="wall-dark", path="/wall/shop", scheme="dark", size=(1920, 1080), scale=1.0, then=_wall, share=0.2),
+        Shot(name="wall-dark", path="/wall/shop", scheme="dark", size=(1920, 1080), scale=1.0, then=_wall),
     ]
 
 
@@ -154,20 +120,14 @@ class Photographer:
         entrance.close()
         self.shots = {shot.name: shot for shot in shots(site)}
 
-    def take(self, name: str, *, sharp: bool = False) -> Taken:
-        """Take one picture: as sharp as the documents', or one pixel for each of the page's."""
-        with self.open(name, sharp=sharp) as page:
-            return picture(page)
-
-    @contextmanager
-    def open(self, name: str, *, sharp: bool = False) -> Iterator[Page]:
-        """Open what a picture shows."""
+    def take(self, name: str) -> bytes:
+        """Take one picture, as PNG."""
         shot = self.shots[name]
         context = self._browser.new_context(
             base_url=self._site.address,
             storage_state=self._cookies,
             viewport={"width": shot.size[0], "height": shot.size[1]},
-            device_scale_factor=shot.scale if sharp else 1.0,
+            device_scale_factor=shot.scale,
             color_scheme=shot.scheme,
             reduced_motion="reduce",
             timezone_id="UTC",
@@ -179,17 +139,6 @@ class Photographer:
             page.goto(shot.path)
             shot.then(page)
             page.evaluate("document.fonts.ready")
-            yield page
+            return page.screenshot(animations="disabled", caret="hide")
         finally:
             context.close()
-
-
-def picture(page: Page) -> Taken:
-    """Take a picture of what the page shows now, and measure it."""
-    layout: list[dict[str, Any]] = page.evaluate(MEASURE, LANDMARKS)
-    return Taken(png=page.screenshot(animations="disabled", caret="hide"), layout=layout)
-
-
-def restyle(page: Page, style: str) -> None:
-    """Put another style sheet after the page's own."""
-    page.evaluate(RESTYLE, style)

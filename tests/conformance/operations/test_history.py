@@ -8,12 +8,23 @@ from queues import Queue, Store
 from queues.background.leader import Candidate
 from queues.errors import NotElected
 from queues.history import ALL_QUEUES, MINUTES, SECONDS, Point
+from queues.history import recorder as recording
 from queues.history.points import RESOLUTIONS
-from queues.history.recorder import FIRST, FLUSH, HOT, OTHERS, Recorder
+from queues.history.recorder import FLUSH, Recorder
 from queues.kv.port import ReadTransaction, Transaction
 from queues.serving.leadership import UPKEEP
 from tests.conftest import Clock
 from tests.sweeps import sweep_trash
+
+#: Queues of one look: those that change, the rest, and those that were never looked at; a tenth of what they are.
+HOT = OTHERS = FIRST = 20
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at few queues at once, so that few are many."""
+    for name in ("HOT", "OTHERS", "FIRST"):
+        monkeypatch.setattr(recording, name, HOT)
 
 
 def everything(store: Store) -> list[tuple[bytes, bytes]]:
@@ -202,14 +213,14 @@ def test_sums_over_all_queues_go_on_across_recorders(store: Store, clock: Clock)
 
 
 def test_sums_begin_when_every_queue_was_read(store: Store, clock: Clock) -> None:
-    queues = _create(store, FIRST + 50)
+    queues = _create(store, FIRST + 5)
     _push_to(store, queues)
     writer = Writer(store)
     writer.look()
     assert points_of(store, ALL_QUEUES, "s") == []
     clock.advance(1)
     writer.look()
-    assert [point.ready for point in points_of(store, ALL_QUEUES, "s")] == [FIRST + 50]
+    assert [point.ready for point in points_of(store, ALL_QUEUES, "s")] == [FIRST + 5]
 
 
 def test_sums_leave_out_no_queue_that_cannot_be_read(store: Store, clock: Clock) -> None:
@@ -349,9 +360,8 @@ def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, cl
 
 
 def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Store, clock: Clock) -> None:
-    many = HOT + OTHERS + 50
-    for first in range(0, many, 50):
-        store.transact(lambda tr, first=first: [store.create_queue(f"q{first + n}", tr=tr) for n in range(50)])
+    many = HOT + OTHERS + 5
+    _create(store, many)
     busy = store.queue("q7")
     writer = Writer(store)
     busy.push(b"x", priority=1)
@@ -465,16 +475,11 @@ def test_what_was_read_in_a_transaction_that_never_was_is_not_recorded(store: St
 
 
 def _push_to(store: Store, queues: list[Queue]) -> None:
-    for first in range(0, len(queues), 100):
-        some = queues[first : first + 100]
-        store.transact(lambda tr, some=some: [queue.push(b"x", priority=1, tr=tr) for queue in some])
+    store.transact(lambda tr: [queue.push(b"x", priority=1, tr=tr) for queue in queues])
 
 
 def _create(store: Store, many: int) -> list[Queue]:
-    made: list[Queue] = []
-    for first in range(0, many, 50):
-        made += store.transact(lambda tr, first=first: [store.create_queue(f"q{first + n}", tr=tr) for n in range(50)])
-    return made
+    return store.transact(lambda tr: [store.create_queue(f"q{n}", tr=tr) for n in range(many)])
 
 
 def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clock: Clock) -> None:

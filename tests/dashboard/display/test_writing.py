@@ -17,7 +17,6 @@ from pqadmin.display import format as write
 from pqadmin.display.redaction import NOTHING
 from pqadmin.display.values import MAX_NODES, show
 from pqadmin.live.board.overviews import Overview
-from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import total_of
 from pqadmin.live.words import levels_words
@@ -247,9 +246,3 @@ def test_work_on_a_value_is_bounded() -> None:
     assert wide.html.count("<li") <= MAX_NODES + 10
     deep = show(b"[" * 900 + b"]" * 900, rules=NOTHING)
     assert deep.html.count("<details") <= 70
-
-
-def test_a_hundred_rows_are_rendered_without_templates(django_assert_num_queries: Any, db: None) -> None:
-    with django_assert_num_queries(0):
-        html = render_rows([row(f"q{n}", n) for n in range(100)], now=NOW, can_act=True)
-    assert html.count("<tr") == 100

@@ -47,24 +47,11 @@ def act(name: str, state: str = "ready") -> str:
 
 FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
     "a name with a space": ("/new/", "/new/", {"name": "订 单", "kind": "fifo"}, nothing),
-    "a name with a sign not seen": ("/new/", "/new/", {"name": "订\u202e单", "kind": "fifo"}, nothing),
-    "a name with a brace": ("/new/", "/new/", {"name": "{订单}", "kind": "fifo"}, nothing),
-    "a name of dots": ("/new/", "/new/", {"name": "..", "kind": "fifo"}, nothing),
-    "too long a name": ("/new/", "/new/", {"name": "订" * 250, "kind": "fifo"}, nothing),
     "a taken name": ("/new/", "/new/", {"name": "订单", "kind": "fifo"}, nothing),
     "edges that fall": ("/new/", "/new/", {"name": "新", "edges": "5, 2"}, nothing),
-    "too many edges": ("/new/", "/new/", {"name": "新", "edges": ",".join(map(str, range(40)))}, nothing),
-    "edges that are no numbers": ("/new/", "/new/", {"name": "新", "edges": "一"}, nothing),
-    "renamed to a taken name": ("/queues/订单/rename/", "rename/", {"name": "邮件"}, nothing),
-    "no priority": ("/queues/订单/push/", "push/", {"value": "1", "priority": ""}, nothing),
     "a priority that is none": ("/queues/订单/push/", "push/", {"value": "1", "priority": "一"}, nothing),
-    "too long a priority": ("/queues/订单/push/", "push/", {"value": "1", "priority": "9" * 700}, nothing),
-    "too large a priority": ("/queues/订单/push/", "push/", {"value": "1", "priority": "9" * 618}, nothing),
-    "too long a text priority": ("/queues/文字/push/", "push/", {"value": "1", "priority": "一" * 90}, nothing),
     "too large a value": ("/queues/订单/push/", "push/", {"value": "1" * 90_001, "priority": "1"}, nothing),
-    "a value beyond the limit": ("/queues/小/push/", "push/", {"value": "12", "priority": "1"}, nothing),
     "a full queue": ("/queues/满/push/", "push/", {"value": "1", "priority": "1"}, lambda s: fill(s)),
-    "a closed queue": ("/queues/关/push/", "push/", {"value": "1", "priority": "1"}, nothing),
     "too late a time": (
         "/queues/订单/push/",
         "push/",
@@ -72,53 +59,26 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         nothing,
     ),
     "a paused queue": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").pause(reason="结账")),
-    "paused by a person": ("/queues/订单/pop/", "pop/", {}, lambda s: s.actions("甲").pause("订单", reason="结账")),
     "another item at the end": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").push(b"0", priority=0)),
-    "nothing left": ("/queues/订单/pop/", "pop/", {}, lambda s: s.queue("订单").pop_many(3)),
-    "the wrong name to delete": ("/queues/订单/delete/", "delete/", {"confirm": "订"}, nothing),
     "another depth to delete": ("/queues/订单/delete/", "delete/", {"confirm": "订单"}, lambda s: more(s, 5_000)),
-    "the wrong name to purge": ("/queues/订单/purge/", "purge/", {"confirm": "订"}, nothing),
-    "another depth to purge": ("/queues/订单/purge/", "purge/", {"confirm": "订单"}, lambda s: more(s, 50)),
     "the wrong name to purge foreign items": ("/queues/外来/purge/", "purge/", {"confirm": "外"}, nothing),
-    "moved to itself": (act("move"), "/act/", {"to": "订单"}, nothing),
-    "moved nowhere": (act("move"), "/act/", {"to": "没有"}, nothing),
     "moved nearly nowhere": (act("move"), "/act/", {"to": "订单单"}, nothing),
-    "moved to a bad name": (act("move"), "/act/", {"to": "订 单"}, nothing),
-    "moved to a full queue": (act("move"), "/act/", {"to": "满"}, lambda s: fill(s)),
-    "moved to a closed queue": (act("move"), "/act/", {"to": "关"}, nothing),
-    "moved to texts without a priority": (act("move"), "/act/", {"to": "文字"}, nothing),
     "delayed items moved to an attached queue": (act("move", "delayed"), "/act/", {"to": "外来"}, nothing),
-    "a priority for a fifo queue": (act("move"), "/act/", {"to": "邮件", "priority": "1"}, nothing),
-    "moved when it was taken": (act("move"), "/act/", {"to": "满"}, lambda s: s.queue("订单").pop_many(3)),
-    "shifted by no number": (act("reprioritize"), "/act/", {"how": "shift", "shift": "一"}, nothing),
     "shifted too far": (act("reprioritize"), "/act/", {"how": "shift", "shift": "9" * 614}, nothing),
     "leased when it was leased": (act("delete"), "/act/", {}, lambda s: s.queue("订单").lease(seconds=60, worker="乙")),
-    "promoted when it was": (act("promote", "delayed"), "/act/", {}, lambda s: promote(s)),
     "edited when it was edited": (
         "/queues/订单/items/{ready}/edit/",
         "edit/",
         {"value": "5"},
         lambda s: s.actions("乙").edit_item("订单", s.queue("订单").items().items[0].id, b"6", expect=b"1"),
     ),
-    "a bad note": ("/queues/订单/settings/", "settings/", {"note": "一" * 1_001}, nothing),
-    "a bad runbook": ("/queues/订单/settings/", "settings/", {"runbook": "一"}, nothing),
     "a runbook with a password": ("/queues/订单/settings/", "settings/", {"runbook": "https://a:b@c/"}, nothing),
-    "a long rule": ("/queues/订单/settings/", "settings/", {"redact": "一" * 65}, nothing),
     "many rules": ("/queues/订单/settings/", "settings/", {"redact": "\n".join(map(str, range(200)))}, nothing),
-    "attempts out of bounds": ("/queues/订单/settings/", "settings/", {"max_attempts": "0"}, nothing),
-    "a limit out of bounds": ("/queues/订单/settings/", "settings/", {"max_depth": "-1"}, nothing),
-    "a limit of bytes out of bounds": ("/queues/订单/settings/", "settings/", {"max_value": "90001"}, nothing),
     "settings changed meanwhile": (
         "/queues/订单/settings/",
         "settings/",
         {"note": "一"},
         lambda s: s.actions("乙").configure("订单", note="二"),
-    ),
-    "attached under a taken name": (
-        "/attach/",
-        "/attach/#main",
-        {"name": "订单", "prefix_text": "('新',)", "step": "look"},
-        nothing,
     ),
     "attached where another is": (
         "/attach/",
@@ -126,28 +86,10 @@ FORMS: dict[str, tuple[str, str, dict[str, str], Meanwhile]] = {
         {"name": "新", "prefix_text": "('外来', 1)", "step": "look"},
         nothing,
     ),
-    "attached to the system's keys": (
-        "/attach/",
-        "/attach/#main",
-        {"name": "新", "prefix_text": "0xff 01", "step": "look"},
-        nothing,
-    ),
-    "all moved to themselves": (
-        "/queues/订单/bulk/?act=move&state=ready",
-        "act=move&state=ready",
-        {"to": "订单"},
-        nothing,
-    ),
     "all moved to a name that is none": (
         "/queues/订单/bulk/?act=move&state=ready",
         "act=move&state=ready",
         {"to": "订 单"},
-        nothing,
-    ),
-    "all given a priority that is none": (
-        "/queues/订单/bulk/?act=reprioritize&state=ready",
-        "act=reprioritize&state=ready",
-        {"how": "set", "priority": "一"},
         nothing,
     ),
     "all deleted, not those confirmed": (
@@ -216,37 +158,28 @@ LINES = [
     '{"value": "1"}',
     '{"value": "1", "priority": "一"}',
     '{"value": "1", "priority": 1, "priority": 2}',
-    '{"value": "1", "value_base64": "MQ==", "priority": 1}',
-    '{"priority": 1}',
-    '{"value": 1, "priority": 1}',
     '{"value": "1", "priority": 1, "名": 1}',
     '{"value_base64": "%", "priority": 1}',
     '{"value": "1", "priority": 1e999}',
-    '{"value": "1", "priority": }',
-    '{"value": "1" "priority": 1}',
-    '{"value": "1", "priority": 1} 1',
     '{"value": "1", "priority": 1',
-    "{1}",
     "一",
 ]
 CSV = [
     "名\n1",
     "value,value\n1,1",
-    "priority\n1",
-    "value,priority\n1",
     'value,priority\n"1',
-    'value,priority\n"1"1,1',
     "value,priority\n1,一",
 ]
 
 
-@pytest.mark.parametrize(("form", "typed"), [*(("ndjson", line) for line in LINES), *(("csv", text) for text in CSV)])
-def test_bad_lines_are_told_in_chinese(form: str, typed: str, chinese_admin: Desk) -> None:
+@pytest.mark.parametrize(("form", "lines"), [("ndjson", LINES), ("csv", CSV)])
+def test_bad_lines_are_told_in_chinese(form: str, lines: list[str], chinese_admin: Desk) -> None:
     page = chinese_admin.open("/queues/订单/push/many/")
-    refused = chinese_admin.send(page, "many/", items=typed, format=form)
-    assert refused.status >= 400
-    assert not english(refused.html)
-    assert not english(chinese_admin.send(page, "many/", items=typed, format=form, check="lines").html)
+    for typed in lines:
+        refused = chinese_admin.send(page, "many/", items=typed, format=form)
+        assert refused.status >= 400
+        assert not english(refused.html), typed
+        assert not english(chinese_admin.send(page, "many/", items=typed, format=form, check="lines").html), typed
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -303,24 +236,19 @@ def test_a_job_does_not_say_that_nothing_was_changed(store: Store) -> None:
 
 ADDRESSES = [
     "/queues/订单单/",
-    "/queues/订单/detach/",
     "/queues/外来/pause/",
-    "/queues/外来/settings/",
-    "/queues/外来/?state=delayed",
     "/queues/外来/act/?act=delay&id=1",
     "/queues/外来/bulk/?act=delete&state=ready",
     "/queues/订单/?after=%21",
     "/queues/订单/?q=" + "9" * 2_000,
-    "/trash/?after=%21",
-    "/audit/?after=%21",
     "/jobs/?after=%21",
     "/jobs/00000000000000000000000000000000/",
 ]
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_a_refused_address_is_all_chinese(address: str, chinese_admin: Desk) -> None:
-    assert not english(chinese_admin.open(address).html)
+def test_a_refused_address_is_all_chinese(chinese_admin: Desk) -> None:
+    left = {address: english(chinese_admin.open(address).html) for address in ADDRESSES}
+    assert not any(left.values()), left
 
 
 @pytest.mark.parametrize(

@@ -169,23 +169,6 @@ def test_a_purge_that_takes_too_long_stops_and_says_so(operator: Desk, legacy: Q
     assert 0 < others.depth() < 303
 
 
-@pytest.mark.usefixtures("slow_purge")
-def test_a_purge_whose_time_is_over_with_its_last_chunk_is_done(operator: Desk, legacy: Queue, others: Others) -> None:
-    page = operator.send(operator.open("/queues/legacy/purge/"), "/purge/", confirm="legacy")
-    assert "Purged 3 items" in page
-    assert "to go on" not in page.text
-    assert others.depth() == 0
-
-
-def test_a_purge_whose_time_is_over_while_it_counts_takes_nothing(
-    operator: Desk, legacy: Queue, others: Others, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(purge, "PURGE_SECONDS", -1)
-    page = operator.send(operator.open("/queues/legacy/purge/"), "/purge/", confirm="legacy")
-    assert "Counting the items took too long: nothing was taken" in page
-    assert others.depth() == 3
-
-
 def test_a_purge_that_fails_halfway_says_what_it_took(
     operator: Desk, store: Store, legacy: Queue, others: Others, monkeypatch: pytest.MonkeyPatch
 ) -> None:

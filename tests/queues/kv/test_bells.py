@@ -20,37 +20,6 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.fixture(params=["descriptor", "lock"])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "lock":
-        monkeypatch.delattr(os, "eventfd", raising=False)
-    elif not hasattr(os, "eventfd"):
-        pytest.skip("this system has no event descriptors")
-    return str(request.param)
-
-
-@pytest.mark.usefixtures("kind")
-def test_a_listening_thread_continues_when_it_rings() -> None:
-    bell, heard = Bell(), threading.Event()
-    listener = threading.Thread(target=lambda: (bell.listen(), heard.set()))
-    listener.start()
-    assert not heard.is_set()
-    bell.ring()
-    listener.join(LONG)
-    assert heard.is_set()
-
-
-@pytest.mark.usefixtures("kind")
-def test_what_rang_before_is_heard_once() -> None:
-    bell = Bell()
-    bell.ring()
-    bell.listen()
-    assert not bell.listen_for(0.001)
-    bell.ring()
-    assert bell.listen_for(LONG)
-    assert not bell.listen_for(0)
-
-
 @pytest.fixture
 def limit() -> Iterator[Callable[[int], None]]:
     """Let the process have so many descriptors until the test ends."""

@@ -54,6 +54,6 @@ def test_kept_threads_are_released_when_the_rest_never_come_back(jobs: Queue) ->
 
 
 def test_a_crowd_that_melts_away_is_answered_to_the_last(jobs: Queue) -> None:
-    calls = [1 + n % 40 for n in range(2 * CROWD)]
+    calls = [1 + n % 10 for n in range(2 * CROWD)]
     ids = crowd(jobs, calls)
     assert len(set(ids)) == sum(calls) == jobs.depth()

@@ -183,14 +183,6 @@ def test_an_error_is_told_to_the_guilty_only(kv: SimulatedStore, server: Countin
     assert set(written(kv).values()) == {1}
 
 
-def test_a_refusal_undoes_no_other_thread(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:
-    _, (good, refused) = gather(kv, server, pool, ["a", "no"])
-    assert good.result(LONG) == "A"
-    with pytest.raises(ValueError, match="no"):
-        refused.result(LONG)
-    assert server.conducted[1:] == [["a", "no"]]
-
-
 def test_an_unknown_outcome_is_told_to_the_whole_batch_and_no_thread_is_served_again(
     server: Counting, pool: ThreadPoolExecutor
 ) -> None:

@@ -85,13 +85,6 @@ def test_functions_that_wait_together_share_a_commit(kv: EmbeddedStore, pool: Th
     assert content(kv)[b"total"] == MANY.to_bytes(8, "little")
 
 
-def test_commits_are_fewer_than_functions_under_load(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
-    before = version(kv)
-    list(pool.map(lambda n: kv.transact(write(b"%04d" % n)), range(800)))
-    assert version(kv) - before < 400
-    assert len(content(kv)) == 801
-
-
 def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     with one_batch(kv, pool) as submit:
         futures = [submit(lambda tr: [tr.stamp(), tr.stamp()]) for _ in range(MANY)]
@@ -274,18 +267,6 @@ def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecut
     for one in futures:
         one.exception(LONG)
     assert order == [False] * 3
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_system_exit_in_a_function_is_the_callers(kv: EmbeddedStore) -> None:
-    def leave(tr: Transaction) -> None:
-        tr.set(b"a", b"")
-        raise SystemExit(3)
-
-    with pytest.raises(SystemExit):
-        kv.transact(leave)
-    kv.transact(write(b"b"))
-    assert b"a" not in content(kv)
 
 
 @pytest.mark.parametrize("happens", [False, True])

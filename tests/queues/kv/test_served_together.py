@@ -250,40 +250,6 @@ def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: La
     return begun
 
 
-def test_submitted_answers_are_told_as_the_next_commit_begins(
-    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that an event loop prepares requests during a flush: never before its own commit, never behind the next."""
-    monkeypatch.setattr(combining, "CROWD", 2)
-    monkeypatch.setattr(combining, "LANDING", float("inf"))
-    landed, served = Landed(), list[int]()
-
-    def serve(tr: Transaction) -> None:
-        served.append(len(landed.batches))
-        tr.set(b"n-next", b"")
-
-    begun = while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
-    landed.wait(2)
-    assert served == [0], "the loop is not to compete with a thread that serves"
-    assert begun == [0, 1]
-
-
-def test_submitted_answers_are_told_at_once_where_commits_are_slow(
-    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(combining, "CROWD", 2)
-    monkeypatch.setattr(combining, "LANDING", 0.0)
-    landed, served = Landed(), list[int]()
-
-    def serve(tr: Transaction) -> None:
-        served.append(len(landed.batches))
-        tr.set(b"n-next", b"")
-
-    while_committed(kv, lambda: submitted(kv, Numbering(), serve, landed), landed)
-    landed.wait(2)
-    assert served == [1]
-
-
 def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(combining, "CROWD", 2)
     monkeypatch.setattr(combining, "LANDING", float("inf"))

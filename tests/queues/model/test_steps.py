@@ -4,21 +4,7 @@ import pytest
 
 from queues import Store, open_store
 from queues.errors import TransactionTooOld
-from queues.model.steps import StepSize, in_background, pairs
-
-
-def test_a_step_grows_to_its_bytes_and_shrinks_after_failures() -> None:
-    step = StepSize(100, 1_000, 1_000_000)
-    for _ in range(5):
-        step.took(step.limit, step.limit * 10)
-    assert step.limit == 1_000
-    step.took(1_000, 50_000_000)
-    assert step.limit == 20
-    while step.too_much():
-        pass
-    assert step.limit == 1
-    step.took(1, 100_000)
-    assert step.limit == 4
+from queues.model.steps import in_background, pairs
 
 
 @pytest.fixture

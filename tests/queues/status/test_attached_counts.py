@@ -10,7 +10,7 @@ from queues import Store, open_store
 from queues.errors import StoreUnavailable, TransactionTooOld
 from queues.model.log_limit import LogLimit
 from queues.status import attached_counts
-from queues.status.attached_counts import LONGEST, SHARE, SHORTEST, AttachedCounts, Pace
+from queues.status.attached_counts import AttachedCounts
 from tests.waiting import await_true
 
 #: The logger of the counts.
@@ -19,29 +19,6 @@ LOGGER = "queues.status.attached_counts"
 
 def counting_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "pqadmin-count"}
-
-
-def test_a_small_queue_that_changes_is_counted_often_and_one_that_rests_less_and_less() -> None:
-    pace = Pace(due=0.0)
-    pace.counted(100.0, took=0.001, same=False, sharers=1)
-    assert pace.due == 100.0 + SHORTEST
-    pauses = []
-    for _ in range(6):
-        pace.counted(200.0, took=0.001, same=True, sharers=1)
-        pauses.append(pace.due - 200.0)
-    assert pauses == sorted(pauses)
-    assert pauses[-1] == LONGEST
-    assert pace.hurry()
-    assert pace.due == 200.0 + SHORTEST
-    assert not pace.hurry()
-
-
-@pytest.mark.parametrize("sharers", [1, 20])
-def test_large_queues_together_take_a_small_share_of_the_time_however_they_change(sharers: int) -> None:
-    pace = Pace(due=0.0)
-    pace.counted(100.0, took=10.0, same=False, sharers=sharers)
-    assert pace.due - 100.0 == pytest.approx(10.0 * sharers / SHARE)
-    assert not pace.hurry()
 
 
 def test_counting_ends_without_viewers_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,18 +43,6 @@ def test_closing_the_store_ends_the_thread(store_of_one: Store) -> None:
     assert not counting_threads() - others
     store_of_one.counts.want([1])
     assert not counting_threads() - others
-
-
-def test_a_detached_queue_is_forgotten(store_of_one: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attached_counts, "LINGER", inf)
-    queue_id = store_of_one.queue("legacy").id
-    store_of_one.counts.count(store_of_one.queue("legacy").config)
-    store_of_one.detach("legacy")
-    fresh = AttachedCounts(store_of_one.context.kv, store_of_one.context.keyspace, lambda: 0.0)
-    others = counting_threads()
-    fresh.want([queue_id])
-    await_true(lambda: not counting_threads() - others)
-    assert fresh.known(queue_id) is None
 
 
 @pytest.mark.parametrize("record", [b"\x02newer", b"\x01\x00\x00\x02{}", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x03no!"])
