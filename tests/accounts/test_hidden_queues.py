@@ -69,24 +69,26 @@ def text_of(answer) -> str:
     return (b"".join(answer) if answer.streaming else answer.content).decode(errors="replace")
 
 
-@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if not name.startswith("accounts:")])
-def test_no_page_says_anything_of_a_hidden_queue(name: str, ann, world) -> None:
-    row = PAGES[name]
-    places = [dict(row.arguments)]
-    if "item_id" in row.arguments:
-        places = [{**row.arguments, "item_id": world[which]} for which in ("item", "gone", "came")]
-    elif "job_id" in row.arguments:
-        places = [{**row.arguments, "job_id": world[which]} for which in ("job", "job_to")]
-    elif "trash_id" in row.arguments:
-        places = [{**row.arguments, "trash_id": world[which]} for which in ("trash", "moved")]
-    for arguments in places:
-        for query in ("", f"?act=move&id={world['item']}&state=ready&queue={HIDDEN}&format=ndjson&q=zeb"):
-            path = reverse(name, kwargs=arguments) + query
-            for answer in (ann.get(path), ann.get(path, headers={"HX-Request": "true"})):
-                shown = text_of(answer)
-                if query:  # a filter shows what was typed
-                    shown = shown.replace(HIDDEN, "").replace(quote(HIDDEN, safe=""), "")
-                assert SECRET not in shown, re.search(f".{{200}}{SECRET}.{{100}}", shown, re.DOTALL)
+def test_no_page_says_anything_of_a_hidden_queue(ann, world) -> None:
+    for name, row in PAGES.items():
+        if name.startswith("accounts:"):
+            continue
+        places = [dict(row.arguments)]
+        if "item_id" in row.arguments:
+            places = [{**row.arguments, "item_id": world[which]} for which in ("item", "gone", "came")]
+        elif "job_id" in row.arguments:
+            places = [{**row.arguments, "job_id": world[which]} for which in ("job", "job_to")]
+        elif "trash_id" in row.arguments:
+            places = [{**row.arguments, "trash_id": world[which]} for which in ("trash", "moved")]
+        for arguments in places:
+            for query in ("", f"?act=move&id={world['item']}&state=ready&queue={HIDDEN}&format=ndjson&q=zeb"):
+                path = reverse(name, kwargs=arguments) + query
+                for answer in (ann.get(path), ann.get(path, headers={"HX-Request": "true"})):
+                    shown = text_of(answer)
+                    if query:  # a filter shows what was typed
+                        shown = shown.replace(HIDDEN, "").replace(quote(HIDDEN, safe=""), "")
+                    told = re.search(f".{{200}}{SECRET}.{{100}}", shown, re.DOTALL)
+                    assert SECRET not in shown, (path, told)
 
 
 def test_lists_and_counts_hold_what_is_seen(ann, world) -> None:

@@ -133,23 +133,35 @@ async def let_in(path: str, cookie: str) -> bool:
     return bool(accepted)
 
 
-@pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
-@pytest.mark.parametrize("name", PAGES)
-def test_view(name: str, role: Role | None, seated, jobs) -> None:
-    row, answer = PAGES[name], ask(seated(role), name)
-    if row.open is Open.ALL:
-        expected = 302 if name == "accounts:login" and role else row.status
-        assert answer.status_code == expected
-    elif role is None:
-        assert answer.status_code == 302
-        assert answer.url.startswith(f"{LOGIN}?next=")
-    elif role in row.open.value:
-        assert answer.status_code == row.status, answer.content[-2000:]
-    else:
-        assert answer.status_code == 403
-        assert f"<b>{role.label}</b>" in answer.content.decode()
-        needed = Role.VIEWER if role is Role.NONE else row.open.value[0]
-        assert f"<b>{needed.label}</b>" in answer.content.decode()
+def is_open(name: str, role: Role | None) -> bool:
+    return PAGES[name].open is Open.ALL or role in PAGES[name].open.value
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [(name, role) for name in PAGES for role in ROLES if is_open(name, role)], ids=str
+)
+def test_a_view_that_is_open(name: str, role: Role | None, seated, jobs) -> None:
+    expected = 302 if name == "accounts:login" and role else PAGES[name].status
+    answer = ask(seated(role), name)
+    assert answer.status_code == expected, answer.content[-2000:]
+
+
+@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.open is not Open.ALL])
+def test_a_view_that_is_shut(name: str, seated, jobs) -> None:
+    before = jobs_state()
+    for role in ROLES:
+        if is_open(name, role):
+            continue
+        answer = ask(seated(role), name)
+        if role is None:
+            assert answer.status_code == 302
+            assert answer.url.startswith(f"{LOGIN}?next=")
+        else:
+            assert answer.status_code == 403, role
+            assert f"<b>{role.label}</b>" in answer.content.decode()
+            needed = Role.VIEWER if role is Role.NONE else PAGES[name].open.value[0]
+            assert f"<b>{needed.label}</b>" in answer.content.decode()
+    assert jobs_state() == before
 
 
 def ask(client: Client, name: str, **arguments: str) -> HttpResponse:
@@ -165,23 +177,42 @@ def ask(client: Client, name: str, **arguments: str) -> HttpResponse:
     return answer
 
 
-@pytest.mark.parametrize("who", GRANTED)
-@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.open not in (Open.ALL, Open.PEOPLE)])
-def test_view_by_grants(name: str, who: str, seated, jobs) -> None:
+RIGHTS = {Open.VIEWERS: Right.READ, Open.OPERATORS: Right.ACT, Open.ADMINS: Right.ADMIN}
+BY_GRANTS = [name for name, row in PAGES.items() if row.open in RIGHTS]
+
+
+def is_granted(name: str, who: str) -> bool:
+    """Say whether the grants of a person open a view."""
     row, scope = PAGES[name], Scope.of(GRANTED[who][0], GRANTED[who][1].items())
+    right, queue = RIGHTS[row.open], row.arguments.get("name")
+    if queue is not None:
+        return scope.can(right, queue)
+    return scope.role.has(right) if row.everywhere else scope.anywhere(right)
+
+
+@pytest.mark.parametrize(
+    ("name", "who"), [(name, who) for name in BY_GRANTS for who in GRANTED if is_granted(name, who)]
+)
+def test_a_view_that_grants_open(name: str, who: str, seated, jobs) -> None:
     answer = ask(seated(who), name)
-    right = {Open.VIEWERS: Right.READ, Open.OPERATORS: Right.ACT, Open.ADMINS: Right.ADMIN}[row.open]
-    queue = row.arguments.get("name")
-    somewhere = scope.role.has(right) if row.everywhere else scope.anywhere(right)
-    if somewhere if queue is None else scope.can(right, queue):
-        assert answer.status_code == row.status, answer.content[-2000:]
-    elif queue is None or scope.sees(queue):
-        assert answer.status_code == 403
-        text = answer.content.decode()
-        assert f"<b>{right.role.label}</b>" in text
-        assert ("on the queue" in text) is (queue is not None)
-    else:
-        assert answer.status_code == 404
+    assert answer.status_code == PAGES[name].status, answer.content[-2000:]
+
+
+@pytest.mark.parametrize("name", BY_GRANTS)
+def test_a_view_that_grants_do_not_open(name: str, seated, jobs) -> None:
+    before, queue, right = jobs_state(), PAGES[name].arguments.get("name"), RIGHTS[PAGES[name].open]
+    for who in GRANTED:
+        if is_granted(name, who):
+            continue
+        answer = ask(seated(who), name)
+        if queue is None or Scope.of(GRANTED[who][0], GRANTED[who][1].items()).sees(queue):
+            assert answer.status_code == 403, who
+            text = answer.content.decode()
+            assert f"<b>{right.role.label}</b>" in text
+            assert ("on the queue" in text) is (queue is not None)
+        else:
+            assert answer.status_code == 404, who
+    assert jobs_state() == before
 
 
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if "name" in row.arguments])
@@ -204,14 +235,14 @@ def steady(answer: HttpResponse) -> str:
     return re.sub(r'(name="csrfmiddlewaretoken" value=)"[^"]+"', r"\1", answer.content.decode())
 
 
-@pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.method == "POST"])
-def test_get_of_an_act_changes_nothing(name: str, seated, jobs) -> None:
+def test_get_of_an_act_changes_nothing(seated, jobs) -> None:
     """A link from elsewhere, a prefetch, a crawler: 405, or a page with a form."""
-    row = PAGES[name]
-    before = jobs_state()
-    answer = seated(Role.ADMIN).get(reverse(name, kwargs=dict(row.arguments)))
-    assert answer.status_code in {200, 302, 403, 404, 405}
-    assert jobs_state() == before
+    before, admin = jobs_state(), seated(Role.ADMIN)
+    for name, row in PAGES.items():
+        if row.method == "POST":
+            answer = admin.get(reverse(name, kwargs=dict(row.arguments)))
+            assert answer.status_code in {200, 302, 403, 404, 405}, name
+            assert jobs_state() == before, name
 
 
 def of_admin(pattern: URLPattern, name: str, **arguments: str) -> str:
@@ -222,17 +253,20 @@ def of_admin(pattern: URLPattern, name: str, **arguments: str) -> str:
     return reverse(name, kwargs={key: samples[key] for key in pattern.pattern.regex.groupindex})
 
 
-@pytest.mark.parametrize("role", ROLES, ids=lambda role: role or "stranger")
 @pytest.mark.parametrize(("name", "pattern"), OF_ADMIN, ids=lambda value: value if isinstance(value, str) else "")
-def test_django_admin_is_for_superusers(name: str, pattern: URLPattern, role: Role | None, seated) -> None:
-    url, client = of_admin(pattern, name), seated(role)
-    answer = client.post(url) if name == "admin:logout" else client.get(url, follow=True)
-    if role is None:
-        assert answer.redirect_chain[-1][0].startswith(LOGIN) if name != "admin:logout" else answer.status_code == 302
-    elif role is not Role.ADMIN and name != "admin:logout":
-        assert answer.status_code == 403
-    elif name == "admin:index":
-        assert answer.status_code == 200
+def test_django_admin_is_for_superusers(name: str, pattern: URLPattern, seated) -> None:
+    url = of_admin(pattern, name)
+    for role in ROLES:
+        client = seated(role)
+        answer = client.post(url) if name == "admin:logout" else client.get(url, follow=True)
+        if name == "admin:logout":
+            assert role is not None or answer.status_code == 302
+        elif role is None:
+            assert answer.redirect_chain[-1][0].startswith(LOGIN)
+        elif role is not Role.ADMIN:
+            assert answer.status_code == 403, role
+        elif name == "admin:index":
+            assert answer.status_code == 200
 
 
 def test_django_admin_knows_people_and_groups_only() -> None:
