@@ -13,11 +13,10 @@ from queues.errors import (
     display_name,
 )
 from queues.items import scan
-from queues.items.edit import Place
-from queues.items.ready import Heads, stored
+from queues.items.edit import Place, beyond
 from queues.items.scan import Lane, Order, Query
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import STATES, ready_elements
+from queues.keys.queue_keys import STATES
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config, decode
 from queues.model.priority import Priority
@@ -102,12 +101,8 @@ def ahead_of(
     """
     if state != "ready":
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the rest first.")
-    keys = keyspace.queue(config.id)
-    end = Heads(tr.snapshot, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
-    if not end:
-        return None, 0
-    priority, count, _ = ready_elements(stored(keys, config, end)[0].suffix, fifo=config.fifo)
-    return priority, count - total if place == "front" else max(count + 1, config.base + tr.stamp())
+    newest = config.base + tr.stamp() if place == "back" else 0
+    return beyond(tr.snapshot, keyspace.queue(config.id), config, place, total, newest)
 
 
 def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:

@@ -184,15 +184,27 @@ def _to_place(
     """Return ready items at the front or the back, in their present order."""
     if any(there.state != "ready" for there in stored_items):
         raise WrongKind("Only ready items can be brought to the front or the back: promote or retry the rest first.")
-    end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
-    priority, count, _ = ready_elements(stored(keys, config, end)[0].suffix, fifo=config.fifo)
+    priority, first = beyond(tr, keys, config, place, len(stored_items), newest)
     order = sorted(range(len(stored_items)), key=lambda n: stored_items[n].suffix)
-    first = count - len(stored_items) if place == "front" else max(count + 1, newest)
     afters = list(stored_items)
     for offset, n in enumerate(order):
         suffix = ready_suffix(priority, first + offset, stored_items[n].rand)
         afters[n] = transition.at_suffix(stored_items[n], suffix)
     return afters
+
+
+def beyond(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, place: Place, number: int, newest: int
+) -> tuple[Priority | None, int]:
+    """Return priority and count of the first of so many items at the front or the back, beyond all that are there.
+
+    At the back the count is `newest` at least, that of an item pushed now.
+    """
+    end = Heads(tr, keys, config.generations, end="min" if place == "front" else "max", limit=1).wait()
+    if not end:
+        return None, 0
+    priority, count, _ = ready_elements(stored(keys, config, end)[0].suffix, fifo=config.fifo)
+    return priority, count - number if place == "front" else max(count + 1, newest)
 
 
 def _shifted(now: Priority | None, to: Priority | None, shift: Priority | None, config: Config) -> Priority:
