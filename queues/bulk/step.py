@@ -287,7 +287,8 @@ class Steps:
             if len(part) == SIZE:  # the trash entry of this chunk alone, as earlier builds wrote it
                 restored = self._trash.restore(tr, part.hex(), partial=True)
             else:
-                restored = self._trash.restore_part(tr, of, int.from_bytes(part, "big"), by=job.by, at_ms=now_ms)
+                first = int.from_bytes(part, "big")
+                restored = self._trash.restore(tr, of, partial=True, by=job.by, at_ms=now_ms, first=first)
             count, skipped = restored.count, restored.skipped
         after = onward(job, now_ms=now_ms, met=count + skipped, done=count)
         return replace(after, chunks=job.chunks - 1, skipped=job.skipped + skipped)

@@ -255,47 +255,32 @@ class Trash:
         by: str = "",
         at_ms: int = 0,
         into: bytes | None = None,
+        first: int | None = None,
     ) -> Restored:
         """Undo an entry: items are under their same keys again, or a whole queue under its name.
 
         `partial` leaves out items that were taken or changed since; a second undo is told of `by` and `at_ms`. Items
-        that were pushed are moved into a new entry of the id `into`, if given. Raises `TrashNotFound`, `Unreadable`,
-        `AlreadyRestored`, `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has the name now),
-        `PlaceTaken` (other programs wrote an item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
+        that were pushed are moved into a new entry of the id `into`, if given. Of a bulk job's entry, all from the
+        number `first` on is undone; with 0 it is undone whole. Raises `TrashNotFound`, `Unreadable`, `AlreadyRestored`,
+        `QueueNotFound` (the items' queue is gone), `QueueExists` (another queue has the name now), `PlaceTaken` (other
+        programs wrote an item at the same key of an attached queue), `ItemGoneOn`, `StillMerging`.
         """
-        rand = _parse(trash_id)
-        with telling():
-            header, value = Looking(tr, self._context.keyspace).record(rand)
-            if header["restored"]:
-                raise _already(header)
-            if header.get("job"):  # a runner does it, chunk by chunk
-                raise TrashNotFound("The job of this entry was forgotten: its time has run out.")
-            tr.use_reserve()  # values are moved, the store does not grow
-            restored = Restoring(tr, self._context.keyspace).run(rand, header, value, partial=partial)
-        if restored.lifted and into is not None:
-            lifted = [Change(there, None) for there in restored.lifted]
-            self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
-        tr.clear_range(*self._context.keyspace.trash_parts.below(rand))
-        # The record stays until its deadline, without the value, so that a second restore is refused with the reason.
-        then = {"restored_by": by, "restored_at": at_ms} if by else {}
-        tr.set(self._context.keyspace.trash.key(rand), records.encode(header | {"restored": True} | then))
-        return restored
-
-    def restore_part(self, tr: Transaction, job_id: str, first: int, *, by: str, at_ms: int) -> Restored:
-        """Undo what the record of a bulk job holds from a number on, without items that have gone on since.
-
-        With the first number all of it is undone. Raises as `restore` does.
-        """
-        rand, keyspace = _parse(job_id), self._context.keyspace
+        rand, keyspace = _parse(trash_id), self._context.keyspace
         with telling():
             header, value = Looking(tr, keyspace).record(rand)
             if header["restored"]:
                 raise _already(header)
-            tr.use_reserve()
-            restored = Restoring(tr, keyspace).run(rand, header, value, partial=True, first=first)
-        tr.clear_range(*keyspace.trash_parts_from(rand, first))
-        then = {"items": first} if first else {"restored": True, "restored_by": by, "restored_at": at_ms}
-        tr.set(keyspace.trash.key(rand), records.encode(header | then, value))
+            if header.get("job") and first is None:  # a runner does it, chunk by chunk
+                raise TrashNotFound("The job of this entry was forgotten: its time has run out.")
+            tr.use_reserve()  # values are moved, the store does not grow
+            restored = Restoring(tr, keyspace).run(rand, header, value, partial=partial, first=first or 0)
+        if restored.lifted and into is not None:
+            lifted = [Change(there, None) for there in restored.lifted]
+            self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")
+        tr.clear_range(*keyspace.trash_parts_from(rand, first or 0))
+        # The record stays until its deadline, without the value, so that a second restore is refused with the reason.
+        whole = {"restored": True} | ({"restored_by": by, "restored_at": at_ms} if by else {})
+        tr.set(keyspace.trash.key(rand), records.encode(header | ({"items": first} if first else whole)))
         return restored
 
 
