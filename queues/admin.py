@@ -30,6 +30,7 @@ from queues.health import Trend as HealthTrend
 from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
 from queues.health import unknown as unknown_health
+from queues.health.breaches import NOTHING_KNOWN, Share
 from queues.health.model import STALE as HEALTH_STALE
 from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
@@ -82,7 +83,7 @@ from queues.model.settings import plain as plain_settings
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration
-from queues.status.observing import observation_of
+from queues.status.observing import health_at, observation_of
 from queues.status.status import unreadable_status
 from queues.store import MAX_SNAPSHOT
 from queues.tools.backup import Backup, back_up, restore_backup

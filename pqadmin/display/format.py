@@ -81,6 +81,14 @@ def rate(per_second: float | None) -> str:
     return number(math.floor(per_second + 0.5))
 
 
+def share(part: float) -> str:
+    """Write a share of a whole in percent; what rounds to none or to all of it, and is not, says so."""
+    percent = round(100 * part)
+    if percent in (0, 100) and part not in (0, 1):
+        return f"<{THIN}1{THIN}%" if part < 0.5 else f">{THIN}99{THIN}%"
+    return f"{percent}{THIN}%"
+
+
 def age(seconds: float | None) -> str:
     """Write a length of time in its one fitting unit; it is cut, never rounded up. Negative (clocks apart) is 0.0 s."""
     if seconds is None:

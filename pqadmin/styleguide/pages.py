@@ -20,7 +20,7 @@ from pqadmin.wall.models import Board
 from pqadmin.wall.picture import Counts
 from pqadmin.wall.tiles import places, tile
 from queues import AuditEntry, Consumer, Consumers, Item, TrashEntry
-from queues.admin import Target, TargetOrigin
+from queues.admin import Share, Target, TargetOrigin
 from queues.errors import display_name
 
 
@@ -95,6 +95,7 @@ def sample_target(now: datetime, state: str, shown: str, pattern: str) -> Line:
         value="10" * 8,
         state=state,
         since=now - timedelta(days=400) if state in ("warning", "critical") else None,
+        day=Share(0.004, 0.996) if state == "warning" else Share(0.0, 1.0) if state == "unknown" else Share(0.12, 0.0),
     )
 
 

@@ -11,16 +11,18 @@ Critical is that work is not done: nothing is taken though items wait, what is t
 missed twice over by a queue that does not drain. Everything else is a warning.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import MsgspecError, Struct, field, msgpack
 from msgspec.structs import replace
 
 from queues.health.averages import Averages
+from queues.health.breaches import Breaches
 from queues.health.growth import Marks
 from queues.health.observation import Observation
 from queues.health.targets import DEFAULTS, Targets
 from queues.health.verdict import Code, Level, Reason, Trend, Verdict, told, told_at_least, told_roughly
+from queues.model.limits import LIMIT_NAMES
 
 #: Seconds for which one step counts at most, and after which nothing is known any more without an observation.
 STEP, STALE = 60.0, 120.0
@@ -119,6 +121,8 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     untold: float | None = None
     #: Seconds for which the number of consumers stays unknown: programs that do not tell take items.
     unknown: float = 0.0
+    #: How long it was beyond its targets in the last day.
+    breaches: Breaches = Breaches()
 
     @property
     def consumers(self) -> int | None:
@@ -166,6 +170,7 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
     """Return the health after an observation; without one before, it is the first of a queue."""
     if seen.unreadable:
         return _unreadable(before, seen)
+    recorded = before
     if before is None or not seen.follows(before.seen):
         latches = {} if before is None else before.latches
         verdict = Verdict(Level.OK, seen.at) if before is None else before.verdict
@@ -177,7 +182,8 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
     seconds = _step(before.seen, seen)
     latches = {signal.code.value: _latch(before, signal).after(signal, seconds, seen.at) for signal in signals}
     kept = {code: latch for code, latch in latches.items() if latch.level or latch.toward}
-    health = replace(health, latches=kept, targets=targets)
+    breaches = Breaches(seen.at) if recorded is None else _breaches(recorded, seen, kept)
+    health = replace(health, latches=kept, targets=targets, breaches=breaches)
     return replace(health, verdict=_verdict(before.verdict, health, signals))
 
 
@@ -188,7 +194,28 @@ def _unreadable(before: Health | None, seen: Observation) -> Health:
     verdict = unknown(Code.UNREADABLE, min(since, seen.at))
     if before is None:
         return Health(seen=seen, verdict=verdict)
-    return replace(before, seen=replace(before.seen, at=seen.at), verdict=verdict)
+    breaches = _breaches(before, seen, {})
+    return replace(before, seen=replace(before.seen, at=seen.at), verdict=verdict, breaches=breaches)
+
+
+def _breaches(before: Health, seen: Observation, latches: Mapping[str, Latch]) -> Breaches:
+    """Return the time in breach after a step: the queue was as before it, if it was watched or did not change."""
+    was, targets = before.seen, before.targets
+    watched = seen.at - was.at <= STALE or (before.settled and not seen.unreadable and seen.counts == was.counts)
+    known = watched and Code.UNREADABLE not in before.verdict.codes
+    beyond = {LIMIT_OF[code]: latch.since for code, latch in latches.items() if code in LIMIT_OF and latch.level}
+    beyond |= {LIMIT_OF[code]: was.at for code, latch in before.latches.items() if code in LIMIT_OF and latch.level}
+    unknown = set()
+    if not known:
+        beyond, unknown = {}, set(LIMIT_NAMES)
+    elif targets.unreadable:
+        unknown = set(LIMIT_NAMES)
+    else:
+        # Unwatched, what waits may have become too old.
+        aged = seen.at - was.at > STALE and was.ready and was.paused is None
+        unknown = {limit for limit, holds in {"wait": was.wait is None, "oldest": aged}.items() if holds}
+    unknown = {limit for limit in unknown if getattr(targets, limit)} - beyond.keys()
+    return before.breaches.after(was.at, seen.at, beyond=beyond, unknown=unknown)
 
 
 def at(health: Health, now: float) -> Verdict:
@@ -204,7 +231,7 @@ def unknown(code: Code, since: float) -> Verdict:
 
 
 #: The reasons that a target decides.
-LIMIT_OF = {
+LIMIT_OF: Mapping[str, str] = {
     Code.NO_CONSUMER: "no_consumer",
     Code.NONE_TAKEN: "no_consumer",
     Code.GROWING: "growing",

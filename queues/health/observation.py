@@ -40,6 +40,12 @@ class Observation(Struct, frozen=True, array_like=True):
     lost: bool = False
 
     @property
+    def counts(self) -> tuple[float | None, ...]:
+        """Everything that changes with an item, and with a pause."""
+        held = (self.ready, self.leased, self.dead, self.oldest, self.paused)
+        return (*held, self.pushed, self.signs, self.returned, self.hands)
+
+    @property
     def signs(self) -> int:
         """Everything that only a live consumer does."""
         return self.taken + self.done + self.released + self.extended

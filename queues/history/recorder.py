@@ -44,6 +44,8 @@ FLUSH = 10.0
 HOT, OTHERS = 200, 200
 #: Queues of one round that are read for the first time: whole, with the ends of their histories.
 FIRST = 200
+#: Seconds after which the health of a queue that needs attention is written again, for its time in breach.
+_AGAIN = 600.0
 #: Seconds for which the waits of a minute are told.
 WAITS_HOLD = 120.0
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
@@ -337,7 +339,7 @@ class Recorder:
             if track is None:
                 line = _line(sample.blocks[queue_id], now)
                 self._tracks[queue_id] = track = _Track(
-                    status=status, line=line, health=status.health, written=status.health
+                    status=status, line=line, health=self._watched(status.health), written=status.health
                 )
                 self._compare(line, as_point(status, now).counts)
                 if status.health is not None:
@@ -354,6 +356,13 @@ class Recorder:
                 self._heat(queue_id)
         self._add_up(sample.snapshot.queues, now)
         return written
+
+    def _watched(self, health: Health | None) -> Health | None:
+        """Return recorded health as it still was with the last sums: all that had changed was written with them."""
+        until = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
+        if health is None or until is None or not health.settled or until <= health.seen.at:
+            return health
+        return advance(health, msgspec.structs.replace(health.seen, at=float(until)), health.targets)
 
     def _compare(self, line: _Line, counts: tuple[int, ...]) -> None:
         """Note since when a queue is unknown that is new to this recorder: until its last point, if it has changed."""
@@ -421,7 +430,9 @@ class Recorder:
         if written is None and health.is_unused:
             return
         differs = _is_news(written, health)
-        if differs or not health.settled or written is None or msgspec.structs.replace(written.seen, at=at) != seen:
+        changed = written is None or msgspec.structs.replace(written.seen, at=at) != seen
+        aged = written is not None and health.latches and at - written.seen.at >= _AGAIN
+        if differs or not health.settled or changed or aged:
             self._judged.add(queue_id)
             self._wait()
         level = Level.OK if written is None else written.verdict.level

@@ -1,6 +1,8 @@
 """Observation of a queue's health, made from its status."""
 
-from queues.health import Observation
+from datetime import datetime
+
+from queues.health import Health, Observation, Targets, advance
 from queues.items.counters import BY_HAND, OF_PEOPLE
 from queues.status.status import QueueStatus
 
@@ -38,3 +40,12 @@ def observation_of(status: QueueStatus, at: float, *, wait: float | None = None)
         attached=status.attached,
         unreadable=bool(status.unreadable),
     )
+
+
+def health_at(status: QueueStatus, targets: Targets, now: datetime) -> Health | None:
+    """Return the recorded health of a queue, judged now by these targets; None where nothing was recorded."""
+    health = status.health
+    if health is None or status.unreadable or status.attached:
+        return None
+    at = max(now.timestamp(), health.seen.at)
+    return advance(health, observation_of(status, at, wait=health.seen.wait), targets)

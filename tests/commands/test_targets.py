@@ -11,13 +11,14 @@ def test_targets_of_a_queue_are_set_shown_with_their_origin_and_removed(run: Run
     run("targets", "orders:*", "--oldest=15min", "--dead=off", "--reason=agreed")
     shown = run("targets", "orders:eu", "--depth", "1000", "--wait=1h 30min", "--json").json
     assert shown["queue"] == "orders:eu"
-    assert shown["targets"]["depth"] == {"limit": 1_000, "from": "queue", "pattern": None}
-    assert shown["targets"]["wait"] == {"limit": 5_400, "from": "queue", "pattern": None}
-    assert shown["targets"]["oldest"] == {"limit": 900, "from": "pattern", "pattern": "orders:*"}
-    assert shown["targets"]["no_consumer"] == {"limit": 60, "from": "default", "pattern": None}
+    day = {"last_24_h": {"in_breach": 0, "unknown": 1}}
+    assert shown["targets"]["depth"] == {"limit": 1_000, "from": "queue", "pattern": None, **day}
+    assert shown["targets"]["wait"] == {"limit": 5_400, "from": "queue", "pattern": None, **day}
+    assert shown["targets"]["oldest"] == {"limit": 900, "from": "pattern", "pattern": "orders:*", **day}
+    assert shown["targets"]["no_consumer"] == {"limit": 60, "from": "default", "pattern": None, **day}
     said = run("targets", "orders:eu").out
-    assert "oldest: 15 min (pattern orders:*)" in said
-    assert "dead: off (pattern orders:*)" in said
+    assert "oldest: 15 min (pattern orders:*); in breach in the last 24 h: unknown\n" in said
+    assert "dead: off (pattern orders:*)\n" in said
     run("targets", "orders:eu", "--wait=inherit")
     assert shop.store.queue("orders:eu").config.target_wait is None
     run("targets", "orders:eu", "--remove")

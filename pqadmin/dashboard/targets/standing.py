@@ -1,4 +1,4 @@
-"""Standing of a queue: each of its targets, the value now, and since when the queue is beyond it."""
+"""Standing of a queue: each of its targets, the value now, and for how long the queue is and was beyond it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,14 +10,15 @@ from pqadmin.display import format as write
 from queues import QueueStatus
 from queues.admin import (
     LIMIT_OF,
+    NOTHING_KNOWN,
     Health,
     HealthCode,
     HealthReason,
+    Share,
     Target,
     TargetOrigin,
     TargetRules,
-    advance_health,
-    observation_of,
+    health_at,
 )
 
 
@@ -37,6 +38,8 @@ class Line:
     note: str = ""
     #: Since when the queue is beyond it.
     since: datetime | None = None
+    #: How much of the last day it was.
+    day: Share = NOTHING_KNOWN
 
     @property
     def beyond(self) -> bool:
@@ -59,19 +62,9 @@ class Line:
         return self.target.origin is TargetOrigin.QUEUE
 
 
-def judged(status: QueueStatus, rules: TargetRules, now: datetime) -> Health | None:
-    """Return the recorded health of a queue, judged now by these targets; None where nothing was recorded."""
-    health = status.health
-    if health is None or status.unreadable or status.attached:
-        return None
-    at = max(now.timestamp(), health.seen.at)
-    seen = observation_of(status, at, wait=health.seen.wait)
-    return advance_health(health, seen, rules.targets(status.name, status.limits))
-
-
 def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
     """Return each target of a queue, with the value now and whether the queue is beyond it."""
-    health = judged(status, rules, now)
+    health = health_at(status, rules.targets(status.name, status.limits), now)
     reasons = [] if health is None else health.verdict.reasons
     beyond = {LIMIT_OF[reason.code]: reason for reason in reasons if reason.code in LIMIT_OF}
     values = _values(status, health, now)
@@ -99,6 +92,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
                 state=state,
                 note=note,
                 since=None if reason is None else _crossed(limit, target, reason, now),
+                day=NOTHING_KNOWN if health is None else health.breaches.share(limit, now.timestamp()),
             )
         )
     return found

@@ -27,8 +27,8 @@ from queues import QueueStatus
 from queues.admin import LIMIT_NAMES, UNSET, Limits, TargetRules, check_limits, name_pattern
 from queues.errors import QueueError, SettingsChanged, StoreError
 
-#: Queues that a preview, and a list of patterns, judges at most; and lines of a preview.
-MOST_JUDGED, MOST_LINES = 1_000, 50
+#: Queues that a preview, and a list of patterns, judges at most; and lines of a preview, and of the times in breach.
+MOST_JUDGED, MOST_LINES, MOST_BREACHES = 1_000, 50, 20
 
 
 @require_safe
@@ -69,6 +69,7 @@ def targets(request: HttpRequest) -> HttpResponse:
             for glob, why in rules.unreadable
             if may.everything
         ],
+        **_breaches(judged),
         "can_set": can_set,
         "judged_all": len(statuses) <= MOST_JUDGED,
     }
@@ -239,6 +240,22 @@ def _preview(glob: str, proposed: TargetRules, statuses: Sequence[QueueStatus]) 
         if unknown
         else "",
         "judged": min(n, MOST_JUDGED) if n > MOST_JUDGED else 0,
+    }
+
+
+def _breaches(judged: Mapping[str, Sequence[Line]]) -> dict[str, Any]:
+    """Return the targets that were missed for longest in the last day, and of how many queues a part is unknown."""
+    missed = [(name, line) for name, found in judged.items() for line in found if line.day.beyond]
+    missed.sort(key=lambda one: (-one[1].day.beyond, one[0]))
+    partly = sum(any(line.day.unknown for line in found if line.state != "off") for found in judged.values())
+    words = ngettext(
+        "Of %(n)s queue a part of these 24 hours is unknown.",
+        "Of %(n)s queues a part of these 24 hours is unknown.",
+        partly,
+    )
+    return {
+        "breaches": [{"name": name, "url": queue_url(name), "line": line} for name, line in missed[:MOST_BREACHES]],
+        "partly_known": words % {"n": write.number(partly)} if partly else "",
     }
 
 

@@ -1,7 +1,10 @@
 """The health that the elected recorder keeps in the store: the same in every process, also just after a restart."""
 
+import pytest
+
 from queues import Store
 from queues.health import Code, Level
+from queues.status.observing import health_at
 from tests.conftest import Clock
 
 
@@ -33,6 +36,30 @@ def test_a_verdict_survives_a_restart(store: Store, clock: Clock) -> None:
     clock.advance(1_800)
     judged(store, clock, 1)
     assert level(store, queue_id) is Level.CRITICAL
+
+
+def test_the_time_in_breach_survives_a_restart_and_is_unknown_where_the_queue_changed_unrecorded(
+    store: Store, clock: Clock
+) -> None:
+    queue_id = stalled(store)
+    judged(store, clock, 366)
+    clock.advance(7_200)  # nothing records, and nothing changes
+    judged(store, clock, 6)
+
+    def hours() -> tuple[float, float]:
+        status = store.snapshot([queue_id]).queues[queue_id]
+        health = health_at(status, store.targets.rules().targets("jobs", status.limits), store.now())
+        assert health is not None
+        share = health.breaches.share("no_consumer", store.now().timestamp())
+        return round(24 * share.beyond, 1), round(24 * share.unknown, 1)
+
+    assert hours() == (3.0, 21.0)
+    clock.advance(7_200)
+    store.queue("jobs").pop_min()
+    judged(store, clock, 6)
+    beyond, unknown = hours()
+    assert beyond == pytest.approx(3.0, abs=0.2), "what was recorded is kept"
+    assert beyond + unknown == pytest.approx(24.0, abs=0.1)
 
 
 def test_a_new_verdict_changes_the_queue_so_that_screens_read_it(store: Store, clock: Clock) -> None:

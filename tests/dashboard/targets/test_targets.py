@@ -1,9 +1,11 @@
 """Targets on pages: of one queue in its settings and on its page, by pattern with a preview, and the rights."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -13,6 +15,8 @@ from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import forget
 from pqadmin.dashboard.targets.standing import lines
 from queues import Store, open_store
+from queues.health import encode
+from queues.health.breaches import Breaches
 from queues.model.limits import Limits
 from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
@@ -142,6 +146,44 @@ def test_what_is_not_known_is_not_told_as_within(operator: Desk, store: Store) -
         line for line in lines(store.queue("mail").status(), store.targets.rules(), store.now()) if line.limit == "wait"
     ]
     assert (wait.state, wait.beyond) == ("unknown", False), "no wait was recorded yet"
+
+
+def test_the_time_in_breach_of_the_last_day_is_told_as_far_as_it_is_known(
+    operator: Desk, desk: Callable[..., Desk], store: Store
+) -> None:
+    store.targets.set("orders:*", depth=5)
+    spent(store, "orders:eu", Breaches(store.now().timestamp() - 90_000, beyond=of_hours(store, "depth", 30)))
+    half = Breaches(
+        store.now().timestamp() - 90_000, beyond=of_hours(store, "depth", 12), unknown=of_hours(store, "depth", 6, 14)
+    )
+    spent(store, "orders:us", half)
+    eu, us = (operator.open(f"/queues/{name}/").text.replace("\u202f", " ") for name in ("orders:eu", "orders:us"))
+    assert re.search("in breach, last 24 h (100|> 99) % Oldest", eu)
+    assert re.search("5[0-4] % 25 % unknown Oldest", us)
+    listed = operator.open(LIST).text.replace("\u202f", " ")
+    assert re.search("orders:eu Ready items 5 (100|> 99) % orders:us Ready items 5 5[0-4] % 25 % unknown", listed)
+    assert "a part of these 24 hours is unknown" in listed
+    key = store.context.keyspace.queue(store.queue("orders:us").id).health
+    store.transact(lambda tr: tr.set(key, b"\x01\xff"))
+    assert "not judged yet in breach, last 24 h unknown Oldest" in operator.open("/queues/orders:us/")
+    assert "orders:eu" not in granted(desk, Role.VIEWER, "mail").open(LIST)
+
+
+def of_hours(store: Store, limit: str, hours: int, ago: int = 0) -> dict[str, dict[int, int]]:
+    """Return so many hours until some hours ago; until now with what has passed of this one."""
+    now = int(store.now().timestamp())
+    spent = dict.fromkeys(range(now // 3_600 - ago - hours, now // 3_600 - ago), 3_600)
+    return {limit: spent if ago else {**spent, now // 3_600: now % 3_600}}
+
+
+def spent(store: Store, name: str, breaches: Breaches) -> None:
+    """Let a queue have spent its time so."""
+    queue = store.queue(name)
+    health = queue.status().health
+    assert health is not None
+    record = encode(msgspec.structs.replace(health, breaches=breaches))
+    store.transact(lambda tr: tr.set(store.context.keyspace.queue(queue.id).health, record))
+    queue.push(b"x", 1)  # screens read it again
 
 
 def test_a_deeply_nested_form_is_refused(operator: Desk, store: Store) -> None:

@@ -9,9 +9,18 @@ from django.core.management.base import CommandError
 from pqadmin.commands.arguments import REASON, Argument, flag
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.durations import BadDuration, duration, parse_duration
-from pqadmin.display.format import number, visible
+from pqadmin.display.format import number, share, visible
 from queues import Store
-from queues.admin import LIMIT_NAMES, Limits, Target, TargetRules, check_glob
+from queues.admin import (
+    LIMIT_NAMES,
+    NOTHING_KNOWN,
+    Limits,
+    Share,
+    Target,
+    TargetRules,
+    check_glob,
+    health_at,
+)
 
 #: Typed for a limit that is not set there any more.
 _INHERIT = "inherit"
@@ -109,16 +118,33 @@ class Command(StoreCommand):
             settings: Any = {f"target_{limit}": value for limit, value in changes.items()}
             self.actions(store).configure(name, reason=options["reason"], **settings)
         with store.suggesting():
-            targets = store.targets.of(name)
+            status, rules = store.read(lambda tr: (store.queue(name, tr=tr).status(tr=tr), store.targets.rules(tr=tr)))
+        targets, now = rules.resolve(status.name, status.limits), store.now()
+        health = health_at(status, rules.targets(status.name, status.limits), now)
+        days = {
+            limit: NOTHING_KNOWN if health is None else health.breaches.share(limit, now.timestamp())
+            for limit in targets
+        }
         self.answer(
             {
-                "queue": store.queue(name).name,
+                "queue": status.name,
                 "targets": {
-                    limit: {"limit": target.limit, "from": target.origin.value, "pattern": target.pattern or None}
+                    limit: {
+                        "limit": target.limit,
+                        "from": target.origin.value,
+                        "pattern": target.pattern or None,
+                        "last_24_h": {
+                            "in_breach": round(days[limit].beyond, 4),
+                            "unknown": round(days[limit].unknown, 4),
+                        },
+                    }
                     for limit, target in targets.items()
                 },
             },
-            *(f"{limit}: {_one(limit, target.limit)} ({_origin(target)})" for limit, target in targets.items()),
+            *(
+                f"{limit}: {_one(limit, target.limit)} ({_origin(target)}){_day(target, days[limit])}"
+                for limit, target in targets.items()
+            ),
         )
 
 
@@ -130,6 +156,16 @@ def _one(limit: str, value: float) -> str:
     if not value:
         return "off"
     return number(int(value)) if limit in _ITEMS else duration(value)
+
+
+def _day(target: Target, day: Share) -> str:
+    """Say how much of the last day a queue was beyond a target."""
+    if not target.limit and not day.beyond:
+        return ""
+    if day.unknown == 1:
+        return "; in breach in the last 24 h: unknown"
+    unknown = f", {share(day.unknown)} unknown" if day.unknown else ""
+    return f"; in breach {share(day.beyond)} of the last 24 h{unknown}"
 
 
 def _words(limits: Mapping[str, float]) -> str:
