@@ -8,16 +8,17 @@ from django.utils.safestring import SafeString, mark_safe
 from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import plain
+from queues import Item
 
 #: Characters that are shown before the first hit.
 _BEFORE = 40
 
 
-def hit(value: bytes, text: str, rules: Redaction, *, width: int) -> SafeString | None:
-    """Write a value on one line from just before the first hit on; None where none is in what is seen of it."""
+def hit(item: Item, text: str, rules: Redaction, *, width: int) -> SafeString | None:
+    """Write an item's value on one line from just before the first hit on; None where none is in what is seen of it."""
     if not text:
         return None
-    line = write.one_line(plain(value, rules).decode("utf-8", "replace"))
+    line = write.one_line(plain(item.raw, rules, cut=item.truncated).decode("utf-8", "replace"))
     found = re.compile(re.escape(write.one_line(text)), re.IGNORECASE)
     first = found.search(line)
     if first is None:

@@ -124,7 +124,7 @@ class Search:
             found = look()
         rules = rules_of(queue.config.redact)
         for item in found.items:
-            line = highlight.hit(item.raw, query.text, rules, width=_WIDTH) or items.preview(item, rules, _WIDTH)
+            line = highlight.hit(item, query.text, rules, width=_WIDTH) or items.preview(item, rules, _WIDTH)
             self.hits.append(Hit(queue=queue.name, item=item, line=line))
         self.searched += found.searched
         return found.cursor

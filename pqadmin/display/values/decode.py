@@ -50,10 +50,10 @@ class Look:
         return bool(self.spans) or self.unseen
 
 
-def look(value: bytes, rules: Redaction, codec: str = "bytes") -> Look:
-    """Decode a value by its queue's codec; `bytes` are decoded as what they look like."""
+def look(value: bytes, rules: Redaction, codec: str = "bytes", *, cut: bool = False) -> Look:
+    """Decode a value, or with `cut` its beginning, by its queue's codec; `bytes` are decoded as what they look like."""
     data, levels = compressed.unpack_all(value) if codec == "bytes" else (value, ())
-    whole = all(level.whole for level in levels)
+    whole = all(level.whole for level in levels) and not cut
     elements = decoded_value(data) if whole and codec == "bytes" else None
     text = None if elements is not None or codec == "msgpack" else write.as_text(data, cut=not whole)
     kind: Kind = "binary"
@@ -132,9 +132,9 @@ def what_searchers_see(config: Config) -> Callable[[bytes], bytes] | None:
     return partial(masked, rules=rules) if rules else None
 
 
-def plain(value: bytes, rules: Redaction = NOTHING) -> bytes:
+def plain(value: bytes, rules: Redaction = NOTHING, *, cut: bool = False) -> bytes:
     """Return what a value decodes to as text, what is hidden marked: for copies and downloads."""
-    return _plain(look(value, rules), rules)
+    return _plain(look(value, rules, cut=cut), rules)
 
 
 def _plain(seen: Look, rules: Redaction) -> bytes:

@@ -210,7 +210,7 @@ def countdown(moment: datetime | None, now: datetime | None = None) -> SafeStrin
 @register.simple_tag(takes_context=True)
 def hit(context: Context, item: Item, text: str, width: int = write.PREVIEW_WIDTH) -> str:
     """Write an item's value on one line, with the hits of a search marked."""
-    return highlight.hit(item.raw, text, context["rules"], width=width) or items.preview(item, context["rules"], width)
+    return highlight.hit(item, text, context["rules"], width=width) or items.preview(item, context["rules"], width)
 
 
 @register.simple_tag(takes_context=True)

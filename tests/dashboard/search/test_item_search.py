@@ -60,6 +60,14 @@ def test_a_field_is_found_whole_or_in_part(operator: Desk, orders: None, store: 
     assert "<mark>4711</mark>" in page.html
 
 
+def test_a_large_msgpack_value_is_shown_decoded_with_its_hit(operator: Desk, store: Store) -> None:
+    value = {"name": "ann\u202e", "pad": ["x" * 50] * 400}
+    store.create_queue("packed", codec="msgpack").push(value, 1)
+    ((_queue, line),) = found(operator, "q=" + quote("name:ann\u202e"))
+    assert "&quot;name&quot;: &quot;<mark>ann" in line
+    assert "82 a4 6e" not in line, "no hexadecimal digits"
+
+
 def test_an_item_is_found_by_its_id(operator: Desk, orders: None, store: Store) -> None:
     item = store.fifo_queue("mail").peek()
     assert item
