@@ -18,6 +18,15 @@ def recorded(store: Store) -> None:
     recorder.flush()
 
 
+def hide(page: Page, hidden: object) -> None:
+    """Let a tab seem to be hidden, or shown again."""
+    page.evaluate(
+        """hidden => { Object.defineProperty(document, 'hidden', {configurable: true, get: () => hidden});
+            document.dispatchEvent(new Event('visibilitychange')) }""",
+        hidden,
+    )
+
+
 def legend(page: Page, chart: str, label: str) -> str:
     """Return the number of a line as the legend of a chart has it."""
     row = page.locator(f"[data-chart={chart}] .u-series").filter(has=page.get_by_text(label, exact=True))
@@ -161,3 +170,49 @@ def test_charts_of_all_queues_are_loaded_when_they_are_unfolded(page: Page, stor
     page.get_by_role("link", name="24 h").click()
     page.wait_for_url(re.compile(r"/charts/\?span=24h"))
     expect(page.locator("[data-chart=depth] canvas")).to_be_visible()
+
+
+def test_charts_of_all_queues_follow_live_as_the_reader_left_them(page: Page, store: Store) -> None:
+    for name, depth in (("jobs", 20), ("mail", 5)):
+        store.create_queue(name).push_many([(b"x", 1)] * depth)
+    recorded(store)
+    page.goto("/charts/?span=1h")
+    wait_live(page)
+    assert legend(page, "depth", "ready") == "25"
+    page.locator("[data-chart=depth] .u-series").filter(has_text="delayed").locator("th").click()
+    off = page.locator("[data-chart=depth] .u-series.u-off")
+    expect(off).to_contain_text("delayed")
+    page.locator("[data-chart=depth]").focus()
+    page.keyboard.press("End")
+    store.queue("jobs").pop_many(4)
+    expect(page.locator("[data-total=ready]")).to_have_text("21")
+    expect(page.locator("[data-chart=depth] .u-series").nth(1)).to_contain_text("21")
+    expect(off).to_contain_text("delayed")
+    expect(page.locator("[data-chart=depth]")).to_be_focused()
+    page.get_by_role("link", name="6 h").click()
+    page.wait_for_url(re.compile("span=6h"))
+    expect(off).to_contain_text("delayed")
+    page.keyboard.press("Escape")
+
+    over = page.locator("[data-chart=depth] .u-over")
+    box = over.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 30, steps=3)
+    store.queue("jobs").pop_many(4)
+    expect(page.locator("[data-total=ready]")).to_have_text("17")
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 30, steps=3)
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"from=.+Z&to=.+Z"))
+
+
+def test_charts_of_a_tab_that_was_hidden_are_new_when_it_is_shown(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", 1)] * 20)
+    recorded(store)
+    page.goto("/charts/?span=1h")
+    wait_live(page)
+    hide(page, True)
+    store.queue("jobs").pop_many(4)
+    hide(page, False)
+    expect(page.locator("[data-chart=depth] .u-series").nth(1)).to_contain_text("16")

@@ -1,9 +1,10 @@
 """What people did to a queue in a range of time: marks on its charts, and the times in which it was paused."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.history.ranges import Range
@@ -19,6 +20,9 @@ _UNMARKED = frozenset(
     {"push", "enqueue", "pop_min", "pop_max", "dequeue", "put_back", "reveal", "lease", "ack", "edit"}
 )
 _TURNS = ("pause", "resume")
+#: By queue and range: up to when it was looked for a pause before the range, and the last one; how many are kept.
+_turns: WeakKeyDictionary[Store, dict[tuple[int, str | int], tuple[datetime, AuditEntry | None]]] = WeakKeyDictionary()
+_KEPT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,23 +37,39 @@ class Acts:
 
 def acts(store: Store, status: QueueStatus, shown: Range, may: Scope) -> Acts:
     """Return the actions on the queue as a whole, as far as `may` sees it, and its pauses."""
-    marked: list[AuditEntry] = []
-    turns: list[AuditEntry] = []
+    ends = shown.ends + timedelta(seconds=1)
+    done = [entry for page in _pages(store, status.name, since=shown.begins, until=ends) for entry in page]
+    seen = visibility.seen_entries(may, done)
+    marked = [entry for entry in seen if entry.verb not in _UNMARKED or entry.count > 1]
+    before = visibility.seen_entries(may, filter(None, [_turn_before(store, status, shown)]))
+    turns = [entry for entry in (*seen, *before) if entry.verb in _TURNS]
+    return Acts(marks=marked[:MAX_MARKS], pauses=_pauses(reversed(turns), shown))
+
+
+def _turn_before(store: Store, status: QueueStatus, shown: Range) -> AuditEntry | None:
+    """Return what paused or resumed the queue last before a range; what was looked through once is so no more."""
+    known = _turns.setdefault(store, {})
+    key = (status.id, shown.span or shown.since)
+    until, turn = known.pop(key, (None, None))
+    if until is not None and until > shown.begins:
+        until = turn = None
+    pages = _pages(store, status.name, since=until, until=shown.begins)
+    turn = next((entry for page in pages for entry in page if entry.verb in _TURNS), turn)
+    if len(known) >= _KEPT:
+        known.pop(next(iter(known)), None)
+    known[key] = shown.begins, turn
+    return turn
+
+
+def _pages(store: Store, name: str, *, since: datetime | None, until: datetime) -> Iterator[Sequence[AuditEntry]]:
+    """Yield the audit of a queue in a time, the newest first, as far as a page of charts reads it."""
     after = None
     for _page in range(_PAGES):
-        page = store.audit.entries(queue=status.name, limit=MAX_MARKS, after=after)
-        for entry in visibility.seen_entries(may, page.entries):
-            at = entry.at.timestamp()
-            if entry.verb in _TURNS:
-                turns.append(entry)
-            if shown.since <= int(at) <= shown.until and (entry.verb not in _UNMARKED or entry.count > 1):
-                marked.append(entry)
+        page = store.audit.entries(queue=name, since=since, until=until, limit=MAX_MARKS, after=after)
+        yield page.entries
         after = page.cursor
-        turned_before = any(entry.at.timestamp() < shown.since for entry in turns)
-        ended = not page.entries or page.entries[-1].at.timestamp() < shown.since
-        if after is None or (turned_before and ended):
-            break
-    return Acts(marks=marked[:MAX_MARKS], pauses=_pauses(reversed(turns), shown))
+        if after is None:
+            return
 
 
 def _pauses(turns: Iterable[AuditEntry], shown: Range) -> list[tuple[float, float | None]]:

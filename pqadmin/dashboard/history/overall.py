@@ -4,14 +4,26 @@ For people that see every queue the store keeps the sums. For restricted people 
 number of histories.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from operator import add
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import add, itemgetter
+from weakref import WeakKeyDictionary
 
 from pqadmin.dashboard.history.ranges import Range
 from pqadmin.dashboard.history.series import course
 from queues import QueueStatus, Store
-from queues.admin import ALL_QUEUES, HISTORY_FLUSH, HISTORY_STATES, HistoryPoint, as_history_point
+from queues.admin import (
+    ALL_QUEUES,
+    HISTORY_FLUSH,
+    HISTORY_STATES,
+    HOURS,
+    MINUTES,
+    SECONDS,
+    HistoryPoint,
+    HistoryStretch,
+    as_history_point,
+)
 
 #: Queues that are added up, and queues of which the change is looked up, at most; of these how many are shown.
 MAX_SUMMED, MAX_COMPARED, SHOWN = 100, 300, 8
@@ -35,57 +47,139 @@ class Mover:
         return self.after - self.before
 
 
-def summed(store: Store, statuses: Sequence[QueueStatus], shown: Range, *, everything: bool) -> list[HistoryPoint]:
+def summed(
+    store: Store, statuses: Sequence[QueueStatus], shown: Range, *, everything: bool, unread: int = 0
+) -> list[HistoryPoint]:
     """Return the points of the sums over queues; of `everything` as the store keeps them, else of the most used."""
-    kept, step = store.history, shown.resolution.step
-    recorded = kept.is_recorded()
-    if everything:
-        stretch = kept.of(ALL_QUEUES, shown.resolution.name, since=shown.since, until=shown.now)
-        points = [*([] if stretch.before is None else [stretch.before]), *stretch.points]
-        known = points and recorded and not any(start > points[-1].at for start in stretch.damaged)
-        if known and shown.now - points[-1].at > step + HISTORY_FLUSH:
-            points.append(replace(points[-1], at=shown.now, gap=False))
-        return points
-    chosen = most_used(statuses)[:MAX_SUMMED]
-    found = kept.of_many([one.id for one in chosen], shown.resolution.name, since=shown.since, until=shown.now)
-    return added(
-        [
-            course(found[one.id], as_history_point(one, shown.now), shown.resolution, recorded=recorded)
-            for one in chosen
-        ],
-        step,
-    )
+    kept, recorded = store.history, store.history.is_recorded()
+    readable = most_used(statuses)
+    if not everything:
+        return _of_some(store, readable[:MAX_SUMMED], shown, recorded=recorded)
+    stretch = kept.of(ALL_QUEUES, shown.resolution.name, since=shown.since, until=shown.now)
+    points = [*([] if stretch.before is None else [stretch.before]), *stretch.points]
+    unreadable = any(one.unreadable for one in statuses)
+    if points and recorded and not unreadable and not any(start > points[-1].at for start in stretch.damaged):
+        newest = kept.at([ALL_QUEUES], SECONDS.name, shown.now).get(ALL_QUEUES, points[-1])
+        if not unread:
+            depths = {state: sum(getattr(one.totals, state) for one in readable) for state in HISTORY_STATES[:4]}
+            newest = replace(newest, **depths)
+        points = [*(point for point in points if point.at < shown.now), replace(newest, at=shown.now, gap=False)]
+    return points
+
+
+def _of_some(store: Store, chosen: Sequence[QueueStatus], shown: Range, *, recorded: bool) -> list[HistoryPoint]:
+    """Return the points of the sums over some queues; what cannot change any more is added up once."""
+    resolution, ids = shown.resolution, [one.id for one in chosen]
+    stored = _stored.setdefault(store, {})
+    key = resolution.name, frozenset(ids)
+    before = stored.pop(key, None)
+    if before is None or not before.since <= shown.since <= before.until <= shown.now < before.made + _ANEW:
+        before = _Stored(since=shown.since, until=-1, made=shown.now)
+    begin = max(shown.since, before.until + 1)
+    found = store.history.of_many(ids, resolution.name, since=begin, until=shown.now)
+    if before.until < 0:
+        found |= _earlier(store, found, shown)
+    courses = {
+        one.id: course(found[one.id], as_history_point(one, shown.now), resolution, recorded=recorded) for one in chosen
+    }
+    events = _events(courses, resolution.step, after=before.until)
+    until = max(before.until, shown.now - resolution.step - 3 * int(HISTORY_FLUSH))
+    split = bisect_right(events, until, key=itemgetter(0))
+    adder = before.adder.copy()
+    points = [*before.points, *adder.add(events[:split])]
+    while len(stored) >= _MOST:
+        stored.pop(next(iter(stored)), None)
+    stored[key] = replace(before, until=until, points=points, adder=adder.copy())
+    return [*points, *adder.add(events[split:])]
+
+
+def _earlier(store: Store, found: Mapping[int, HistoryStretch], shown: Range) -> dict[int, HistoryStretch]:
+    """Return the stretches of queues that rested since before what is kept of them, begun by their coarser points."""
+    coarser = MINUTES if shown.resolution is SECONDS else HOURS
+    resting = [queue_id for queue_id, stretch in found.items() if stretch.before is None and not stretch.damaged]
+    return {
+        queue_id: replace(found[queue_id], before=point)
+        for queue_id, point in store.history.at(resting, coarser.name, shown.since).items()
+    }
 
 
 def added(courses: Iterable[Sequence[HistoryPoint]], step: int) -> list[HistoryPoint]:
     """Add up the points of queues; where one of them is unknown, the sum has a gap."""
-    events: list[tuple[int, int, HistoryPoint | None]] = []
-    for number, points in enumerate(courses):
+    return _Adder().add(_events(dict(enumerate(courses)), step))
+
+
+#: A queue at a moment, or None from a moment on at which it is unknown.
+_Event = tuple[int, int, HistoryPoint | None]
+
+
+def _events(courses: Mapping[int, Sequence[HistoryPoint]], step: int, *, after: int = -1) -> list[_Event]:
+    """Return what happened to queues after a moment, in the order of time."""
+    events: list[_Event] = []
+    for number, points in courses.items():
         for n, point in enumerate(points):
+            if point.at <= after:
+                continue
             if point.gap and n:
-                events.append((min(points[n - 1].at + step, point.at - 1), number, None))
+                events.append((max(after + 1, min(points[n - 1].at + step, point.at - 1)), number, None))
             events.append((point.at, number, point))
-    events.sort(key=lambda event: event[:2])
-    last: dict[int, HistoryPoint | None] = {}
-    known: dict[int, tuple[int, ...]] = {}
-    sums = [0] * len(HISTORY_STATES)
-    found: list[HistoryPoint] = []
-    gap = False
-    for n, (at, number, now) in enumerate(events):
-        last[number] = now
-        if now is not None:
-            before = known.get(number, (0, 0, 0, 0, now.arrived, now.left))
-            known[number] = now.counts
-            grown = [after - was for after, was in zip(now.counts, before, strict=True)]
-            sums = [*map(add, sums, [*grown[:4], *(max(0, more) for more in grown[4:])])]
-        if n + 1 < len(events) and events[n + 1][0] == at:
-            continue
-        if None in last.values():
-            gap = True
-            continue
-        found.append(HistoryPoint(at=at, **dict(zip(HISTORY_STATES, sums, strict=True)), gap=gap))  # type: ignore[arg-type]
-        gap = False
-    return found
+    events.sort(key=itemgetter(0, 1))
+    return events
+
+
+class _Adder:
+    """Sums over queues, brought up to date event by event."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[int, ...]] = {}
+        self._unknown: set[int] = set()
+        self._sums = [0] * len(HISTORY_STATES)
+        self._gap = False
+
+    def copy(self) -> "_Adder":
+        """Return one that goes on from here by itself."""
+        other = _Adder()
+        other._known, other._unknown = dict(self._known), set(self._unknown)
+        other._sums, other._gap = list(self._sums), self._gap
+        return other
+
+    def add(self, events: Sequence[_Event]) -> list[HistoryPoint]:
+        """Take in what happened next, and return the points of the sums."""
+        found: list[HistoryPoint] = []
+        for n, (at, number, now) in enumerate(events):
+            if now is None:
+                self._unknown.add(number)
+            else:
+                self._unknown.discard(number)
+                before = self._known.get(number, (0, 0, 0, 0, now.arrived, now.left))
+                self._known[number] = now.counts
+                grown = [after - was for after, was in zip(now.counts, before, strict=True)]
+                self._sums = [*map(add, self._sums, [*grown[:4], *(max(0, more) for more in grown[4:])])]
+            if n + 1 < len(events) and events[n + 1][0] == at:
+                continue
+            if self._unknown:
+                self._gap = True
+                continue
+            sums = dict(zip(HISTORY_STATES, self._sums, strict=True))
+            found.append(HistoryPoint(at=at, **sums, gap=self._gap))  # type: ignore[arg-type]
+            self._gap = False
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """Sums of some queues that were added up before, from one moment until another."""
+
+    since: int
+    until: int
+    #: When they were added up from their beginning.
+    made: int
+    points: Sequence[HistoryPoint] = ()
+    adder: _Adder = field(default_factory=_Adder)
+
+
+#: By store: sums by resolution and queues; how many are kept, and after how many seconds they are made anew.
+_stored: WeakKeyDictionary[Store, dict[tuple[str, frozenset[int]], _Stored]] = WeakKeyDictionary()
+_MOST, _ANEW = 20, 3_600
 
 
 def movers(store: Store, statuses: Sequence[QueueStatus], shown: Range) -> list[Mover]:

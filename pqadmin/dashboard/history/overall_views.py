@@ -13,7 +13,9 @@ from pqadmin.dashboard.history.ranges import BadRange, Range, parse
 from pqadmin.dashboard.history.series import series
 from pqadmin.dashboard.history.views import no_store, range_context, ranged
 from pqadmin.display.addresses import queue_url
+from pqadmin.live.board.overviews import Overview
 from pqadmin.live.monitor import get_monitor
+from pqadmin.live.words import tab_words
 from pqadmin.pages import visibility
 from pqadmin.pages.reader import time_zone
 from pqadmin.store import get_store, store_now
@@ -30,8 +32,9 @@ def all_charts(request: HttpRequest) -> HttpResponse:
     if isinstance(asked, HttpResponse):
         return asked
     shown, fault = asked
-    statuses = _statuses(request)
-    kinds, data = _drawn(request, statuses, shown)
+    seen = _overview(request)
+    statuses = [row.status for row in seen.rows]
+    kinds, data = _drawn(request, seen, shown)
     most_used = overall.most_used(statuses)
     restricted = not visibility.scope(request).everything
     fragment = request.headers.get("HX-Request") == "true"
@@ -39,6 +42,8 @@ def all_charts(request: HttpRequest) -> HttpResponse:
         "section": "queues",
         "fragment": fragment,
         "now": now,
+        "worst": tab_words(*seen.summary.worst),
+        "ready": seen.summary.ready,
         "here": reverse("dashboard:charts"),
         "charts": kinds,
         "data": charts.packed(data),
@@ -63,13 +68,13 @@ def all_charts_data(request: HttpRequest) -> HttpResponse:
         shown = parse(request.GET, store_now(), time_zone(request))
     except BadRange:
         return JsonResponse({}, status=400)
-    return no_store(_drawn(request, _statuses(request), shown)[1])
+    return no_store(_drawn(request, _overview(request), shown)[1])
 
 
-def _statuses(request: HttpRequest) -> list[QueueStatus]:
+def _overview(request: HttpRequest) -> Overview:
     monitor = get_monitor()
     monitor.refresh()
-    return [row.status for row in monitor.overview(visibility.scope(request)).rows]
+    return monitor.overview(visibility.scope(request))
 
 
 def _untold(statuses: list[QueueStatus], data: dict[str, Any], shown: Range) -> str:
@@ -80,8 +85,8 @@ def _untold(statuses: list[QueueStatus], data: dict[str, Any], shown: Range) -> 
     return next((status.name for status in statuses if status.unreadable), "")
 
 
-def _drawn(request: HttpRequest, statuses: list[QueueStatus], shown: Range) -> tuple[list[charts.Kind], dict[str, Any]]:
-    everything = visibility.scope(request).everything
-    points = overall.summed(get_store(), statuses, shown, everything=everything)
+def _drawn(request: HttpRequest, seen: Overview, shown: Range) -> tuple[list[charts.Kind], dict[str, Any]]:
+    everything, statuses = visibility.scope(request).everything, [row.status for row in seen.rows]
+    points = overall.summed(get_store(), statuses, shown, everything=everything, unread=seen.summary.unread)
     kinds = charts.depth_and_rates(series(points, shown, shown.resolution.step))
     return kinds, charts.data_of(kinds, shown)

@@ -4,8 +4,8 @@
 import { age, local, number, rate, readersZone } from "./format.js";
 
 const WRITTEN = { number, rate, age };
-/** Milliseconds between two requests for newer numbers, at least. */
-const PATIENCE = 2000;
+/** Milliseconds between two requests for newer numbers: at least, at most, and for each second of a range. */
+const [SOON, LATE, FOR_SECOND] = [2000, 60_000, 1 / 6];
 const HEIGHT = 190;
 const AXIS = 44;
 /** Seconds of the shortest range that is zoomed to. */
@@ -19,6 +19,8 @@ const CLASSES = [0.01, 0.05, 0.2, 0.5];
 
 /** What is drawn, to be cleared away when another page part comes in its place. */
 let shown = [];
+/** The lines that the reader has switched off, by chart and label: they stay so in other ranges too. */
+const off = new Set();
 /** What draws the charts of a part of the page anew. */
 const draws = new WeakMap();
 
@@ -60,6 +62,7 @@ async function visit(address, { back = false, focus = "" } = {}) {
     shown = [];
     part.replaceWith(document.adoptNode(other));
     for (const host of other.querySelectorAll("[data-charts]")) start(host);
+    window.htmx?.process?.(other);
     if (focus) other.querySelector(`[data-chart="${focus}"]`)?.focus();
   } catch {
     location.reload(); // the server says what is wrong
@@ -94,7 +97,8 @@ function start(host) {
   resized.observe(host);
   draws.set(host, draw);
   if (now.live) {
-    refreshWith(host, (newer) => {
+    const patience = Math.min(LATE, Math.max(SOON, FOR_SECOND * (now.until - now.since)));
+    refreshWith(host, patience, (newer) => {
       if (Object.keys(newer.charts).join() !== Object.keys(now.charts).join()) {
         if (document.getElementById("history") !== null) visit(location.href, { back: true }); // another card has come
         return;
@@ -108,26 +112,33 @@ function start(host) {
 }
 
 /** Ask for newer numbers after the live view showed a change, never without one and never often. */
-function refreshWith(host, show) {
-  const depth = document.querySelector(host.dataset.watch);
-  if (depth === null) return;
-  let waiting = false;
-  const observer = new MutationObserver(() => {
-    if (!host.isConnected) observer.disconnect();
-    if (waiting || document.hidden || !host.isConnected) return;
-    waiting = true;
-    setTimeout(async () => {
-      waiting = false;
-      try {
-        const url = `${host.dataset.here}data/?${host.dataset.query}`;
-        const answer = await fetch(url, { headers: { Accept: "application/json" }, cache: "no-store" });
-        if (answer.ok && !answer.redirected && host.isConnected) show(await answer.json());
-      } catch {
-        // The freshness mark says that the server is away; the next change asks again.
-      }
-    }, PATIENCE);
-  });
-  observer.observe(depth, { childList: true, characterData: true, subtree: true });
+function refreshWith(host, patience, show) {
+  let waiting = 0;
+  const later = () => {
+    if (!host.isConnected) document.removeEventListener("pqadmin:changed", later);
+    else if (!waiting && !document.hidden) waiting = setTimeout(ask, patience); // a tab shown again gets a whole frame
+  };
+  document.addEventListener("pqadmin:changed", later);
+
+  async function ask() {
+    waiting = 0;
+    if (isPressed(host)) return later();
+    try {
+      const url = `${host.dataset.here}data/?${host.dataset.query}`;
+      const answer = await fetch(url, { headers: { Accept: "application/json" }, cache: "no-store" });
+      if (!answer.ok || answer.redirected) return;
+      const newer = await answer.json();
+      if (isPressed(host)) later();
+      else if (host.isConnected) show(newer);
+    } catch {
+      // The freshness mark says that the server is away; the next change asks again.
+    }
+  }
+}
+
+/** Whether the pointer is held on a chart, to zoom: what is drawn then would end that. */
+function isPressed(host) {
+  return host.matches(":active");
 }
 
 /** The color that a token has in the theme that is shown: a canvas does not take `light-dark()`. */
@@ -172,11 +183,12 @@ function plot(host, element, data, chart, sync) {
     ],
     series: [
       { label: local(Date.now()).zone, value: (u) => dayAndTime(rests(u) ? data.until : u.posToVal(u.cursor.left, "x")) },
-      ...series,
+      ...series.map((line) => ({ ...line, show: !off.has(lineOf(element, line)) })),
     ],
     hooks: {
       drawClear: [(u) => shadePauses(u, data, token("--warn-bg")), (u) => shadeUnfinished(u, data, token("--sunk")), paints],
       draw: [(u) => drawMarks(u, data, token)],
+      setSeries: [(u) => u.series.slice(1).forEach((line) => off[line.show ? "delete" : "add"](lineOf(element, line)))],
       setSelect: [(u) => u.select.width > 3 && zoom(host, u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"))],
     },
   };
@@ -185,6 +197,10 @@ function plot(host, element, data, chart, sync) {
   element.tabIndex = 0;
   element.onkeydown = (event) => press(event, drawn, host, data);
   return drawn;
+}
+
+function lineOf(element, { label }) {
+  return `${element.dataset.chart} ${label}`;
 }
 
 /** Whether a number holds until the next one; or else is one of the time since the one before. */

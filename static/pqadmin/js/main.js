@@ -67,6 +67,7 @@ function start(topic) {
       screen.setClock(message.now);
       screen.add(message);
       fresh.heard();
+      if (overview || message.rows.length > 0) document.dispatchEvent(new Event("pqadmin:changed"));
       if (overview) {
         levels = message.total.levels;
         standing = { ...worstOf(levels), ready: null };

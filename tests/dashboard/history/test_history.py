@@ -10,10 +10,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.dashboard.history.ranges import SPANS
+from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard.history.acts import acts
+from pqadmin.dashboard.history.ranges import SPANS, span_of
 from pqadmin.display.moments import write_moment
 from pqadmin.pages.reader import TIME_ZONE
-from queues import Store
+from queues import Store, open_store
+from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
@@ -85,6 +88,28 @@ def test_a_pause_is_an_interval_from_its_beginning_to_its_end(operator: Desk, st
     assert (first, second, third) == (marked[0:2], marked[1:3], [marked[3], None])
     ended = write_moment(store.now() - timedelta(seconds=20))
     assert data_of(operator.open(f"{HERE}?from=2026-01-01&to={ended}"))["pauses"] == []
+
+
+def test_a_pause_that_began_before_a_range_is_told_however_much_was_done_since(operator: Desk, clock: Clock) -> None:
+    with open_store("memory:", clock=clock) as store:
+        store.create_queue("jobs").push(b"x", priority=1)
+        acts_of, sees = store.actions("ann"), Scope.of(Role.VIEWER)
+        acts_of.pause("jobs", reason="a")
+        began = store.now().timestamp()
+        for _ in range(40):
+            clock.advance(60)
+            acts_of.push("jobs", b"x", priority=1)
+            found = acts(store, store.queue("jobs").status(), span_of("10m", store.now()), sees)
+            assert [(begin, end) for begin, end in found.pauses] == [(pytest.approx(began, abs=1), None)]
+        acts_of.resume("jobs")
+        ended = store.now().timestamp()
+        for minutes in range(1, 13):
+            clock.advance(60)
+            found = acts(store, store.queue("jobs").status(), span_of("10m", store.now()), sees)
+            assert len(found.pauses) == (minutes <= 10)
+            assert all(end == pytest.approx(ended, abs=1) for _begin, end in found.pauses)
+        hour = acts(store, store.queue("jobs").status(), span_of("1h", store.now()), sees)
+        assert len(hour.pauses) == 1
 
 
 def test_a_chosen_range_is_the_same_to_all_readers(operator: Desk, store: Store) -> None:

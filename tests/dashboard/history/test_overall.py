@@ -1,7 +1,8 @@
 """Charts of all queues: sums and movers of what a person sees, exact, bounded, and told when cut."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,10 +10,15 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
+from pqadmin.accounts.scope import forget
 from pqadmin.dashboard.history import overall
 from pqadmin.dashboard.history.overall import added
-from queues import Store, Transaction
+from pqadmin.dashboard.history.ranges import Range, span_of
+from pqadmin.dashboard.history.series import course, series
+from queues import Queue, Store, Transaction, open_store
+from queues.admin import as_history_point
 from queues.history import Point
+from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
 from tests.dashboard.history.test_history import data_of, record
 
@@ -118,3 +124,71 @@ def test_a_sum_of_too_many_queues_says_so(
     assert "The charts add up the 2 most used of the 4 queues that you see." in page
     assert data_of(page)["charts"]["depth"]["columns"][0][-1] == 7
     assert "most used of" not in desk(Role.VIEWER, "all").open(HERE)
+
+
+def test_sums_that_were_kept_go_on_as_if_added_up_anew(clock: Clock) -> None:
+    with open_store("memory:", clock=clock) as store:
+        queues = [store.create_queue(f"q{n}") for n in range(3)]
+        recorder = store.recorder(count=clock)
+        rng = Random(7)
+        for turn in range(240):
+            clock.advance(rng.choice((20, 20, 20, 45)) if turn != 150 else 1_500)
+            if turn == 150:
+                queues[1].push(b"x", 1)
+                recorder = store.recorder(count=clock)  # of another process, after a time without any
+            queue = rng.choice(queues)
+            queue.push_many([(b"x", 1)] * rng.randrange(6))
+            queue.pop_many(rng.randrange(1, 5))
+            recorder.look()
+            if turn % 7 == 0:
+                recorder.flush()
+                for span in ("1h", "6h"):
+                    compare(store, queues[: 2 + turn % 2], span_of(span, store.now()))
+
+
+def test_a_queue_that_rested_is_in_the_sums_of_the_time_before_its_first_point(clock: Clock) -> None:
+    with open_store("memory:", clock=clock) as store:
+        idle, busy = store.create_queue("idle"), store.create_queue("busy")
+        recorder = store.recorder(count=clock)
+        idle.push_many([(b"x", 1)] * 50)
+        for turn in range(120):
+            clock.advance(20)
+            busy.push(b"x", 1)
+            if turn == 110:
+                idle.push(b"x", 1)
+            recorder.look()
+        recorder.flush()
+        shown = span_of("10m", store.now())
+        points = overall.summed(store, [idle.status(), busy.status()], shown, everything=False)
+        ready = [depth for depth in series(points, shown, shown.resolution.step).depth[0] if depth is not None]
+        assert ready == sorted(ready)
+        assert ready[0] > 50
+
+
+def compare(store: Store, queues: Sequence[Queue], shown: Range) -> None:
+    statuses = [queue.status() for queue in queues]
+    resolution, recorded = shown.resolution, store.history.is_recorded()
+    found = store.history.of_many([one.id for one in statuses], resolution.name, since=shown.since, until=shown.now)
+    courses = [
+        course(found[one.id], as_history_point(one, shown.now), resolution, recorded=recorded) for one in statuses
+    ]
+    anew = series(added(courses, resolution.step), shown, resolution.step)
+    points = overall.summed(store, statuses, shown, everything=False)
+    assert series(points, shown, resolution.step) == anew
+
+
+def test_sums_that_were_kept_are_not_shown_to_a_person_whose_grant_is_gone(
+    desk: Callable[..., Desk], store: Store
+) -> None:
+    for name in ("mine", "theirs"):
+        store.create_queue(name).push_many([(b"x", 1)] * 10)
+    record(store)
+    stranger = desk(Role.NONE, "stranger")
+    for name in ("mine", "theirs"):
+        let_in("stranger", name, Role.VIEWER)
+    shown = "/charts/data/?span=1h"
+    assert stranger.client.get(shown).json()["charts"]["depth"]["columns"][0][-1] == 20
+    Grant.objects.filter(glob="theirs").delete()
+    forget(User.objects.get(username="stranger"))
+    store.queue("theirs").push(b"x", 1)
+    assert stranger.client.get(shown).json()["charts"]["depth"]["columns"][0][-1] == 10
