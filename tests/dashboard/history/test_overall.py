@@ -86,7 +86,7 @@ def test_a_person_sees_sums_and_movers_of_their_queues_only(desk: Callable[..., 
 def test_sums_that_an_unreadable_queue_stops_name_it(desk: Callable[..., Desk], store: Store) -> None:
     store.create_queue("good").push(b"x", priority=1)
     bad = store.create_queue("bad")
-    config = store.context.keyspace.config(bad.id)
+    config = store.context.keyspace.configs.key(bad.id)
     sound = store.read(lambda tr: tr.get(config).wait())
     admin, told = desk(Role.ADMIN), "The queue bad cannot be read, so sums over all queues are not known now."
 
