@@ -52,7 +52,7 @@ VALUES = [
     "*?" * 100,
 ]
 #: Of each role.
-REQUESTS = 400
+REQUESTS = 250
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])

@@ -17,6 +17,7 @@ from tests.browser.conftest import (
     Strict,
     failing_store,
     ready_of,
+    reload_until_shown,
     sign_in,
     until,
     wait_live,
@@ -418,6 +419,8 @@ def test_a_page_whose_words_do_not_come_stays_as_it_was_drawn_until_they_do(
     page.route("**/words/**", words)
     page.clock.install()
     page.goto("/")
+    state = page.locator('tr[data-queue="jobs"] [data-field=verdict]')
+    reload_until_shown(page, state.filter(has_text="paused by ops-2"))
     fresh = page.locator("[data-fresh]")
     drawn = fresh.inner_text()
     assert "as of" in drawn
@@ -425,7 +428,6 @@ def test_a_page_whose_words_do_not_come_stays_as_it_was_drawn_until_they_do(
     jobs.push(b"y", priority=1)
     page.clock.run_for(2_000)
     until(page, lambda: len(asked) >= 4)
-    state = page.locator('tr[data-queue="jobs"] [data-field=verdict]')
     expect(state).to_contain_text("paused by ops-2")
     assert fresh.inner_text() == drawn
     assert not re.search(r"level-|reason-|fresh-|trend-", page.locator("body").inner_text())

@@ -55,13 +55,8 @@ def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
 @pytest.fixture
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A production site that is read-only until a person arms it."""
-
-    class Guarded(Site):
-        @property
-        def _variables(self) -> dict[str, str]:
-            return super()._variables | {"PQADMIN_ENVIRONMENT": "production", "PQADMIN_ARM_MINUTES": "15"}
-
-    made = Guarded(tmp_path_factory.mktemp("guarded"))
+    settings = {"PQADMIN_ENVIRONMENT": "production", "PQADMIN_ARM_MINUTES": "15"}
+    made = Site(tmp_path_factory.mktemp("guarded"), settings=settings)
     made.start()
     with open_store(made.store_url) as store:
         store.create_queue("jobs")
@@ -80,6 +75,9 @@ def test_writes_wait_until_the_site_is_armed_and_nothing_typed_is_lost(
     sign_in(page, "admin", guarded.password)
     operator = Operator(page)
     expect(page.locator("header .env, .env").first).to_contain_text("production")
+    for width in (929, 993, 1280):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
     operator.push('{"order": "typed by hand"}', 7, queue="jobs")
     operator.expect_words("read-only until you arm it")
     button = page.get_by_role("button", name="Arm for 15 minutes")

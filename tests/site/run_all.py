@@ -1,7 +1,8 @@
 """Run every check and every suite, then say which failed; `make test` is this.
 
-The browser suite runs in a process of its own: Playwright and the other tests each want the event loop. It mostly
-waits, so it runs beside the rest; not so on a cluster, of which there is one, emptied by the tests on it.
+The browser suite runs in a process of its own: Playwright and the other tests each want the event loop. It is the
+longest single process, so it starts first, beside the checks and then the other tests, which share all processors file
+by file. Not so on a cluster, of which there is one, emptied by the tests on it: there one test runs at a time.
 Without a Chromium it is not run, which is a failure only where PQ_REQUIRE_BROWSER=1.
 """
 
@@ -29,6 +30,7 @@ CHECKS: dict[str, list[str]] = {
 MEMORY, ROOM = Path("/dev/shm"), 4_000_000_000
 SCRIPTS = ["tsc", "--project", "tests/site/javascript"]
 TESTS = ["pytest", "--ignore=tests/browser"]
+SIDE_BY_SIDE = ["-n", "auto", "--dist", "loadfile"]
 BROWSER = ["pytest", "tests/browser"]
 
 
@@ -39,28 +41,33 @@ def main() -> int:
 
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM:
         os.environ.setdefault("TMPDIR", str(MEMORY))
+    environment, together = browser(), not cluster.find().url
+    tests = TESTS + SIDE_BY_SIDE if together else TESTS
+    if environment is not None and together:
+        with beside("browser tests", BROWSER, environment) as done:
+            failed = checks() + ([] if run("tests", tests) else ["tests"])
+        passed = all(done)
+    else:
+        failed = checks() + ([] if run("tests", tests) else ["tests"])
+        passed = environment is None or run("browser tests", BROWSER, environment)
+    failed += [] if passed else ["browser tests"]
+    if environment is None:
+        sys.stdout.write("\nbrowser suite not run: no Chromium was found, and Playwright could not download one\n")
+        if os.environ.get("PQ_REQUIRE_BROWSER") == "1":
+            failed.append("browser tests (PQ_REQUIRE_BROWSER=1)")
+    sys.stdout.write(f"\nFAILED: {', '.join(failed)}\n" if failed else "\nAll checks and suites are green.\n")
+    return 1 if failed else 0
+
+
+def checks() -> list[str]:
+    """Run every check; return the names of those that failed."""
     failed = [name for name, command in CHECKS.items() if not run(name, command)]
     if shutil.which(SCRIPTS[0]):
         failed += [] if run("scripts", SCRIPTS) else ["scripts"]
     else:
         sys.stdout.write("\nscripts not checked: no tsc was found (Debian's package node-typescript)\n")
         failed += ["scripts (PQ_REQUIRE_TSC=1)"] if os.environ.get("PQ_REQUIRE_TSC") == "1" else []
-    environment = browser()
-    if environment is None:
-        sys.stdout.write("\nbrowser suite not run: no Chromium was found, and Playwright could not download one\n")
-        if os.environ.get("PQ_REQUIRE_BROWSER") == "1":
-            failed.append("browser tests (PQ_REQUIRE_BROWSER=1)")
-    suites: dict[str, tuple[list[str], dict[str, str]]] = {"tests": (TESTS, {})}
-    if environment is not None:
-        suites["browser tests"] = (BROWSER, environment)
-    if cluster.find().url or len(suites) == 1:
-        failed += [name for name, suite in suites.items() if not run(name, *suite)]
-    else:
-        with beside("browser tests", *suites["browser tests"]) as done:
-            failed += [] if run("tests", *suites["tests"]) else ["tests"]
-        failed += [] if all(done) else ["browser tests"]
-    sys.stdout.write(f"\nFAILED: {', '.join(failed)}\n" if failed else "\nAll checks and suites are green.\n")
-    return 1 if failed else 0
+    return failed
 
 
 def run(name: str, command: list[str], environment: dict[str, str] | None = None) -> bool:
