@@ -44,8 +44,6 @@ FLUSH = 10.0
 HOT, OTHERS = 200, 200
 #: Queues of one round that are read for the first time: whole, with the ends of their histories.
 FIRST = 200
-#: Seconds after which the health of a queue that needs attention is written again, for its time in breach.
-_AGAIN = 600.0
 #: Seconds for which the waits of a minute are told.
 WAITS_HOLD = 120.0
 #: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
@@ -430,9 +428,7 @@ class Recorder:
         if written is None and health.is_unused:
             return
         differs = _is_news(written, health)
-        changed = written is None or msgspec.structs.replace(written.seen, at=at) != seen
-        aged = written is not None and health.latches and at - written.seen.at >= _AGAIN
-        if differs or not health.settled or changed or aged:
+        if differs or not health.settled or written is None or msgspec.structs.replace(written.seen, at=at) != seen:
             self._judged.add(queue_id)
             self._wait()
         level = Level.OK if written is None else written.verdict.level
