@@ -63,7 +63,6 @@ def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> Non
     [
         (("--host", "203.0.113.9"), {}, 1, "203.0.113.9 is no address of this machine"),
         (("--port", "70000"), {}, 2, "a port is a number from 0 to 65535"),
-        ((), {"PQADMIN_PORT": "eighty"}, 2, "PQADMIN_PORT='eighty': a port is a number from 0 to 65535"),
         ((), {"PQADMIN_DATA": "/proc/nowhere"}, 1, "the data folder /proc/nowhere cannot be used"),
         ((), {"PQADMIN_STORE": "redis:6379"}, 1, "The store redis:6379 cannot be used"),
         ((), {"PQADMIN_STORE": "lmdb:/proc/nowhere/store"}, 1, "The store lmdb:/proc/nowhere/store cannot be used"),
