@@ -72,7 +72,7 @@ _WORDS = {
     "reason-retries": gettext_lazy("%(percent)s of attempts fail"),
     "reason-old": gettext_lazy("oldest waits %(age)s"),
     "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
-    "reason-waits": gettext_lazy("1 in 20 waited %(wait)s, target %(limit)s"),
+    "reason-waits": gettext_lazy("some wait %(wait)s, target %(limit)s"),
     "reason-dead": gettext_lazy("%(n)s dead"),
     "reason-drift": gettext_lazy("counts drifted"),
     "reason-attached": gettext_lazy("attached, traffic not seen"),
