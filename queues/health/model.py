@@ -344,7 +344,8 @@ def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
     waiting = own and not _is_quiet(health)
     yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, up=30.0, since=crossed)
     yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working, up=30.0)
-    yield _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
+    waits = _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
+    yield replace(waits, value=seen.wait)
     many = bool(targets.dead) and seen.dead >= targets.dead
     dead = told_at_least(float(seen.dead))
     yield Signal(Code.DEAD, _WARNING if many else _OK, down=10.0, value=dead, limit=float(targets.dead))
@@ -442,6 +443,8 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
         if latch is not None and latch.level:
             tell = told_roughly if signal.code is Code.GROWING else told
             value = tell(signal.value, told_before.get(signal.code))
+            if signal.code is Code.WAITS and value is None:  # nothing was taken lately
+                value = told_before.get(signal.code)
             reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
     if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
         reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]

@@ -455,7 +455,7 @@ class Recorder:
         if resolution is not SECONDS:
             before = track.line.blocks[resolution.name].waits
             waits = None if before is None else percentiles(histogram, before)
-            if resolution is MINUTES:
+            if resolution is MINUTES and before is not None:  # the first minute of a recorder is unknown to it
                 track.wait, track.waited_at = None if waits is None else waits[1] / 1000, now
             point = replace(point, mix=mix_of(track.status), waits_ms=waits)
         self._add(queue_id, track.line, resolution, point)

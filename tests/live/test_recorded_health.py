@@ -85,6 +85,21 @@ def test_recorded_waits_stay_on_rows_until_the_recorder_lets_go_of_them(store: S
     assert (row.level, row.verdict.reasons) == ("ok", ())
 
 
+def test_waits_beyond_their_target_stay_told_through_a_restart_of_the_recorder(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(target_wait=10)
+    site = Site(store, clock)
+    told = []
+    for n in range(24):
+        if n == 14:
+            site = Site(store, clock)
+        jobs.push_many([(b"x", 1)] * 2)
+        row = site.pass_time(30, jobs)
+        jobs.pop_many(2)
+        told.append(words(row, clock))
+    assert set(told[12:]) == {"critical · some wait 33 s, target 10 s"}
+
+
 def test_items_of_a_test_are_no_emergency(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     jobs.push_many([(b"x", n) for n in range(10)])

@@ -41,7 +41,10 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
         gettext_lazy("Read the errors of items that wait for their next attempt."),
         "?state=delayed#items",
     ),
-    HealthCode.OLD: (gettext_lazy("Look at the items that are not taken."), "?state=ready#items"),
+    HealthCode.OLD: (
+        gettext_lazy("Look at what waits longest; add workers if nothing is wrong with it."),
+        "?state=ready#items",
+    ),
     HealthCode.DEEP: (gettext_lazy("The history shows when it filled."), "history/"),
     HealthCode.WAITS: (gettext_lazy("Add workers; the history shows how long items wait."), "history/"),
     HealthCode.DEAD: (gettext_lazy("Open the dead items and read their errors."), "?state=dead#items"),
