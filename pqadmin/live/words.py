@@ -54,7 +54,6 @@ _WORDS = {
     "trend-attached": gettext_lazy("unknown (external writers)"),
     "trend-unreadable": gettext_lazy("not known"),
     "clears": gettext_lazy("clears in %(age)s"),
-    "grows": gettext_lazy("grows %(rate)s/s on average"),
     "n-critical": gettext_lazy("%(n)s critical"),
     "n-warning": gettext_lazy("%(n)s warning"),
     "n-unknown": gettext_lazy("%(n)s unknown"),
@@ -131,12 +130,9 @@ def level_word(level: str) -> str:
 
 
 def trend_words(row: Row) -> str:
-    """Describe where the ready items are heading."""
-    verdict = row.verdict
-    if verdict.clears_in is not None:
-        return _say("clears", age=write.age(verdict.clears_in))
-    if verdict.grows_by is not None:
-        return _say("grows", rate=write.rate(verdict.grows_by))
+    """Describe where the ready items are heading; the rate of growth is told as a reason."""
+    if row.verdict.clears_in is not None:
+        return _say("clears", age=write.age(row.verdict.clears_in))
     return _say(f"trend-{row.trend}")
 
 

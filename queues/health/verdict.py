@@ -101,8 +101,8 @@ _CLOSE, _EXACT = 0.25, 100
 
 
 def told_roughly(value: float | None, before: float | None) -> float | None:
-    """Return an estimate as it is told: to one digit, and as before until it differs by half."""
-    if value is None or (before is not None and abs(value - before) <= abs(before) / 2):
+    """Return an estimate as it is told: to one digit, and as before until it is half of that or twice."""
+    if value is None or (before is not None and before / 2 <= value <= before * 2):
         return None if value is None else before
     return float(f"{value:.1g}")
 

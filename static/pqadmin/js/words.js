@@ -61,10 +61,9 @@ export function inLanguage(text, said) {
   return said?.[document.documentElement.lang] ?? text;
 }
 
-/** Where the ready items of a row are heading. */
+/** Where the ready items of a row are heading; the rate of growth is told as a reason. */
 export function trendWords(row) {
   if (row.clears_in !== null) return word("clears", { age: age(row.clears_in) });
-  if (row.grows_by !== null) return word("grows", { rate: rate(row.grows_by) });
   return word(`trend-${row.trend}`);
 }
 
