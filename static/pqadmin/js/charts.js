@@ -116,7 +116,7 @@ function refreshWith(host, patience, show) {
   let waiting = 0;
   const later = () => {
     if (!host.isConnected) document.removeEventListener("pqadmin:changed", later);
-    else if (!waiting && !document.hidden) waiting = setTimeout(ask, patience); // a tab shown again gets a whole frame
+    else if (!waiting) waiting = setTimeout(ask, patience);
   };
   document.addEventListener("pqadmin:changed", later);
 

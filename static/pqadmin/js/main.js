@@ -51,6 +51,8 @@ function start(topic) {
   /** How many of all queues have each level, null until it is known. */
   let levels = null;
   let attached = false;
+  /** What the newest frame is of: nothing has changed until another one comes. */
+  let change = null;
   let patience = 5;
   let watched = "";
   /** Whether this page is of another release than the server, whose rows these scripts cannot read. */
@@ -67,7 +69,9 @@ function start(topic) {
       screen.setClock(message.now);
       screen.add(message);
       fresh.heard();
-      if (overview || message.rows.length > 0) document.dispatchEvent(new Event("pqadmin:changed"));
+      const now = overview ? message.seq : (message.rows[0]?.change ?? change);
+      if (change !== null && now !== change) document.dispatchEvent(new Event("pqadmin:changed"));
+      change = now;
       if (overview) {
         levels = message.total.levels;
         standing = { ...worstOf(levels), ready: null };
