@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from queues.consumers.presence import Presence
 from queues.keys.keyspace import Keyspace
-from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction, Wire
 from queues.model.ids import IdGenerator, at
 from queues.serving.background import BackgroundThreads
 from queues.serving.batch import Batch
@@ -62,6 +62,8 @@ class StoreContext:
     wait_queues: WaitQueues = field(default_factory=WaitQueues)
     #: What executes requests of concurrent callers together.
     batches: Batches = field(default_factory=Batches)
+    #: What carries requests to the process that hosts an embedded store.
+    wire: Wire | None = None
     #: What it has read of queues.
     statuses: StatusCache = field(default_factory=StatusCache)
 

@@ -33,6 +33,7 @@ from queues.operations.idempotency import Answer
 from queues.operations.space import Space
 from queues.operations.targets import StoredTargets
 from queues.operations.wait import LONGEST, Outlook
+from queues.operations.wire import RequestWire
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
@@ -104,6 +105,8 @@ class Store(QueueCatalog):
         #: Depths of attached queues, counted in the background.
         self.counts = AttachedCounts(kv, keyspace, clock)
         threads = background_threads or BackgroundThreads()
+        # Where a caller gives the time, another process could not tell it.
+        wire = None if self.clock is None else RequestWire(lambda: self.context, keyspace.root)
         context = StoreContext(
             kv=kv,
             keyspace=keyspace,
@@ -112,6 +115,7 @@ class Store(QueueCatalog):
             counts=self.counts,
             presence=Presence(kv, keyspace, clock, threads),
             background_threads=threads,
+            wire=wire,
         )
         super().__init__(context)
         self.audit = Audit(context)
@@ -125,6 +129,8 @@ class Store(QueueCatalog):
         if self.clock is not None:
             self.clock.open()
         kv.keep_time(clock)
+        if wire is not None:
+            kv.host(wire)
 
     def __enter__(self) -> Self:
         return self

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import call as run
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from queues.kv.errors import (
@@ -55,6 +55,20 @@ _ONE = (1).to_bytes(8, "little")
 _LARGEST, _SHARE = 511, 4
 
 
+class Listener(Protocol):
+    """What the helper thread sleeps on."""
+
+    @property
+    def ring(self) -> Callable[[], Any]:
+        """Wakes the thread; it cannot be interrupted half-way."""
+
+    def listen_for(self, seconds: float) -> bool:
+        """Sleep until it rings, or for so many seconds; False when nothing happened."""
+
+    def close(self) -> None:
+        """End: its thread listens no more."""
+
+
 class Bell:
     """Wakes the one thread that listens to it.
 
@@ -83,6 +97,9 @@ class Bell:
     def listen_for(self, seconds: float) -> bool:
         """Sleep until it rings, or for so many seconds; False when it did not ring."""
         return self._within(seconds)
+
+    def close(self) -> None:
+        """End: its thread listens no more."""
 
 
 class _Event(int):
@@ -210,8 +227,10 @@ class Combiner:
         #: What the helper executes.
         self._batch: list[Ticket] = []
         #: What executes now: a caller its own request, or the helper; and the helper's bell while there is one.
-        self._leader: Call | Bell | None = None
-        self._helper: Bell | None = None
+        self._leader: Call | Listener | None = None
+        self._helper: Listener | None = None
+        #: Whether the helper goes on without work.
+        self._stays = False
         #: How many requests are expected together, and for how many the helper sleeps (0: it does not).
         self._expected = self._wanted = 0
         self._took = 0.0
@@ -299,6 +318,23 @@ class Combiner:
                 self._helper = None
         return drained
 
+    def attend(self, bell: Listener | None) -> None:
+        """Have the helper listen to this bell from now on, in a thread that stays; None: to one of its own again.
+
+        Requests may `arrive` while it listens. Raises what keeps a thread from starting.
+        """
+        with self._mutex:
+            old, self._helper = self._helper, bell
+            self._stays = bell is not None
+            if bell is not None:
+                self._start(partial(self._help, bell), "pq-combining")
+            if old is not None and self._leader is not old:
+                old.ring()
+
+    def arrive(self, tickets: Iterable[Ticket]) -> None:
+        """Add requests, in the helper's thread while it listens."""
+        self._waiting.extend(tickets)
+
     # Leading
 
     def _append(self, ticket: Ticket) -> None:
@@ -311,7 +347,7 @@ class Combiner:
             if (helper := self._helper) is not None:
                 helper.ring()
 
-    def _pass_on(self, leader: Call | Bell | None) -> None:
+    def _pass_on(self, leader: Call | Listener | None) -> None:
         """Have the helper lead if requests wait."""
         with self._mutex:
             if self._leader is leader:
@@ -358,7 +394,7 @@ class Combiner:
 
     # The helper
 
-    def _help(self, helper: Bell) -> None:
+    def _help(self, helper: Listener) -> None:
         """Execute batches as long as requests come."""
         try:
             while self._await_requests(helper):
@@ -378,9 +414,12 @@ class Combiner:
                 if self._helper is helper:
                     self._helper = None
             self._pass_on(helper)
+            helper.close()
 
-    def _await_requests(self, helper: Bell) -> bool:
+    def _await_requests(self, helper: Listener) -> bool:
         """Wait for requests; False when the thread is to end."""
+        if self._helper is not helper:
+            return False
         self._gather(helper, self._expected)
         if self.keeps and not self._waiting:  # none of the first cohort came back in time
             self.tell_kept()
@@ -396,12 +435,14 @@ class Combiner:
         while True:
             rang = helper.listen_for(_IDLE)
             with self._mutex:
+                if self._leader is None and self._waiting and self._helper is helper:
+                    self._leader = helper
                 if self._leader is helper:
                     return True
-                if self._closed or not rang:
+                if self._closed or not (rang or self._stays) or self._helper is not helper:
                     return False
 
-    def _gather(self, helper: Bell, want: int) -> None:
+    def _gather(self, helper: Listener, want: int) -> None:
         """Wait until so many requests wait, as long as some come."""
         least, longest = self._pauses
         pause = min(longest, max(least, self._linger * self._took))

@@ -159,6 +159,10 @@ class Server(Protocol[R_contra, A_co]):
     """
 
     @property
+    def wire(self) -> "Wire | None":
+        """What carries its requests to another process of this machine; None: each process executes its own."""
+
+    @property
     def contended(self) -> bool:
         """Whether its transactions take from each other, like pops; if not, they hardly ever conflict."""
 
@@ -176,6 +180,29 @@ class Server(Protocol[R_contra, A_co]):
         Called by stores whose transactions may conflict with those of other processes, so that a server can do
         something better than to try and try again.
         """
+
+
+class Wire(Protocol):
+    """Carries requests of one store to another process of this machine that executes them, and their answers back."""
+
+    @property
+    def root(self) -> bytes:
+        """What tells this store from others in the same file."""
+
+    def takes(self, request: Any) -> bool:
+        """Say whether another process can execute this request."""
+
+    def pack(self, tickets: "Sequence[Ticket]") -> bytes | None:
+        """Return these requests as bytes; None when one of them cannot be sent."""
+
+    def unpack(self, data: bytes) -> "Sequence[tuple[Server[Any, Any], Any] | None]":
+        """Return what executes each request here, and the request; None for one that cannot be executed here."""
+
+    def pack_answer(self, ticket: "Ticket") -> bytes:
+        """Return the answer or the error of a request as bytes."""
+
+    def unpack_answer(self, ticket: "Ticket", data: bytes) -> Any:
+        """Return the answer of a request, or its `Refused` error."""
 
 
 class Ticket:
@@ -248,6 +275,9 @@ class KeyValueStore(Protocol):
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`; each returns True. Used at shutdown."""
+
+    def host(self, wire: Wire) -> None:
+        """Let this process execute requests of other ones that come by this wire, where the engine does that."""
 
     def count(self) -> Count:
         """Return the count of microseconds that all processes of this store share; no wall clock has a part in it."""

@@ -122,8 +122,19 @@ def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | 
     return items
 
 
+def packed(items: Iterable[Item]) -> list[Parts]:
+    """Return what items of `ready_items` are made of beside their values: plain values."""
+    return list(map(_get_parts, items))
+
+
+def unpacked(values: Sequence[bytes], parts: Iterable[Any], codec: Codec | None) -> list[Item]:
+    """Return items with these values from what `packed` returned, whose tuples may have become lists."""
+    return ready_items(values, [(row, past and (past[0], tuple(past[1]), past[2])) for row, past in parts], codec)
+
+
 _new: Any = object.__new__
 _set_raw, _set_codec = vars(Item)["raw"].__set__, vars(Item)["codec"].__set__
+_get_parts = vars(_Made)["_parts"].__get__
 _set_value, _set_parts = vars(_Made)["value"].__set__, vars(_Made)["_parts"].__set__
 
 

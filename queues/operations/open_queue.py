@@ -27,7 +27,7 @@ A = TypeVar("A")
 MAX_PAGE = 1_000
 
 
-class Request(Struct, Generic[A], frozen=True, gc=False, tag=True):
+class Request(Struct, Generic[A], frozen=True, gc=False, tag=True, array_like=True):
     """What a caller asks of one queue; `A` is the answer."""
 
     queue_id: int

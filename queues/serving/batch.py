@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from queues.kv.port import Transact, Transaction
+from queues.kv.port import Transact, Transaction, Wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,12 @@ class Execution:
 class Batch:
     """Executes requests of concurrent callers to one queue; the server of the storage port."""
 
-    __slots__ = ("__weakref__", "contended", "execute", "prepare", "serve")
+    __slots__ = ("__weakref__", "contended", "execute", "prepare", "queue", "serve", "wire")
 
     def __init__(self, queue: Any, execution: Execution) -> None:
+        self.queue = queue
+        #: What carries its requests to another process of this machine; None: it executes them itself.
+        self.wire: Wire | None = None if queue.foreign is not None else queue.context.wire
         self.contended = execution.contended
         #: Executes the first of some prepared requests, one at least, in a transaction.
         self.execute: Callable[[Transaction, Sequence[Any]], Sequence[Any]] = partial(execution.run, queue)

@@ -14,7 +14,7 @@ from queues.kv.combining import Combiners
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction, Wire
 from queues.kv.slots import SlotPool
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
@@ -118,6 +118,9 @@ class ClusterStore:
         """Wake every thread that is in `watch`."""
         if not self._lifecycle.forked:
             self.board.rouse_all(Wake.INTERRUPTED, self)
+
+    def host(self, wire: Wire) -> None:
+        """Do nothing: each process of this engine executes its own requests."""
 
     def count(self) -> Count:
         """Return the version of a commit made now, in the epoch that the cluster's last recovery began."""

@@ -71,7 +71,7 @@ class Environment:
             rights.warn_of_writers(path)
         except OSError as error:
             raise translate(error, self.path) from error
-        self._folder = path
+        self.folder = path
         self._data = path / "data.mdb"
         self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
         self.flushes = Flushes(path)
@@ -341,7 +341,7 @@ class Environment:
     def _open(self, *, create: bool) -> None:
         env = None
         try:
-            damage.check(self._folder, self._data, opened_before=(self._folder / "turns").exists())
+            damage.check(self.folder, self._data, opened_before=(self.folder / "turns").exists())
             self.flushes.prepare(first=create)
             env = self._map_some(create=create)
             found = self._data.stat()

@@ -17,11 +17,12 @@ from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
+from queues.kv.embedded.sharing import Sharing
 from queues.kv.embedded.space import DEFAULT_MAX_BYTES
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.lifecycle import Lifecycle
-from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction
+from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction, Wire
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
 T = TypeVar("T")
@@ -50,6 +51,12 @@ class Engine:
         self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
         self.combiner = Combiner(
             self._execute, most=MAX_TICKETS, linger=LINGER, pauses=(PAUSE, LONGEST_PAUSE), abreast=1
+        )
+        self.sharing = Sharing(
+            self.environment.folder,
+            read=self._read_own,
+            arrive=self.combiner.arrive,
+            attend=self.combiner.attend,
         )
         self._last_version = 0
         self._working = threading.RLock()
@@ -96,46 +103,72 @@ class Engine:
         """Finish what was accepted and release the files."""
         self.poller.stop()
         self.combiner.close(lambda: StoreClosed("The store was closed; open it again."))
+        self.sharing.close()
         self.environment.close()
+
+    def _read_own(self, key: bytes) -> bytes | None:
+        """Read a key of the engine's own; None where the file was replaced."""
+        try:
+            txn = self.environment.begin_read()
+        except FileReplaced:
+            return None
+        try:
+            return txn.get(key)
+        finally:
+            self.environment.end_read(txn)
 
     # Writing
 
     def _execute(self, tickets: list[Ticket]) -> tuple[float, bool]:
-        """Run a batch of functions and requests in one commit; see `Combiner`."""
+        """Run a batch of functions and requests in one commit, here or in the process that hosts the store.
+
+        See `Combiner`.
+        """
         mark = lifecycle.mark
         mark.running = True
         try:
             with self._working:
                 try:
+                    began = time.perf_counter()
+                    if self.sharing.send(tickets):
+                        if rest := [ticket for ticket in tickets if not ticket.answered]:
+                            self._commit_batch(rest, more=False)
+                        return time.perf_counter() - began, False
                     return self._commit_batch(tickets)
                 finally:
                     self.environment.end_write()
         finally:
             mark.running = False
 
-    def _commit_batch(self, tickets: list[Ticket]) -> tuple[float, bool]:
-        combiner = self.combiner
+    def _commit_batch(self, tickets: list[Ticket], *, more: bool = True) -> tuple[float, bool]:
+        combiner, sharing = self.combiner, self.sharing
         batch = self._begin()
-        combiner.take(tickets)
+        if more:
+            combiner.take(tickets)
         done: list[Ticket] = []
         try:
             try:
-                batch.run(tickets, done, combiner.tell_kept)
+                batch.run(sharing.begin(batch, tickets), done, combiner.tell_kept)
                 if batch.log:
+                    if sharing.host is not None:
+                        sharing.host.note(batch, done)
                     self.environment.seal(batch)
             finally:
                 self._reads += batch.reads
                 combiner.tell_kept()
         except (EngineFailure, lmdb.Error) as error:
             batch.txn.abort()
+            sharing.failed()
             log.info("A batch of %d functions failed and runs again one by one: %s", len(done), error)
             self._run_each(done)
             return 0.0, False
         except BaseException:
             batch.txn.abort()
+            sharing.failed()
             raise
         if not batch.log:
             batch.txn.abort()
+            sharing.committed()
             _answered(done)
             return 0.0, False
         began = time.perf_counter()
@@ -167,6 +200,8 @@ class Engine:
                 outcome = Outcome.UNKNOWN
             finally:
                 batch.txn.abort()
+            if outcome is not Outcome.DONE:
+                self.sharing.failed()
             if outcome is Outcome.DONE:
                 self._told(batch, done)
             elif outcome is Outcome.UNKNOWN:
@@ -187,6 +222,7 @@ class Engine:
         """Note a commit: requests are answered, watchers are woken."""
         environment = self.environment
         environment.room = batch.room
+        self.sharing.committed()
         _answered(done)
         if self.board.by_key:  # first: a caller that waits for changes next is not told of its own
             try:
@@ -214,16 +250,21 @@ class Engine:
     def _run_in_own_commit(self, ticket: Ticket) -> None:
         batch = self._begin()
         try:
-            batch.run_one(ticket)
+            for left in self.sharing.begin(batch, [ticket]):
+                batch.run_one(left)
             if batch.log:
+                if self.sharing.host is not None:
+                    self.sharing.host.note(batch, [ticket])
                 self.environment.seal(batch)
         except BaseException:
             batch.txn.abort()
+            self.sharing.failed()
             raise
         finally:
             self._reads += batch.reads
         if not batch.log:
             batch.txn.abort()
+            self.sharing.committed()
             _answered([ticket])
         elif (failure := self._commit(batch, [ticket])) is not None:
             raise failure
@@ -235,6 +276,7 @@ class EmbeddedStore:
     def __init__(self, engine: Engine, url: str) -> None:
         self.engine = engine
         self._lifecycle = Lifecycle(url)
+        self._wires: list[Wire] = []
         combiner = engine.combiner
         self._serve, self._submit, self.withdraw = combiner.serve, combiner.submit, combiner.withdraw
 
@@ -292,6 +334,11 @@ class EmbeddedStore:
             return
         self.engine.board.rouse_all(Wake.INTERRUPTED, self)
 
+    def host(self, wire: Wire) -> None:
+        """Let this process execute requests of other ones that come by this wire."""
+        self._wires.append(wire)
+        self.engine.sharing.wires.setdefault(wire.root, []).append(wire)
+
     def count(self) -> Count:
         """Return the machine's microseconds since its start: every process of this store runs on it."""
         return boottime.count()
@@ -320,6 +367,8 @@ class EmbeddedStore:
         lifecycle.refuse_nesting()
         if self._lifecycle.close():
             self.engine.board.rouse_all(Wake.CLOSED, self)
+            for wire in self._wires:
+                self.engine.sharing.wires[wire.root].remove(wire)
             _release(self.engine)
 
 
@@ -397,6 +446,7 @@ def _go_on() -> None:
 def _leave_to_parent() -> None:
     for engine in _engines.values():
         engine.environment.abandon()
+        engine.sharing.abandon()
     _engines.clear()
     _go_on()
 

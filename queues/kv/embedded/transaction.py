@@ -197,6 +197,15 @@ class Batch:
 
     # Writes
 
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write one pair of the engine's own."""
+        self.log.append((key, self.cursor.replace(key, value)))
+
+    def remove(self, key: bytes) -> None:
+        """Remove one key of the engine's own."""
+        if (old := self.cursor.pop(key)) is not None:
+            self.log.append((key, old))
+
     def keys(self) -> set[bytes]:
         """Return every key that this batch has written."""
         written: set[bytes] = set()

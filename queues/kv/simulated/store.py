@@ -11,7 +11,7 @@ from queues.kv import lifecycle
 from queues.kv.combining import MAX_REQUESTS, Bell, Combiners, start_thread
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
-from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction
+from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction, Wire
 from queues.kv.simulated.attempt import Attempt
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
@@ -155,6 +155,9 @@ class SimulatedStore:
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`."""
         self.memory.board.rouse_all(Wake.INTERRUPTED, self)
+
+    def host(self, wire: Wire) -> None:
+        """Do nothing: each process of this engine executes its own requests."""
 
     def count(self) -> Count:
         """Return the microseconds of the database's own clock."""

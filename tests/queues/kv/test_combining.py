@@ -22,6 +22,7 @@ class Counting:
     """A server that writes each request under its name and answers with it; its transactions can be held up."""
 
     contended = True
+    wire = None
 
     def __init__(self) -> None:
         #: Batches as they were conducted, and as each attempt served them.

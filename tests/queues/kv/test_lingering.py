@@ -24,6 +24,7 @@ class Echo:
     """A server that answers with what it is asked, and keeps its batches."""
 
     contended = True
+    wire = None
 
     def __init__(self) -> None:
         self.batches: list[list[Any]] = []

@@ -183,6 +183,7 @@ class Calling:
     """A server whose requests are functions; where its answers land as well."""
 
     contended = False
+    wire = None
 
     def __init__(self) -> None:
         self.landed = threading.Semaphore(0)

@@ -25,6 +25,7 @@ class Numbering:
     """Writes what it is asked to and answers with it; remembers what it was asked together."""
 
     contended = False
+    wire = None
 
     def __init__(self, at_once: int = MANY) -> None:
         self.at_once = at_once

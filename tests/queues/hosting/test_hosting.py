@@ -1,0 +1,280 @@
+"""One process of a store executes the requests of all: every verb does the same as without it."""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgspec
+import pytest
+
+from queues import AsyncStore, PriorityQueue, Store, open_store
+from queues.errors import QueueFull, QueueNotFound, QueuePaused, StaleLease, StoreUnavailable, ValueTooLarge
+from queues.kv.embedded.host import HOST, PROTOCOL
+from tests.queues.hosting.processes import host_of, hosting
+from tests.waiting import await_true
+
+
+@pytest.fixture
+def url(tmp_path: Any) -> str:
+    """A store with a queue."""
+    url = f"lmdb:{tmp_path / 'store'}"
+    with open_store(url) as store:
+        store.create_queue("jobs")
+    return url
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """The store, which another process hosts."""
+    with hosting(url) as process, open_store(url) as store:
+        assert host_of(url) == process.pid
+        yield store
+        assert host_of(url) == process.pid
+
+
+@pytest.fixture
+def jobs(store: Store) -> PriorityQueue:
+    """Its queue."""
+    queue = store.queue("jobs")
+    assert isinstance(queue, PriorityQueue)
+    return queue
+
+
+def test_pushes_and_pops_answer_whole_items(jobs: PriorityQueue) -> None:
+    pushed = [jobs.push(b"b", 2), jobs.push(b"a", 1), *jobs.push_many([(b"c", 3), (b"d", 1 << 100)])]
+    assert [item.count for item in pushed] == sorted(item.count or 0 for item in pushed)
+    assert jobs.peek_min() == pushed[1]
+    popped = [jobs.pop_max(), jobs.pop_min(), *jobs.pop_many(5)]
+    assert popped == [pushed[3], pushed[1], pushed[0], pushed[2]]
+    assert popped[0] is not None
+    assert (popped[0].priority, popped[0].raw, popped[0].state) == (1 << 100, b"d", "ready")
+    assert popped[0].pushed_at == pushed[3].pushed_at
+    assert jobs.pop_min() is None
+    traffic = jobs.totals().traffic
+    assert (traffic["push"], traffic["pop"]) == (4, 4)
+
+
+def test_values_are_decoded_by_the_queue_s_codec(store: Store) -> None:
+    mail = store.create_queue("mail", codec="json", priority_type="str")
+    assert mail.push({"to": "ann"}, "high").value == {"to": "ann"}
+    item = mail.pop_min()
+    assert item is not None
+    assert (item.value, item.priority) == ({"to": "ann"}, "high")
+    lines = store.create_queue("lines", kind="fifo", codec="text")
+    lines.enqueue_many(["one", "two"])
+    assert [item.value for item in lines.dequeue_many(2)] == ["one", "two"]
+
+
+def test_leases_are_acknowledged_extended_and_released(jobs: PriorityQueue) -> None:
+    jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
+    first, second = jobs.lease_many(2, seconds=60, worker="me")
+    assert (first.item.raw, first.item.worker, first.item.attempts) == (b"a", "me", 1)
+    longer = jobs.extend(first, seconds=600)
+    assert longer.expires_at - first.expires_at > timedelta(seconds=500)
+    jobs.ack(longer)
+    jobs.release(second, reason="not now")
+    with pytest.raises(StaleLease):
+        jobs.extend(first, seconds=60)
+    again = jobs.lease(seconds=60)
+    assert again is not None
+    assert (again.item.raw, again.item.attempts) == (b"b", 2)
+    assert [attempt.error for attempt in again.item.attempt_log] == ["not now"]
+    with again:
+        pass
+    assert jobs.depth() == 1
+
+
+def test_refusals_say_what_they_say_without_a_host(store: Store, jobs: PriorityQueue) -> None:
+    jobs.configure(max_depth=1)
+    jobs.push(b"a", 1)
+    with pytest.raises(QueueFull, match="jobs"):
+        jobs.push(b"b", 1)
+    jobs.configure(max_depth=None, max_value=3)
+    with pytest.raises(ValueTooLarge):
+        jobs.push(b"long", 1)
+    jobs.pause(reason="lunch")
+    with pytest.raises(QueuePaused, match="lunch") as paused:
+        jobs.pop_min()
+    assert paused.value.words.values["reason"] == "lunch"
+    jobs.resume()
+    store.actions("ann").delete_queue("jobs", confirm="jobs", reason="")
+    with pytest.raises(QueueNotFound, match="jobs"):
+        jobs.push(b"a", 1)
+
+
+def test_a_transaction_sees_what_the_host_did(store: Store, jobs: PriorityQueue) -> None:
+    jobs.push(b"a", 1)
+
+    def swap(tr: Any) -> bytes:
+        item = jobs.pop_min(tr=tr)
+        assert item is not None
+        jobs.push(b"b", 1, tr=tr)
+        return item.raw
+
+    assert store.transact(swap) == b"a"
+    item = jobs.pop_min()
+    assert item is not None
+    assert item.raw == b"b"
+
+
+def test_many_threads_get_each_item_once(jobs: PriorityQueue) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        pushed = list(threads.map(lambda n: jobs.push(b"%d" % n, n % 5).id, range(200)))
+        popped = list(threads.map(lambda _: jobs.pop_min(), range(220)))
+    assert sorted(item.id for item in popped if item is not None) == sorted(pushed)
+
+
+def test_coroutines_get_each_item_once(url: str, store: Store) -> None:
+    async def work() -> tuple[list[str], list[str]]:
+        async with AsyncStore(store) as own:
+            jobs: Any = await own.queue("jobs")
+            pushed = await asyncio.gather(*(jobs.push(b"%d" % n, n % 5) for n in range(100)))
+            popped = await asyncio.gather(*(jobs.pop_min() for _ in range(100)))
+            return [item.id for item in pushed], [item.id for item in popped]
+
+    pushed, popped = asyncio.run(work())
+    assert sorted(pushed) == sorted(popped)
+
+
+def test_a_waiting_pop_gets_what_another_process_pushes(store: Store, jobs: PriorityQueue, url: str) -> None:
+    got: list[Any] = []
+    waiting = threading.Thread(target=lambda: got.append(jobs.pop_min(wait=60)))
+    waiting.start()
+    jobs.push(b"a", 1)
+    waiting.join()
+    assert got[0].raw == b"a"
+
+
+def suspend(process: subprocess.Popen[str]) -> None:
+    """Stop a process, and return once all its threads are stopped."""
+    process.send_signal(signal.SIGSTOP)
+    states = Path(f"/proc/{process.pid}/task")
+    await_true(lambda: all(") T " in (thread / "stat").read_text() for thread in states.iterdir()))
+
+
+def test_a_suspended_host_is_replaced_and_does_nothing_afterwards(url: str) -> None:
+    with hosting(url) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        assert host_of(url) == process.pid
+        store.transact(lambda tr: suspend(process))  # while it does not write
+        jobs.push(b"b", 2)
+        assert host_of(url) == os.getpid()
+        process.send_signal(signal.SIGCONT)
+        process.communicate()  # its own callers end well
+        assert process.returncode == 0
+        jobs.push(b"c", 3)
+        assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"c"]
+
+
+def test_a_host_that_closes_the_store_leaves_it_to_the_next_process(url: str) -> None:
+    with hosting(url) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        process.communicate()
+        jobs.push(b"b", 2)
+        assert host_of(url) == os.getpid()
+        assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b"]
+    assert host_of(url) == 0
+
+
+def test_a_killed_host_s_socket_is_in_the_way_of_no_process(url: str) -> None:
+    with hosting(url) as process:
+        process.kill()
+        process.wait()
+        with open_store(url) as store:
+            jobs: Any = store.queue("jobs")
+            jobs.push(b"a", 1)
+            assert host_of(url) == os.getpid()
+
+
+def test_a_path_that_is_too_long_for_a_socket_is_shared_all_the_same(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / ('folder-' * 20)}"
+    with open_store(url) as store:
+        store.create_queue("jobs")
+    with hosting(url), open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        assert len(list(Path(url.removeprefix("lmdb:")).glob("host-*"))) == 1, "the other process is no longer the host"
+
+
+def write_host_record(url: str, record: bytes) -> None:
+    """Write what names the host of a store that no process has open."""
+    with lmdb.open(url.removeprefix("lmdb:"), map_size=1 << 30) as file, file.begin(write=True) as txn:
+        txn.put(HOST, record)
+
+
+def test_a_newer_release_that_hosts_is_told_and_nothing_is_written(url: str) -> None:
+    write_host_record(url, msgspec.msgpack.encode([PROTOCOL + 1, "host-of-another", "more"]))
+    with open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        with pytest.raises(StoreUnavailable, match="newer release"):
+            jobs.push(b"a", 1)
+        assert jobs.depth() == 0
+
+
+def test_a_host_record_that_cannot_be_read_is_replaced(url: str) -> None:
+    write_host_record(url, b"\xc1")
+    with open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        assert host_of(url) == os.getpid()
+        assert jobs.depth() == 1
+
+
+def test_without_a_descriptor_left_each_process_executes_its_own_requests(url: str) -> None:
+    with hosting(url), open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        used = max(int(link.name) for link in Path("/proc/self/fd").iterdir()) + 1
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
+        taken = []
+        try:
+            with contextlib.suppress(OSError):
+                while True:
+                    taken.append(os.open(os.devnull, os.O_RDONLY))
+            jobs.push(b"a", 1)
+        finally:
+            for descriptor in taken:
+                os.close(descriptor)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert jobs.depth() == 1
+
+
+def test_a_forked_child_leaves_its_parent_s_hosting_alone(url: str) -> None:
+    with open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        child = os.fork()
+        if not child:
+            with open_store(url) as own:
+                queue: Any = own.queue("jobs")
+                queue.push(b"b", 2)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert host_of(url) == os.getpid()
+        assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_user_who_may_not_write_the_store_cannot_connect(url: str) -> None:
+    folder = Path(url.removeprefix("lmdb:"))
+    with hosting(url):
+        (path,) = folder.glob("host-*")
+        assert path.stat().st_mode & 0o777 == 0o600
+        for parent in (folder, *folder.parents[:3]):
+            parent.chmod(parent.stat().st_mode | 0o011)
+        code = "import os, socket, sys; os.setuid(65534); socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        refused = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+        assert "PermissionError" in refused.stderr
