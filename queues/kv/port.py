@@ -187,7 +187,7 @@ class Wire(Protocol):
 
     @property
     def root(self) -> bytes:
-        """What tells this store from others in the same file."""
+        """What identifies this store among those in the same file."""
 
     def takes(self, request: Any) -> bool:
         """Say whether another process can execute this request."""

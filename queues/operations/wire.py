@@ -1,7 +1,7 @@
 """How requests reach the process that hosts an embedded store, and how their answers come back.
 
 Only requests of the hot path are sent: pushes, pops, leases, acknowledgements and extensions, of this store's own
-queues. All others are executed by the calling process itself.
+queues. The calling process executes the rest itself.
 """
 
 import logging
@@ -53,7 +53,7 @@ class RequestWire:
     """Packs requests and answers of one store, and finds what executes the requests of other processes."""
 
     def __init__(self, context: Callable[[], StoreContext], root: bytes) -> None:
-        #: What tells this store from others in the same file.
+        #: What identifies this store among those in the same file.
         self.root = root
         self._context = context
         self._queues: dict[int, OpenQueue] = {}

@@ -1,8 +1,8 @@
 """The host of a store: executes requests of other processes with its own, in one commit for all.
 
 It is the bell of the combiner's helper thread: that thread sleeps until a thread of this process rings, or until
-another process sends requests. Every commit that holds requests of others also holds their answers, so a process whose
-host died reads there what was done.
+another process sends requests. Every commit that holds requests of other processes also holds their answers, so a
+process whose host died reads there what was done.
 """
 
 from __future__ import annotations

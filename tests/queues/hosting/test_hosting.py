@@ -268,7 +268,7 @@ def test_a_forked_child_leaves_its_parent_s_hosting_alone(url: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_a_user_who_may_not_write_the_store_cannot_connect(url: str) -> None:
+def test_a_user_without_the_right_to_write_cannot_connect(url: str) -> None:
     folder = Path(url.removeprefix("lmdb:"))
     with hosting(url):
         (path,) = folder.glob("host-*")

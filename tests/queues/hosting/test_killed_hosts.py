@@ -1,4 +1,4 @@
-"""The process that hosts a store is killed while others have requests under way: nothing is lost or done twice."""
+"""The process that hosts a store is killed during requests of other processes: nothing is lost or done twice."""
 
 import os
 import random
