@@ -66,15 +66,13 @@ def test_the_page_and_the_frame_say_the_same_rates(tmp_path: Path) -> None:
 
 
 class Listed(dict[str, int]):
-    """A list of all queues that knows how often all of its names were gone through, and may halt there."""
+    """A list of all queues that may halt where all of its names are gone through."""
 
-    looks = 0
     halted: threading.Event | None = None
     going: threading.Event | None = None
 
     def items(self) -> ItemsView[str, int]:  # type: ignore[override] # what a dict gives is one
-        """Count the look, and halt."""
-        self.looks += 1
+        """Halt, if told so."""
         if self.going is not None and self.halted is not None:
             self.halted.set()
             assert self.going.wait(2 * PATIENCE)

@@ -57,6 +57,20 @@ def test_a_beat_comes_when_nothing_else_does() -> None:
     assert slot.beat(now=1.0 + BEAT, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is not None
 
 
+def test_a_hidden_tab_gets_no_frames_but_a_beat_every_ten_seconds_until_it_is_shown() -> None:
+    slot = Slot(0.0)
+    overview(slot)
+    slot.show(False)
+    assert slot.shown.ids == frozenset(), "nothing is read for it"
+    assert take(slot, tick(1, 1)) is None
+    assert slot.beat(now=9.9, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is None
+    assert slot.beat(now=10.0, wall=1.0, checked=1.0, version=1, standing=lambda: STANDING, as_of=1) is not None
+    slot.show(True)
+    frame = take(slot, tick(2))
+    assert frame is not None
+    assert frame["full"]
+
+
 def test_a_screen_grows_to_its_limit_and_no_further() -> None:
     slot = Slot(0.0)
     overview(slot, grow=True)

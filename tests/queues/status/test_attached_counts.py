@@ -10,7 +10,7 @@ from queues import Store, open_store
 from queues.errors import StoreUnavailable, TransactionTooOld
 from queues.model.log_limit import LogLimit
 from queues.status import attached_counts
-from queues.status.attached_counts import AttachedCounts
+from queues.status.attached_counts import AttachedCounts, Pace
 from tests.waiting import await_true
 
 #: The logger of the counts.
@@ -19,6 +19,14 @@ LOGGER = "queues.status.attached_counts"
 
 def counting_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name == "pqadmin-count"}
+
+
+@pytest.mark.parametrize("sharers", [1, 20])
+def test_counts_of_large_queues_together_take_a_twentieth_of_the_time_however_they_change(sharers: int) -> None:
+    pace = Pace(due=0.0)
+    pace.counted(100.0, took=10.0, same=False, sharers=sharers)
+    assert not pace.hurry()
+    assert sharers * 10.0 / (pace.due - 100.0) == pytest.approx(0.05)
 
 
 def test_counting_ends_without_viewers_and_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
