@@ -40,7 +40,10 @@ def test_items_of_the_page_are_exported_and_come_back(
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (768, "light"), (1440, "dark")])
-def test_every_page_is_usable(new_page: NewPage, jobs: Queue, width: int, scheme: str) -> None:
+def test_every_page_is_usable(new_page: NewPage, store: Store, jobs: Queue, width: int, scheme: str) -> None:
+    named = store.actions("ann").create_queue("audit:" + "a-long-name-" * 8)
+    named.push(b"x", 1)
+    store.actions("ann").pop(named.name, reason="by hand")
     operator = Operator(new_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
     operator.go("/audit/").expect_usable().expect_words("popped min", "<script>alert(1)</script>")
     operator.go("/audit/", queue="nobody", verb="push").expect_usable()
