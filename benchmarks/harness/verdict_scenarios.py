@@ -138,6 +138,16 @@ def _extending(world: World, second: int) -> None:
     world.lease(1 - world.at_work, seconds=60, work=10 * MINUTE)
 
 
+def _long_jobs(world: World, second: int) -> None:
+    """One worker, jobs of half an hour, leases of a minute that are extended; three more items wait."""
+    if second % (30 * MINUTE) == 0:
+        world.push(1)
+    world.finish()
+    if second % 20 == 0:
+        world.extend(60)
+    world.lease(1 - world.at_work, seconds=60, work=30 * MINUTE)
+
+
 def _hanging(world: World, second: int) -> None:
     """Jobs of ten seconds, until all workers hang in theirs; their leases are extended as before."""
     world.push(world.randomly(0.5))
@@ -265,6 +275,11 @@ def _ageless(world: World) -> None:
     """Items may wait for any time."""
     _used(world)
     world.store.targets.set("jobs", oldest=0)
+
+
+def _ageless_backlog(world: World) -> None:
+    _ageless(world)
+    world.push(4)
 
 
 def _waited_on(world: World) -> None:
@@ -531,7 +546,8 @@ def scenarios() -> Iterator[Scenario]:
             Phase(0, CALM),
             Phase(HOUR, TROUBLE, code="growing"),
             Phase(HOUR + 5 * MINUTE, TROUBLE, code="none-taken"),
-            Phase(HOUR + 25 * MINUTE, frozenset({CRITICAL}), code="none-taken"),
+            # Beyond twice the age that is allowed.
+            Phase(HOUR + 31 * MINUTE, frozenset({CRITICAL}), code="none-taken"),
         ),
         told=True,
     )
@@ -545,6 +561,14 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield Scenario(
         name="slow consumer that extends", play=_extending, phases=(Phase(0, NO_ALARM),), begin=_used, minutes=240
+    )
+    yield Scenario(
+        name="long jobs",
+        play=_long_jobs,
+        phases=(Phase(0, NO_ALARM), Phase(HOUR, CALM)),
+        begin=_ageless_backlog,
+        minutes=360,
+        short=True,
     )
     yield Scenario(
         name="slow consumers with long leases",

@@ -12,7 +12,7 @@ from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Attached
 from queues import Pause
-from queues.admin import HealthCode, HealthReason
+from queues.admin import TOLD_AT_LEAST, HealthCode, HealthReason
 from queues.errors import display_name
 
 #: Every word by its code. Lazy: a page looks up only the words that it shows.
@@ -66,6 +66,8 @@ _WORDS = {
     "reason-none-taken-one": gettext_lazy("1 consumer, took nothing for %(age)s"),
     "reason-none-taken-held": gettext_lazy("nothing finished for %(age)s, %(n)s consumers hold %(held)s items"),
     "reason-none-taken-held-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds %(held)s items"),
+    "reason-none-taken-held-item": gettext_lazy("nothing finished for %(age)s, %(n)s consumers hold 1 item"),
+    "reason-none-taken-held-item-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds 1 item"),
     "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, items come back"),
     "reason-growing": gettext_lazy("grows %(rate)s/s on average"),
     "reason-retries": gettext_lazy("%(percent)s of attempts fail"),
@@ -163,8 +165,6 @@ _AGING = frozenset(
 _ROUGHLY = 100
 #: Seconds from which on it is told how long nothing was recorded.
 _LONG = 60.0
-#: The number of dead items from which on the model tells a lower bound.
-_AT_LEAST = 10
 
 
 def tells_time(row: Row) -> bool:
@@ -173,7 +173,10 @@ def tells_time(row: Row) -> bool:
 
 
 def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool = False) -> str:
-    """Describe one reason of a queue's verdict in a short phrase; `whole` with the exact numbers of now."""
+    """Describe one reason of a queue's verdict in a short phrase; `whole` with the exact numbers of now.
+
+    A number of now that is within its target explains no trouble: then what was told stays.
+    """
     code, value, totals = reason.code, reason.value or 0.0, row.status.totals
     if code is HealthCode.PAUSED and row.status.pause is not None:
         return pause_words(row.status.pause, now, whole=whole)
@@ -184,12 +187,15 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
         return _say("reason-unrecorded")
     kind = ""
     if code is HealthCode.NONE_TAKEN:
-        kind = ("-held" if totals.leased else "") + ("-one" if value == 1 else "")
+        kind = "-held-item" if totals.leased == 1 else "-held" if totals.leased else ""
+        kind += "-one" if value == 1 else ""
     if code is HealthCode.OLD and row.status.oldest is not None:
         since = (now - row.status.oldest).total_seconds()
     counted = {HealthCode.DEAD: totals.dead, HealthCode.DEEP: totals.ready}.get(code)
-    exact = whole or counted is None or value < (_AT_LEAST if code is HealthCode.DEAD else _ROUGHLY)
-    n = write.number(counted if whole and counted is not None else int(value))
+    current = counted if whole and counted is not None and counted >= (reason.limit or 0) else None
+    roughly = TOLD_AT_LEAST if code is HealthCode.DEAD else _ROUGHLY
+    exact = counted is None or current is not None or value < roughly
+    n = write.number(int(value) if current is None else current)
     waits = code is HealthCode.WAITS
     return _say(
         f"reason-{code}{kind}",

@@ -28,8 +28,8 @@ from queues.model.limits import LIMIT_NAMES
 STEP, STALE = 60.0, 120.0
 #: Seconds for which a queue from which nothing was ever taken is quiet, not stalled.
 FIRST_HOUR = 3600.0
-#: How many times the usual pause between takes must pass before it is unusual, and its longest that is learned from
-#: an alarm, in seconds.
+#: How many times the usual pause between takes must pass before it is unusual; and in seconds its longest where no
+#: item is held, and its longest that is learned from an alarm.
 _UNUSUAL, _LEARNED = 3.0, 300.0
 #: Shares by which a longer, and a shorter, pause becomes the usual one.
 _UPWARD, _DOWNWARD = 0.5, 0.1
@@ -288,10 +288,12 @@ def _watched(before: Health, seen: Observation) -> Health:
     silent = 0.0 if paused or not waiting or seen.signs != was.signs else before.silent + seconds
     untaken = 0.0 if paused or not waiting or taken else before.untaken + seconds
     usual = before.usual
-    if taken:
-        pause = min(before.untaken, _LEARNED)
-        usual += (pause - usual) * (_UPWARD if pause > usual else _DOWNWARD)
     returned, finished = seen.returned - was.returned, seen.done != was.done
+    if taken:
+        # A pause that ends with a job is as long as jobs take; any other may have been a failure.
+        job = (was.leased and finished) or before.fruitless < STEP
+        pause = before.untaken if job else min(before.untaken, _LEARNED)
+        usual += (pause - usual) * (_UPWARD if pause > usual else _DOWNWARD)
     return replace(
         before,
         seen=seen,
@@ -347,8 +349,8 @@ def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
     waits = _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
     yield replace(waits, value=seen.wait)
     many = bool(targets.dead) and seen.dead >= targets.dead
-    dead = told_at_least(float(seen.dead))
-    yield Signal(Code.DEAD, _WARNING if many else _OK, down=10.0, value=dead, limit=float(targets.dead))
+    dead, level = told_at_least(float(seen.dead)), _WARNING if many else _OK
+    yield Signal(Code.DEAD, level, down=10.0, value=dead, limit=float(targets.dead), beyond=level)
     yield Signal(Code.DRIFT, _WARNING if seen.drift else _OK, down=10.0)
     yield Signal(Code.PAUSED, _OK if seen.paused is None else _WARNING, down=0.0, since=seen.paused)
 
@@ -357,20 +359,21 @@ def _idle(health: Health, targets: Targets, *, own: bool) -> Iterator[Signal]:
     """Yield whether items wait without a consumer, or with consumers that take none."""
     seen, allowed = health.seen, targets.no_consumer
     gone = alone = _OK
-    number, silent = health.consumers, health.silent
-    if seen.leased and number != 0:
-        # Consumers that hold items are at work, as far as is known: for longer, but not for ever.
+    number, silent, pause = health.consumers, health.silent, min(health.usual, _LEARNED)
+    held = seen.leased and number != 0
+    if held:
+        # Consumers that hold items are at work, as far as is known: they hang, or their jobs take long.
         allowed = _ALIVE * allowed if number else 0.0
-        silent = min(health.untaken, health.fruitless)
+        silent, pause = min(health.untaken, health.fruitless), health.usual
     if own and allowed and seen.ready and not _is_quiet(health):
-        usual = max(allowed, _UNUSUAL * health.usual)
+        usual = max(allowed, _UNUSUAL * pause)
         if not number:
             # One that ended by itself may come again, as it does when it comes by every few minutes.
             gone = _CRITICAL if silent >= (allowed if number == 0 and seen.lost else usual) else _OK
         elif silent >= usual:
-            alone = _CRITICAL if silent >= max(_ALIVE * allowed, usual) else _WARNING
+            alone = _CRITICAL if not held and silent >= max(_ALIVE * allowed, usual) else _WARNING
     yield Signal(Code.NO_CONSUMER, gone, since=seen.at - silent)
-    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - silent, value=None if number is None else float(number))
+    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - silent, value=float(number) if number else None)
 
 
 def _is_quiet(health: Health) -> bool:
@@ -443,8 +446,8 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
         if latch is not None and latch.level:
             tell = told_roughly if signal.code is Code.GROWING else told
             value = tell(signal.value, told_before.get(signal.code))
-            if signal.code is Code.WAITS and value is None:  # nothing was taken lately
-                value = told_before.get(signal.code)
+            if value is None or (signal.limit and not signal.beyond):  # no number of now explains the trouble
+                value = told_before.get(signal.code, value)
             reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
     if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
         reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]
@@ -479,11 +482,12 @@ def _trend(before: Trend, health: Health) -> Trend:
         return Trend.UNKNOWN
     if seen.paused is not None:
         return Trend.PAUSED
-    if Code.NO_CONSUMER in raised or Code.NONE_TAKEN in raised:
+    hung = Code.NONE_TAKEN in raised
+    if Code.NO_CONSUMER in raised or (hung and not seen.leased):
         return Trend.STALLED
     if Code.GROWING in raised:
         return Trend.GROWING
-    if seen.ready and _is_quiet(health):
+    if hung or (seen.ready and _is_quiet(health)):
         return Trend.UNKNOWN
     if not seen.ready and not any(average[0] > _NONE for average in (health.averages.pushed, health.averages.taken)):
         return Trend.EMPTY

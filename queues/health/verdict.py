@@ -107,10 +107,14 @@ def told_roughly(value: float | None, before: float | None) -> float | None:
     return float(f"{value:.1g}")
 
 
+#: The count from which on a lower bound is told.
+AT_LEAST = 10
+
+
 def told_at_least(value: float) -> float:
     """Return a count as it is told: exactly below ten, then as at least 10, 20, 50, 100 and so on."""
     power = 10.0 ** (len(str(int(value))) - 1)
-    return value if value < 10 else max(step * power for step in (1, 2, 5) if step * power <= value)
+    return value if value < AT_LEAST else max(step * power for step in (1, 2, 5) if step * power <= value)
 
 
 def told(value: float | None, before: float | None) -> float | None:

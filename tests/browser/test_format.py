@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import override
 from playwright.sync_api import Page
 
 from pqadmin.display import format as write
+from pqadmin.live.words import words
 
 VECTORS = json.loads((Path(__file__).parents[1] / "format_vectors.json").read_text("utf-8"))
 
@@ -16,6 +18,21 @@ CALL = """async ([name, calls]) => {
     const format = await import("/static/pqadmin/js/format.js");
     return calls.map(call => format[name](...call));
 }"""
+
+#: Tells one reason in the words of a language.
+TELL = """async ([language, words, vectors]) => {
+    globalThis.pqadminWords = words;
+    const { reasonWords } = await import(`/static/pqadmin/js/words.js?${language}`);
+    return vectors.map(([reason, row]) => reasonWords({ ...row, pause: null }, { ...reason, since: 0 }, 300_000, true));
+}"""
+
+
+def test_the_browser_tells_a_reason_as_python_does(page: Page) -> None:
+    page.goto("/")
+    for language, told in (("en", 2), ("zh-hans", 3)):
+        with override(language):
+            shown = page.evaluate(TELL, [language, words(), VECTORS["reason"]])
+        assert shown == [vector[told] for vector in VECTORS["reason"]]
 
 
 def test_the_browser_writes_what_python_writes(page: Page) -> None:

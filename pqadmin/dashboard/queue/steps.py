@@ -32,7 +32,9 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
     HealthCode.STALE: (gettext_lazy("See that one process does the upkeep: a site, or pqadmin sweep."), ""),
     HealthCode.NO_CONSUMER: (_WORKER, ""),
     HealthCode.NONE_TAKEN: (
-        gettext_lazy("They are alive: read their logs, look at what they hold, restart them."),
+        gettext_lazy(
+            "They are alive: read their logs, look at what they hold; unless jobs take this long, restart them."
+        ),
         "?state=leased#items",
     ),
     HealthCode.NOTHING_DONE: (gettext_lazy("Look at what is leased, and at its attempts."), "?state=leased#items"),

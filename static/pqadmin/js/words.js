@@ -99,11 +99,14 @@ export function reasonWords(row, reason, now, whole = false) {
   if (code === "unreadable") return word("reason-unreadable", { reason: inLanguage(row.unreadable, row.said) });
   const since = code === "old" && row.oldest !== null ? row.oldest : reason.since;
   if (code === "stale" && now - since < LONG) return word("reason-unrecorded");
-  const kind = code === "none-taken" ? (row.leased ? "-held" : "") + (value === 1 ? "-one" : "") : "";
+  const held = row.leased === 1 ? "-held-item" : row.leased ? "-held" : "";
+  const kind = code === "none-taken" ? held + (value === 1 ? "-one" : "") : "";
   const told = Math.floor(value ?? 0);
   const counted = { dead: row.dead, deep: row.ready }[code];
-  const isExact = whole || counted === undefined || told < (code === "dead" ? AT_LEAST : ROUGHLY);
-  const n = number((whole ? counted : undefined) ?? told);
+  // A number of now that is within its target explains no trouble: then what was told stays.
+  const current = whole && counted >= (limit ?? 0) ? counted : undefined;
+  const isExact = counted === undefined || current !== undefined || told < (code === "dead" ? AT_LEAST : ROUGHLY);
+  const n = number(current ?? told);
   return word(`reason-${code}${kind}`, {
     age: (whole ? age : about)((now - since) / 1000),
     n: isExact ? n : code === "dead" ? `${n}+` : `~${n}`,

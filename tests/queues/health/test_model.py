@@ -74,6 +74,49 @@ def test_without_consumers_it_is_not_said_that_they_take_nothing() -> None:
     assert not any({Code.NONE_TAKEN, Code.NO_CONSUMER} <= set(each) for each in codes)
 
 
+def at_work(hours: int, *, job: int) -> list[Verdict]:
+    """Return the verdicts on one consumer with jobs of so many seconds, whose lease is extended; more items wait."""
+    return watched(
+        *(
+            Observation(
+                BEGIN + n, ready=3, leased=1, pushed=4 + n // job, taken=1 + n // job, done=n // job, extended=n // 10,
+                consumers=1, oldest=BEGIN + n - 9,
+            )
+            for n in range(0, hours * 3_600, 10)
+        )
+    )  # fmt: skip
+
+
+def test_long_jobs_are_a_warning_at_most_until_their_time_is_learned() -> None:
+    verdicts = at_work(6, job=1_800)
+    assert {verdict.level for verdict in verdicts[:180]} == {Level.OK, Level.WARNING}
+    assert {verdict.level for verdict in verdicts[190:]} == {Level.OK}
+    assert Trend.STALLED not in {verdict.trend for verdict in verdicts}
+
+
+def test_a_job_that_never_ends_is_not_said_to_keep_up() -> None:
+    verdict = at_work(6, job=99 * 3_600)[-1]
+    assert (verdict.level, verdict.codes, verdict.trend) == (Level.WARNING, (Code.NONE_TAKEN,), Trend.UNKNOWN)
+
+
+def test_a_long_failure_teaches_no_long_jobs() -> None:
+    """Jobs of ten seconds hang for five hours, until another process takes; then they hang again."""
+    many = [(n, n // 10) for n in range(0, 3_600, 10)]
+    hung = [(n, 360) for n in range(3_600, 21_600, 10)]
+    again = [(n, 361) for n in range(21_600, 23_400, 10)]
+    verdicts = watched(
+        *(
+            Observation(
+                BEGIN + n, ready=3, leased=1, pushed=4 + taken, taken=1 + taken, done=min(taken, 359), extended=n,
+                consumers=1, oldest=BEGIN + n - 9,
+            )
+            for n, taken in many + hung + again
+        )
+    )  # fmt: skip
+    assert verdicts[-1].codes == (Code.NONE_TAKEN,)
+    assert verdicts[-1].since > BEGIN + 21_600
+
+
 def test_growth_that_has_stopped_is_told_no_more() -> None:
     """What is pushed stays, and neither pushes nor takes go on: it is a backlog, and grows no longer."""
     grown = [min(second, 900) for second in range(0, 1_201, 10)]
@@ -136,6 +179,19 @@ def test_a_target_is_a_warning_and_twice_the_target_critical(ready: int, level: 
     verdict = watched(*deep(ready), targets=Targets(depth=100))[-1]
     assert verdict.level is level
     assert [(reason.value, reason.limit) for reason in verdict.reasons] == ([(ready, 100)] if level else [])
+
+
+@pytest.mark.parametrize(
+    ("many", "told"), [({"ready": 100, "dead": 3}, (100, 3)), ({"ready": 104, "dead": 17}, (100, 10))]
+)
+def test_trouble_that_just_ended_is_told_by_the_number_that_it_had(many: dict[str, int], told: tuple[int, int]) -> None:
+    beyond = [
+        Observation(BEGIN + n, pushed=n, taken=n, done=n, oldest=BEGIN + n - 5, **many) for n in range(0, 310, 10)
+    ]
+    ended = msgspec.structs.replace(beyond[-1], at=BEGIN + 301, ready=40, dead=0, pushed=301, taken=365, done=365)
+    last, now = watched(*beyond, ended, targets=Targets(depth=100))[-2:]
+    assert [reason.value for reason in last.reasons] == list(told)
+    assert now.reasons == last.reasons
 
 
 def test_zero_switches_a_target_off() -> None:

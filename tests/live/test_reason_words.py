@@ -1,0 +1,37 @@
+"""One reason of a verdict in words, as a queue's page tells it: with its numbers of now, in both languages."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils.translation import override
+
+from pqadmin.live.board.rows import Row
+from pqadmin.live.words import reason_words
+from queues import open_store
+from queues.admin import TOLD_AT_LEAST, HealthCode, HealthLevel, HealthReason, HealthVerdict
+
+ROOT = Path(__file__).parents[2]
+VECTORS = json.loads((ROOT / "tests/format_vectors.json").read_text("utf-8"))["reason"]
+
+
+@pytest.mark.parametrize(("told", "counts", "english", "chinese"), VECTORS)
+def test_a_reason_is_told_in_plain_words(told: dict[str, Any], counts: Any, english: str, chinese: str) -> None:
+    with open_store("memory:") as store:
+        status, now = store.create_queue("jobs").status(), store.now()
+    since = (now - timedelta(minutes=5)).timestamp()
+    reason = HealthReason(HealthCode(told["code"]), HealthLevel.WARNING, since, told["value"], told["limit"])
+    verdict = HealthVerdict(HealthLevel.WARNING, since, (reason,))
+    row = Row(replace(status, totals=replace(status.totals, **counts)), now, verdict)
+    for language, words in (("en", english), ("zh-hans", chinese)):
+        with override(language):
+            assert reason_words(row, reason, now, whole=True) == words
+
+
+def test_scripts_tell_dead_items_roughly_from_the_same_number_on() -> None:
+    script = (ROOT / "static/pqadmin/js/words.js").read_text("utf-8")
+    assert re.findall(r"^const AT_LEAST = (\d+);", script, re.MULTILINE) == [str(TOLD_AT_LEAST)]
