@@ -11,7 +11,7 @@ from pqadmin.dashboard.history.ranges import Range
 from pqadmin.display import format as write
 from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
-from queues import AuditEntry, QueueStatus, Store
+from queues import AuditEntry, Pause, QueueStatus, RecordPage, Store
 
 #: Actions that are marked on the charts, at most, and pages of the audit that are read.
 MAX_MARKS, _PAGES = 100, 10
@@ -38,42 +38,56 @@ class Acts:
 def acts(store: Store, status: QueueStatus, shown: Range, may: Scope) -> Acts:
     """Return the actions on the queue as a whole, as far as `may` sees it, and its pauses."""
     ends = shown.ends + timedelta(seconds=1)
-    done = [entry for page in _pages(store, status.name, since=shown.begins, until=ends) for entry in page]
-    seen = visibility.seen_entries(may, done)
+    pages = list(_pages(store, status.name, since=shown.begins, until=ends))
+    seen = visibility.seen_entries(may, (entry for page in pages for entry in page.entries))
     marked = [entry for entry in seen if entry.verb not in _UNMARKED or entry.count > 1]
-    before = visibility.seen_entries(may, filter(None, [_turn_before(store, status, shown)]))
+    # Where not all acts of the range were read, what came before them does not say how the rest began.
+    earlier = _turn_before(store, status, shown) if pages[-1].cursor is None else None
+    before = visibility.seen_entries(may, filter(None, [earlier]))
     turns = [entry for entry in (*seen, *before) if entry.verb in _TURNS]
-    return Acts(marks=marked[:MAX_MARKS], pauses=_pauses(reversed(turns), shown))
+    return Acts(marks=marked[:MAX_MARKS], pauses=_pauses(reversed(turns), status.pause, shown))
 
 
 def _turn_before(store: Store, status: QueueStatus, shown: Range) -> AuditEntry | None:
-    """Return what paused or resumed the queue last before a range; what was looked through once is so no more."""
+    """Return what paused or resumed the queue last before a range; what was looked through once is so no more.
+
+    None as well where more was done than is read: that is not kept.
+    """
     known = _turns.setdefault(store, {})
     key = (status.id, shown.span or shown.since)
-    until, turn = known.pop(key, (None, None))
+    until, turn = known.get(key, (None, None))
     if until is not None and until > shown.begins:
         until = turn = None
-    pages = _pages(store, status.name, since=until, until=shown.begins)
-    turn = next((entry for page in pages for entry in page if entry.verb in _TURNS), turn)
+    for page in _pages(store, status.name, since=until, until=shown.begins):
+        found = next((entry for entry in page.entries if entry.verb in _TURNS), None)
+        if found is not None or page.cursor is None:
+            turn = found or turn
+            break
+    else:
+        return None
+    known.pop(key, None)
     if len(known) >= _KEPT:
         known.pop(next(iter(known)), None)
     known[key] = shown.begins, turn
     return turn
 
 
-def _pages(store: Store, name: str, *, since: datetime | None, until: datetime) -> Iterator[Sequence[AuditEntry]]:
+def _pages(store: Store, name: str, *, since: datetime | None, until: datetime) -> Iterator[RecordPage[AuditEntry]]:
     """Yield the audit of a queue in a time, the newest first, as far as a page of charts reads it."""
     after = None
     for _page in range(_PAGES):
         page = store.audit.entries(queue=name, since=since, until=until, limit=MAX_MARKS, after=after)
-        yield page.entries
+        yield page
         after = page.cursor
         if after is None:
             return
 
 
-def _pauses(turns: Iterable[AuditEntry], shown: Range) -> list[tuple[float, float | None]]:
-    """Return the pauses that touch a range from the actions that began and ended them, the earliest first."""
+def _pauses(turns: Iterable[AuditEntry], now: Pause | None, shown: Range) -> list[tuple[float, float | None]]:
+    """Return the pauses that touch a range from the actions that began and ended them, the earliest first.
+
+    The queue's own pause is told even where the action that began it was not read.
+    """
     found: list[tuple[float, float | None]] = []
     since = until = None
     for entry in turns:
@@ -85,6 +99,8 @@ def _pauses(turns: Iterable[AuditEntry], shown: Range) -> list[tuple[float, floa
             since, until = at, _until(entry)
     if since is not None:
         found.append((since, until))
+    elif now is not None:
+        found.append((now.since.timestamp(), None if now.until is None else now.until.timestamp()))
     return [(begin, end) for begin, end in found if int(begin) <= shown.until and (end is None or end >= shown.since)]
 
 

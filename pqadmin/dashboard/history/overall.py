@@ -60,10 +60,16 @@ def summed(
     unreadable = any(one.unreadable for one in statuses)
     if points and recorded and not unreadable and not any(start > points[-1].at for start in stretch.damaged):
         newest = kept.at([ALL_QUEUES], SECONDS.name, shown.now).get(ALL_QUEUES, points[-1])
+        lost = False
         if not unread:
             depths = {state: sum(getattr(one.totals, state) for one in readable) for state in HISTORY_STATES[:4]}
+            # A process that was elected just now has not yet written what it missed.
+            late = shown.now - newest.at > shown.resolution.step + HISTORY_FLUSH
+            lost = late and any(getattr(newest, state) != depth for state, depth in depths.items())
             newest = replace(newest, **depths)
-        points = [*(point for point in points if point.at < shown.now), replace(newest, at=shown.now, gap=False)]
+        earlier = [point for point in points if point.at < shown.now]
+        lost = lost or (newest.gap and (not earlier or newest.at > earlier[-1].at))
+        points = [*earlier, replace(newest, at=shown.now, gap=lost)]
     return points
 
 

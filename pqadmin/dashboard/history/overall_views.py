@@ -53,6 +53,8 @@ def all_charts(request: HttpRequest) -> HttpResponse:
         ],
         "queues": len(most_used),
         "untold": "" if restricted else _untold(statuses, data, shown),
+        "left_out": [one.name for one in statuses if restricted and one.unreadable and not one.attached],
+        "attached": any(one.attached for one in statuses),
         "summed": overall.MAX_SUMMED if restricted and len(most_used) > overall.MAX_SUMMED else 0,
         "compared": overall.MAX_COMPARED if len(most_used) > overall.MAX_COMPARED else 0,
         **range_context(shown, fault),

@@ -255,6 +255,7 @@ def _breaches(judged: Mapping[str, Sequence[Line]]) -> dict[str, Any]:
     )
     return {
         "breaches": [{"name": name, "url": queue_url(name), "line": line} for name, line in missed[:MOST_BREACHES]],
+        "missed": len(missed) if len(missed) > MOST_BREACHES else 0,
         "partly_known": words % {"n": write.number(partly)} if partly else "",
     }
 

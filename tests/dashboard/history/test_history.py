@@ -112,6 +112,27 @@ def test_a_pause_that_began_before_a_range_is_told_however_much_was_done_since(o
         assert len(hour.pauses) == 1
 
 
+def test_the_pause_of_a_queue_is_told_where_the_act_that_began_it_is_not_read(clock: Clock) -> None:
+    with open_store("memory:", clock=clock) as store:
+        store.create_queue("jobs")
+        acts_of, sees = store.actions("ann"), Scope.of(Role.VIEWER)
+
+        def pauses(span: str) -> list[tuple[float, float | None]]:
+            return list(acts(store, store.queue("jobs").status(), span_of(span, store.now()), sees).pauses)
+
+        acts_of.pause("jobs", reason="a")
+        began = pytest.approx(store.now().timestamp(), abs=1)
+        for _ in range(1_010):
+            clock.advance(1)
+            acts_of.push("jobs", b"x", priority=1)
+        assert pauses("1h") == [(began, None)], "it is in the range, below more acts than are read"
+        clock.advance(700)
+        assert pauses("10m") == [(began, None)]
+        acts_of.resume("jobs")
+        clock.advance(700)
+        assert pauses("10m") == []
+
+
 def test_a_chosen_range_is_the_same_to_all_readers(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"x", priority=1)
     record(store)

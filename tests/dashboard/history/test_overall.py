@@ -17,7 +17,9 @@ from pqadmin.dashboard.history.ranges import Range, span_of
 from pqadmin.dashboard.history.series import course, series
 from queues import Queue, Store, Transaction, open_store
 from queues.admin import as_history_point
+from queues.background.leader import Candidate
 from queues.history import Point
+from queues.serving.leadership import UPKEEP
 from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
 from tests.dashboard.history.test_history import data_of, record
@@ -103,6 +105,9 @@ def test_sums_that_an_unreadable_queue_stops_name_it(desk: Callable[..., Desk], 
     stranger = desk(Role.NONE, "stranger")
     let_in("stranger", "good", Role.VIEWER)
     assert "cannot be read" not in stranger.open(HERE)
+    let_in("stranger", "bad", Role.VIEWER)
+    forget(User.objects.get(username="stranger"))
+    assert "The queue bad cannot be read: the sums leave it out for the whole time." in stranger.open(HERE)
     assert sound is not None
     write(sound)
     record(store)
@@ -123,7 +128,36 @@ def test_a_sum_of_too_many_queues_says_so(
     page = stranger.open(HERE)
     assert "The charts add up the 2 most used of the 4 queues that you see." in page
     assert data_of(page)["charts"]["depth"]["columns"][0][-1] == 7
+    assert "10 ready now in all 4 queues; the charts add up the 2 most used" in page
     assert "most used of" not in desk(Role.VIEWER, "all").open(HERE)
+
+
+def test_the_number_of_ready_items_says_that_attached_queues_are_in_it(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    record(store)
+    told = "with attached queues, which are not in the charts"
+    assert told not in operator.open(HERE)
+    store.attach("legacy", prefix=b"old")
+    assert told in operator.open(HERE)
+
+
+def test_sums_have_a_gap_before_a_process_that_was_elected_has_written_what_it_missed(clock: Clock) -> None:
+    with open_store("memory:", clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"x", priority=1)
+        record(store)
+
+        def last_has_gap() -> bool:
+            shown = span_of("1h", store.now())
+            return overall.summed(store, [jobs.status()], shown, everything=True)[-1].gap
+
+        clock.advance(3_000)
+        assert Candidate(store.context, UPKEEP, seconds=60).step()
+        assert not last_has_gap(), "nothing has changed"
+        jobs.push(b"x", priority=1)
+        assert last_has_gap()
+        record(store)
+        assert last_has_gap()
 
 
 def test_sums_that_were_kept_go_on_as_if_added_up_anew(clock: Clock) -> None:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import forget
+from pqadmin.dashboard.targets import views
 from pqadmin.dashboard.targets.standing import lines
 from queues import Store, open_store
 from queues.health import encode
@@ -167,6 +168,22 @@ def test_the_time_in_breach_of_the_last_day_is_told_as_far_as_it_is_known(
     store.transact(lambda tr: tr.set(key, b"\x01\xff"))
     assert "not judged yet in breach, last 24 h unknown Oldest" in operator.open("/queues/orders:us/")
     assert "orders:eu" not in granted(desk, Role.VIEWER, "mail").open(LIST)
+
+
+def test_times_in_breach_that_are_not_shown_are_counted(
+    operator: Desk, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.targets.set("orders:*", depth=5)
+    for name in ("orders:eu", "orders:us"):
+        spent(store, name, Breaches(store.now().timestamp() - 90_000, beyond=of_hours(store, "depth", 30)))
+    page = operator.open(LIST)
+    assert "longest of" not in page
+    assert "first 1,000" not in page
+    monkeypatch.setattr(views, "MOST_BREACHES", 1)
+    assert "The 1 longest of 2." in operator.open(LIST)
+    monkeypatch.setattr(views, "MOST_JUDGED", 2)
+    card = operator.open(LIST).text.split("In breach, last 24 h", 1)[1]
+    assert "the first 1,000 were judged" in card
 
 
 def of_hours(store: Store, limit: str, hours: int, ago: int = 0) -> dict[str, dict[int, int]]:
