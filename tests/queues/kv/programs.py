@@ -27,8 +27,8 @@ def in_threads(number: int, work: Callable[[int], None]) -> None:
 def saturate(url: str, threads: str, keys: str) -> None:
     """Commit `keys` writes a function with many threads, from a first line to the end.
 
-    Each value is the number of times that another process waited for the lock which this one had. At the end, print
-    those of the commits that were made while it waited that once, at most.
+    Each value tells how often another process came to wait for the lock while this process had it. At the end, print
+    how many commits this process made, at most, during one such wait.
     """
     kv = open_kv(url)
     fairness = kv.engine.environment.fairness  # type: ignore[attr-defined]
