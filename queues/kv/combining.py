@@ -324,10 +324,14 @@ class Combiner:
         Requests may `arrive` while it listens. Raises what keeps a thread from starting.
         """
         with self._mutex:
-            old, self._helper = self._helper, bell
-            self._stays = bell is not None
+            old, stayed = self._helper, self._stays
+            self._helper, self._stays = bell, bell is not None
             if bell is not None:
-                self._start(partial(self._help, bell), "pq-combining")
+                try:
+                    self._start(partial(self._help, bell), "pq-combining")
+                except BaseException:
+                    self._helper, self._stays = old, stayed
+                    raise
             if old is not None and self._leader is not old:
                 old.ring()
 
@@ -419,6 +423,7 @@ class Combiner:
     def _await_requests(self, helper: Listener) -> bool:
         """Wait for requests; False when the thread is to end."""
         if self._helper is not helper:
+            self.tell_kept()
             return False
         self._gather(helper, self._expected)
         if self.keeps and not self._waiting:  # none of the first cohort came back in time

@@ -208,7 +208,8 @@ class Sharing:
                 wire = _sendable(doubtful)[0]
                 assert wire is not None
                 _settle(wire, doubtful, read_answers(batch.txn.get(ANSWER + self._id), self._number))
-            if batch.txn.get(HOST) == self._record:
+            late = bool(doubtful) and all(ticket.answered for ticket in doubtful)  # but executed: it may go on
+            if batch.txn.get(HOST) == self._record and not late:
                 self._claim(batch)
         elif self.host is not None and tickets and type(tickets[0]) is Request and self.host.is_busy():
             self._leaves = True
@@ -231,8 +232,13 @@ class Sharing:
         self.disconnect()
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
-            self.host = candidate
-            self._attend(candidate)
+            try:
+                self._attend(candidate)
+                self.host = candidate
+            except Exception as error:  # no thread can be started: each process executes its own requests
+                log.info("This process cannot host the store %s: %s", self._folder, error)
+                candidate.close()
+                self._try_at = time.monotonic() + _AGAIN
 
     def failed(self) -> None:
         """Note that nothing was committed."""
