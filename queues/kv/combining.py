@@ -102,19 +102,19 @@ class Bell:
         """End: its thread listens no more."""
 
 
-class _Event(int):
+class EventDescriptor(int):
     """An event descriptor; closed once nothing can ring it or listen to it."""
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:
         close(self)
 
 
-def _event() -> _Event | None:
+def _event() -> EventDescriptor | None:
     """Return a new event descriptor, or None where a lock does better."""
     if not hasattr(os, "eventfd") or type(threading.Lock()).__module__ != "_thread":
         return None
     try:
-        event = _Event(os.eventfd(0))
+        event = EventDescriptor(os.eventfd(0))
     except OSError:  # none is left
         return None
     return event if event <= min(_LARGEST, os.sysconf("SC_OPEN_MAX") // _SHARE) else None
@@ -229,6 +229,8 @@ class Combiner:
         #: What executes now: a caller its own request, or the helper; and the helper's bell while there is one.
         self._leader: Call | Listener | None = None
         self._helper: Listener | None = None
+        #: The thread of the helper that began last.
+        self.helping = 0
         #: Whether the helper goes on without work.
         self._stays = False
         #: How many requests are expected together, and for how many the helper sleeps (0: it does not).
@@ -400,6 +402,7 @@ class Combiner:
 
     def _help(self, helper: Listener) -> None:
         """Execute batches as long as requests come."""
+        self.helping = threading.get_ident()
         try:
             while self._await_requests(helper):
                 batch: list[Ticket] = []
@@ -422,21 +425,24 @@ class Combiner:
 
     def _await_requests(self, helper: Listener) -> bool:
         """Wait for requests; False when the thread is to end."""
-        if self._helper is not helper:
-            self.tell_kept()
-            return False
-        self._gather(helper, self._expected)
-        if self.keeps and not self._waiting:  # none of the first cohort came back in time
-            self.tell_kept()
-            back, self._told_late = self._told_late, 0
-            self._gather(helper, back)
+        if self._leader is helper:
+            if self._helper is not helper:  # another one takes its place
+                self.tell_kept()
+                return False
+            self._gather(helper, self._expected)
+            if self.keeps and not self._waiting:  # none of the first cohort came back in time
+                self.tell_kept()
+                back, self._told_late = self._told_late, 0
+                self._gather(helper, back)
         with self._mutex:
-            self._leader = None
-            if self._waiting:
-                self._leader = helper
-                return True
-            self._expected = 0
-            self._idle.notify_all()
+            if self._leader is helper:
+                self._leader = None
+            if self._leader is None:
+                if self._waiting and self._helper is helper:
+                    self._leader = helper
+                    return True
+                self._expected = 0
+                self._idle.notify_all()
         while True:
             rang = helper.listen_for(_IDLE)
             with self._mutex:

@@ -189,8 +189,8 @@ class Wire(Protocol):
     def root(self) -> bytes:
         """What identifies this store among those in the same file."""
 
-    def takes(self, request: Any) -> bool:
-        """Say whether another process can execute this request."""
+    def weight(self, request: Any) -> int:
+        """Return about how many bytes a request and its answer have; 0 where no other process can execute it."""
 
     def pack(self, tickets: "Sequence[Ticket]") -> bytes | None:
         """Return these requests as bytes; None when one of them cannot be sent."""

@@ -13,7 +13,7 @@ from msgspec.msgpack import Decoder, Encoder, Ext
 
 from queues import errors
 from queues.context import StoreContext
-from queues.errors import QueueNotFound, StoreError, Worded, Words
+from queues.errors import StoreError, Worded, Words
 from queues.items.stored_item import StoredItem
 from queues.kv.port import Refused, Server, Ticket
 from queues.model.config import Config
@@ -31,6 +31,8 @@ Sent = PushRequest | PushManyRequest | PopRequest | LeaseRequest | AckRequest | 
 _KINDS = frozenset({PushRequest, PushManyRequest, PopRequest, LeaseRequest, AckRequest, ExtendRequest})
 #: Of whole numbers beyond 64 bits.
 _LARGE = 1
+#: Bytes of an item, about, at least.
+_LEAST = 200
 #: Queues that are kept open for other processes.
 _MOST_QUEUES = 10_000
 
@@ -58,16 +60,21 @@ class RequestWire:
         self._context = context
         self._queues: dict[int, OpenQueue] = {}
 
-    def takes(self, request: Any) -> bool:
-        """Say whether another process can execute this request."""
-        return type(request) in _KINDS and not (type(request) is PushManyRequest and request.due_ms)
+    def weight(self, request: Any) -> int:
+        """Return about how many bytes a request and its answer have; 0 where no other process can execute it."""
+        kind = type(request)
+        if kind is PushRequest:
+            return len(request.value) + _LEAST
+        if kind is PushManyRequest:
+            return 0 if request.due_ms else sum(len(value) + _LEAST for value, _ in request.values) + _LEAST
+        return (request.n if kind in (PopRequest, LeaseRequest) else 1) * _LEAST if kind in _KINDS else 0
 
     def pack(self, tickets: Sequence[Ticket]) -> bytes | None:
         """Return these requests as bytes; None when one of them cannot be sent."""
         names = {ticket.request.queue_id: _queue(ticket).config.name for ticket in tickets}
         try:
             return _encode(_Message([ticket.request for ticket in tickets], names))
-        except OverflowError:  # a priority beyond 64 bits
+        except (OverflowError, ValueError, TypeError):  # a priority beyond 64 bits, text that is no Unicode
             return None
 
     def unpack(self, data: bytes) -> list[tuple[Server[Any, Any], Any] | None]:
@@ -95,7 +102,7 @@ class RequestWire:
         if queue is None:
             try:
                 queue = self._open(request.queue_id, names[request.queue_id])
-            except (QueueNotFound, KeyError):
+            except (Worded, KeyError):
                 return None
         return None if queue.foreign is not None else (queue.batch(type(request)), request)
 

@@ -8,6 +8,7 @@ process whose host died reads there what was done.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import select
@@ -15,7 +16,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,10 @@ from typing import Any
 import lmdb
 import msgspec
 
+from queues.kv.combining import EventDescriptor
 from queues.kv.embedded import rights
 from queues.kv.embedded.transaction import Batch
-from queues.kv.errors import OutcomeUnknown, StoreError
+from queues.kv.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from queues.kv.port import Ticket, Wire
 
 log = logging.getLogger("queues.kv")
@@ -107,7 +109,7 @@ class _Message:
         executed = wire.unpack(data)
         #: None for what cannot be executed here.
         self.answers: Answers = [None] * len(executed)
-        self.requests: list[Ticket] = []
+        self.requests: list[Request] = []
         for at, found in enumerate(executed):
             if found is not None:
                 request = Request(*found, self)
@@ -130,12 +132,21 @@ class _Message:
         said = ticket.answer if ticket.error is None else ticket.error
         if said is not ticket.packed:
             ticket.packed = said
+            if isinstance(said, StoreUnavailable):  # to this process, and nothing was written: the other one tries
+                self.answers[ticket.at] = None
+                return
             try:
                 self.answers[ticket.at] = self.wire.pack_answer(ticket)
             except Exception:  # it is executed: nothing else may be said
                 log.exception("An answer for another process could not be packed")
                 ticket.error = OutcomeUnknown("The request was executed, but its answer could not be sent.")
                 self.answers[ticket.at] = self.wire.pack_answer(ticket)
+
+    def forget(self, executed: Collection[Ticket]) -> None:
+        """Take back answers that were packed for a commit that failed."""
+        for request in self.requests:
+            if not request.answered and request not in executed:
+                self.answers[request.at], request.packed = None, self
 
     def reply(self) -> None:
         """Send the answers."""
@@ -238,37 +249,38 @@ class Host:
         self._processes: dict[int, _Process] = {}
         self._full: set[int] = set()
         self.path = folder / f"{SOCKET}{os.urandom(6).hex()}"
-        self._event = os.eventfd(0, os.EFD_CLOEXEC)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        self._epoll = select.epoll()
         self._closed = False
         #: Set once it is closed.
         self.ended = threading.Event()
         #: Another process has taken over.
         self.retired = False
-        self._spare: int | None = None
         self._load = Load()
-        try:
+        #: What is stored while this process hosts.
+        self.record = encode(HostRecord(PROTOCOL, self.path.name))
+        #: Never closed before the last thread that rings has forgotten it: another file may get its number.
+        self._event = EventDescriptor(os.eventfd(0))
+        with contextlib.ExitStack() as opened:
+            #: Given back for a moment where no descriptor is left, to refuse a connection.
+            self._spare: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, self._spare)
+            self._epoll = opened.enter_context(select.epoll())
+            self._listener = opened.enter_context(
+                socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            )
             with address_of(self.path) as address:
                 self._listener.bind(address)
+            opened.callback(self.path.unlink, missing_ok=True)
             self.path.chmod(rights.file_mode(folder))
             self._listener.listen(_BACKLOG)
             self._epoll.register(self._event, select.EPOLLIN)
             self._epoll.register(self._listener, select.EPOLLIN)
-        except BaseException:
-            self.close()
-            raise
-        #: What is stored while this process hosts.
-        self.record = encode(HostRecord(PROTOCOL, self.path.name))
-        #: Given back for a moment where no descriptor is left, to refuse a connection.
-        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            opened.pop_all()
 
     # The bell of the helper thread
 
     def ring(self) -> None:
         """Wake the thread that listens."""
-        with contextlib.suppress(OSError):  # closed meanwhile
-            os.write(self._event, _ONE)
+        os.write(self._event, _ONE)
 
     def listen_for(self, seconds: float) -> bool:
         """Sleep until a thread rings or requests come, or for so many seconds; False when nothing happened."""
@@ -302,6 +314,9 @@ class Host:
                 message: _Message = ticket.landing  # type: ignore[assignment]
                 message.note(ticket)
                 messages[message] = None
+        executed = set(done) if messages else set()
+        for message in messages:
+            message.forget(executed)
         for message in messages:
             batch.put(ANSWER + message.process.id, answer_record(message.number, encode(message.answers)))
         if messages:
@@ -334,11 +349,9 @@ class Host:
         self._processes.clear()
         self._listener.close()
         self._epoll.close()
-        for descriptor in (self._event, self._spare):
-            if descriptor is not None:
-                with contextlib.suppress(OSError):
-                    os.close(descriptor)
-        self._spare = None
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            os.close(spare)
 
     def await_room(self, process: _Process) -> None:
         """Have the rest of a reply sent once the process has taken what was sent."""
@@ -352,7 +365,8 @@ class Host:
             connection, _ = self._listener.accept()
         except OSError as error:
             log.info("A process could not be connected: %s", error)
-            self._refuse()
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._refuse()
             return
         connection.setblocking(False)
         self._processes[connection.fileno()] = _Process(self, connection)
@@ -365,7 +379,11 @@ class Host:
             self._spare = None
         with contextlib.suppress(OSError):
             self._listener.accept()[0].close()
+        try:
             self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._epoll.unregister(self._listener)
+            self._listener.close()
 
     def _drop(self, process: _Process) -> None:
         """Forget a process that is gone."""
@@ -373,7 +391,7 @@ class Host:
         del self._processes[descriptor]
         self._full.discard(descriptor)
         process.connection.close()
-        if process.id:
+        if process.id and all(other.id != process.id for other in self._processes.values()):
             self.forgotten.add(process.id)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from queues.kv.boottime import boottime
 from queues.kv.embedded.host import (
     ANSWER,
     CHUNK,
@@ -40,15 +41,17 @@ from queues.kv.embedded.host import (
     read_answers,
 )
 from queues.kv.embedded.transaction import Batch
-from queues.kv.errors import StoreUnavailable
+from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import Refused, Ticket, Wire
 
 log = logging.getLogger("queues.kv")
 
 #: Seconds without a reply after which a process looks for its answers in the store.
 SILENCE = 1.0
-#: Requests that are sent together.
-MOST_REQUESTS = 200
+#: Requests that are sent together, and their weight in bytes.
+MOST_REQUESTS, MOST_BYTES = 200, 4_000_000
+#: Seconds for which stored answers are trusted to be there: less than they are kept.
+_TRUSTED = 1_800.0
 #: Seconds before another try to connect to a host, or to be one, where that was not possible.
 _AGAIN = 0.2
 #: Seconds for which a process that left the hosting does not take it again, and the share of a processor up to which
@@ -91,8 +94,13 @@ class Sharing:
         self._try_at = 0.0
         #: There is no host, or it is gone: the next commit makes this process the host.
         self._claims = False
-        #: Requests that were sent to a host that is gone: perhaps it executed them.
+        #: Requests that were sent to a host that is gone, and what carried them: perhaps it executed them. They are
+        #: settled before the batch ends, as callers use their tickets again.
         self._doubtful: Sequence[Ticket] = ()
+        self._carrier: Wire | None = None
+        #: Of those, the places of what was found to be executed.
+        self._settled: set[int] = set()
+        self._sent_at = 0.0
         self._candidate: Host | None = None
         self._load = Load()
         #: The next commit leaves the hosting to another process.
@@ -113,6 +121,7 @@ class Sharing:
         if packed is None or self._connection is None:
             return False
         self._number += 1
+        self._sent_at = boottime()
         idle = self._load.share() < _IDLE
         message = MESSAGE.pack(len(packed), self._number, len(wire.root), idle) + wire.root + packed
         try:
@@ -121,13 +130,13 @@ class Sharing:
             answers = self._receive(self._connection)
         except (OSError, EOFError) as error:
             log.info("The host of %s does not answer (%s)", self._folder, error)
-            self._claims, self._doubtful = True, sent
+            self._claims, self._doubtful, self._carrier = True, sent, wire
             return False
         except BaseException:  # a signal handler raised: the outcome is waited for
             try:
                 _settle(wire, sent, self._receive(self._connection))
             except (OSError, EOFError):
-                self._claims, self._doubtful = True, sent
+                self._claims, self._doubtful, self._carrier = True, sent, wire
             raise
         _settle(wire, sent, answers)
         return True
@@ -160,9 +169,9 @@ class Sharing:
         connection: socket.socket | None = None
         try:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.settimeout(SILENCE)
             with address_of(self._folder / found.socket) as address:
                 connection.connect(address)
-            connection.settimeout(SILENCE)
             connection.sendall(MAGIC + self._id)
         except OSError as error:
             if connection is not None:
@@ -172,6 +181,12 @@ class Sharing:
             else:  # another user's, or no descriptor is left: that host goes on, beside this process
                 self._try_at = now + _AGAIN
             return False
+        if found.protocol > PROTOCOL:
+            connection.close()
+            raise StoreUnavailable(
+                "The store {path} is in use by a newer release of this program. Use that here, too.",
+                path=str(self._folder),
+            )
         self._connection = connection
         return True
 
@@ -179,11 +194,6 @@ class Sharing:
         found = HostRecord(PROTOCOL, "")
         with contextlib.suppress(msgspec.MsgspecError):  # one that cannot be read is replaced
             found = _decode_record(record)
-        if found.protocol > PROTOCOL:
-            raise StoreUnavailable(
-                "The store {path} is in use by a newer release of this program. Use that here, too.",
-                path=str(self._folder),
-            )
         return found
 
     def disconnect(self) -> None:
@@ -203,12 +213,13 @@ class Sharing:
         if self.host is not None and not self.host.holds(batch.txn):
             self._retire()
         if self._claims:
-            doubtful, self._doubtful = self._doubtful, ()
-            if doubtful:
-                wire = _sendable(doubtful)[0]
-                assert wire is not None
-                _settle(wire, doubtful, read_answers(batch.txn.get(ANSWER + self._id), self._number))
-            late = bool(doubtful) and all(ticket.answered for ticket in doubtful)  # but executed: it may go on
+            doubtful = self._doubtful
+            if doubtful and boottime() - self._sent_at > _TRUSTED:
+                self.end_doubt()
+            elif self._carrier is not None:
+                answers = read_answers(batch.txn.get(ANSWER + self._id), self._number)
+                self._settled |= _settle(self._carrier, doubtful, answers)
+            late = bool(doubtful) and len(self._settled) == len(doubtful)  # but executed: it may go on
             if batch.txn.get(HOST) == self._record and not late:
                 self._claim(batch)
         elif self.host is not None and tickets and type(tickets[0]) is Request and self.host.is_busy():
@@ -228,7 +239,7 @@ class Sharing:
             self._try_at = time.monotonic() + _REST
         if not self._claims:
             return
-        self._claims, self._doubtful = False, ()
+        self._doubtful, self._carrier, self._settled = (), None, set()
         self.disconnect()
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
@@ -239,6 +250,20 @@ class Sharing:
                 log.info("This process cannot host the store %s: %s", self._folder, error)
                 candidate.close()
                 self._try_at = time.monotonic() + _AGAIN
+        self._claims = False
+
+    def end_doubt(self) -> bool:
+        """Give up requests of which it cannot be told whether they were executed; say whether there were any."""
+        unknown = [ticket for at, ticket in enumerate(self._doubtful) if at not in self._settled]
+        self._doubtful, self._carrier, self._settled = (), None, set()
+        for ticket in unknown:
+            ticket.answer, ticket.answered = None, True
+            ticket.error = OutcomeUnknown(
+                "The process that hosts the store {path} is gone, and whether the request was executed could not be "
+                "found out. Look before you repeat it.",
+                path=str(self._folder),
+            )
+        return bool(unknown)
 
     def failed(self) -> None:
         """Note that nothing was committed."""
@@ -296,23 +321,29 @@ def _sendable(tickets: Sequence[Ticket]) -> tuple[Wire | None, list[Ticket]]:
     """Return requests that go together, and what carries them."""
     wire: Wire | None = None
     sent: list[Ticket] = []
+    room = MOST_BYTES
     for ticket in tickets:
         own = None if ticket.server is None or type(ticket) is Request else ticket.server.wire
-        if own is not None and (wire is None or own is wire) and own.takes(ticket.request):
+        weight = 0 if own is None or (wire is not None and own is not wire) else own.weight(ticket.request)
+        if weight:
+            room -= weight
+            if sent and (room < 0 or len(sent) == MOST_REQUESTS):
+                break
             wire = own
             sent.append(ticket)
-            if len(sent) == MOST_REQUESTS:
-                break
     return wire, sent
 
 
-def _settle(wire: Wire, tickets: Sequence[Ticket], answers: Answers) -> None:
-    """Note the answers that came; what could not be executed elsewhere has none."""
-    for ticket, packed in zip(tickets, answers, strict=False):
+def _settle(wire: Wire, tickets: Sequence[Ticket], answers: Answers) -> set[int]:
+    """Note the answers that came, and return their places; what could not be executed elsewhere has none."""
+    settled: set[int] = set()
+    for at, (ticket, packed) in enumerate(zip(tickets, answers, strict=False)):
         if packed is not None:
+            settled.add(at)
             answer = wire.unpack_answer(ticket, packed)
             if type(answer) is Refused:
                 ticket.answer, ticket.error = None, answer.error
             else:
                 ticket.answer, ticket.error = answer, None
             ticket.answered = True
+    return settled

@@ -54,7 +54,7 @@ class Engine:
         )
         self.sharing = Sharing(
             self.environment.folder,
-            read=self._read_own,
+            read=self.read_own,
             arrive=self.combiner.arrive,
             attend=self.combiner.attend,
         )
@@ -66,6 +66,8 @@ class Engine:
         try:
             txn = self.environment.begin_read()
         except FileReplaced:
+            if threading.get_ident() == self.combiner.helping:  # it would wait for itself
+                raise
             self.combiner.serve(None, _nothing)
             txn = self.environment.begin_read()
         try:
@@ -106,11 +108,11 @@ class Engine:
         self.sharing.close()
         self.environment.close()
 
-    def _read_own(self, key: bytes) -> bytes | None:
-        """Read a key of the engine's own; None where the file was replaced."""
+    def read_own(self, key: bytes) -> bytes | None:
+        """Read a key of the engine's own; None where the file cannot be read."""
         try:
             txn = self.environment.begin_read()
-        except FileReplaced:
+        except StoreError:  # the commit says why
             return None
         try:
             return txn.get(key)
@@ -135,7 +137,12 @@ class Engine:
                             self._commit_batch(rest, more=False)
                         return time.perf_counter() - began, False
                     return self._commit_batch(tickets)
+                except Exception:
+                    if self.sharing.end_doubt():
+                        return 0.0, False
+                    raise
                 finally:
+                    self.sharing.end_doubt()
                     self.environment.end_write()
         finally:
             mark.running = False

@@ -5,6 +5,7 @@ import contextlib
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,8 +20,29 @@ import msgspec
 import pytest
 
 from queues import AsyncStore, PriorityQueue, Store, open_store
-from queues.errors import QueueFull, QueueNotFound, QueuePaused, StaleLease, StoreUnavailable, ValueTooLarge
-from queues.kv.embedded.host import HOST, PROTOCOL
+from queues.errors import (
+    OutcomeUnknown,
+    QueueFull,
+    QueueNotFound,
+    QueuePaused,
+    StaleLease,
+    StoreUnavailable,
+    ValueTooLarge,
+)
+from queues.kv.embedded.host import (
+    ANSWER,
+    HOST,
+    ID_BYTES,
+    MAGIC,
+    MESSAGE,
+    PROTOCOL,
+    REPLY,
+    address_of,
+    decode,
+    read_answers,
+)
+from queues.kv.port import Ticket
+from queues.operations.push import PushRequest, push_request
 from tests.queues.hosting.processes import host_of, hosting
 from tests.waiting import await_true
 
@@ -217,11 +239,69 @@ def write_host_record(url: str, record: bytes) -> None:
 
 def test_a_newer_release_that_hosts_is_told_and_nothing_is_written(url: str) -> None:
     write_host_record(url, msgspec.msgpack.encode([PROTOCOL + 1, "host-of-another", "more"]))
-    with open_store(url) as store:
+    with socket.socket(socket.AF_UNIX) as listener, open_store(url) as store:
+        with address_of(Path(url.removeprefix("lmdb:")) / "host-of-another") as address:
+            listener.bind(address)
+        listener.listen()
         jobs: Any = store.queue("jobs")
         with pytest.raises(StoreUnavailable, match="newer release"):
             jobs.push(b"a", 1)
         assert jobs.depth() == 0
+        listener.close()  # it is gone: its record is in the way of no process
+        jobs.push(b"a", 1)
+        assert jobs.depth() == 1
+
+
+def test_a_takeover_that_fails_executes_nothing_twice(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hosting(url) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        environment = store.context.kv.engine.environment  # type: ignore[attr-defined]
+        record = environment.seal
+
+        def fail(batch: Any) -> None:
+            monkeypatch.setattr(environment, "seal", record)
+            process.send_signal(signal.SIGCONT)
+            raise lmdb.MapFullError("no room")
+
+        store.transact(lambda tr: suspend(process))
+        monkeypatch.setattr(environment, "seal", fail)
+        with contextlib.suppress(OutcomeUnknown):
+            jobs.push(b"once", 1)
+        process.communicate()
+        assert [item.raw for item in jobs.pop_many(9)].count(b"once") == 1
+
+
+def test_a_commit_that_fails_leaves_no_answer_of_what_was_not_executed(url: str) -> None:
+    with open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"own", 0)
+        engine: Any = store.context.kv.engine  # type: ignore[attr-defined]
+        wire, host, seal = store.context.wire, engine.sharing.host, engine.environment.seal
+        requests = [push_request(jobs.opened, value, 1) for value in (b"one", b"two")]
+        sent = wire.pack([Ticket(jobs.opened.batch(PushRequest), request, None) for request in requests])
+        with socket.socket(socket.AF_UNIX) as other:
+            with address_of(host.path) as address:
+                other.connect(address)
+            commits = []
+
+            def fail(batch: Any) -> None:
+                commits.append(batch)
+                if len(commits) in (1, 3):  # that of both, and that of the second alone
+                    raise lmdb.MapFullError("no room")
+                seal(batch)
+
+            engine.environment.seal = fail
+            head = MESSAGE.pack(len(sent), 1, len(wire.root), False)
+            other.sendall(MAGIC + b"i" * ID_BYTES + head + wire.root + sent)
+            size, number = REPLY.unpack(other.recv(REPLY.size, socket.MSG_WAITALL))
+            answers = decode(other.recv(size, socket.MSG_WAITALL))
+            engine.environment.seal = seal
+        stored = read_answers(engine.read_own(ANSWER + b"i" * ID_BYTES), number)
+        done = [item.raw for item in jobs.items(limit=9).items]
+        assert done == [b"own", b"one"]
+        assert [answer is not None for answer in stored] == [True, False]
+        assert [answer is not None for answer in answers] == [True, False]
 
 
 def test_a_host_record_that_cannot_be_read_is_replaced(url: str) -> None:
