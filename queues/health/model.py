@@ -293,7 +293,9 @@ def _watched(before: Health, seen: Observation) -> Health:
         # A pause that ends with a job is as long as jobs take; any other may have been a failure.
         job = (was.leased and finished) or before.fruitless < STEP
         pause = before.untaken if job else min(before.untaken, _LEARNED)
-        usual += (pause - usual) * (_UPWARD if pause > usual else _DOWNWARD)
+        # After long jobs, pauses count by their length: many takes at once, one of each worker, are few pauses.
+        shorter = _DOWNWARD * (pause / usual if usual > _LEARNED else 1.0)
+        usual += (pause - usual) * (_UPWARD if pause > usual else shorter)
     return replace(
         before,
         seen=seen,
@@ -483,7 +485,7 @@ def _trend(before: Trend, health: Health) -> Trend:
     if seen.paused is not None:
         return Trend.PAUSED
     hung = Code.NONE_TAKEN in raised
-    if Code.NO_CONSUMER in raised or (hung and not seen.leased):
+    if Code.NO_CONSUMER in raised or (hung and not seen.leased and health.silent >= health.targets.no_consumer):
         return Trend.STALLED
     if Code.GROWING in raised:
         return Trend.GROWING

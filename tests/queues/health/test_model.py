@@ -94,6 +94,22 @@ def test_long_jobs_are_a_warning_at_most_until_their_time_is_learned() -> None:
     assert Trend.STALLED not in {verdict.trend for verdict in verdicts}
 
 
+def test_workers_that_begin_long_jobs_one_after_the_other_and_idle_between_them_are_no_stall() -> None:
+    """Twelve begin a job of half an hour within half a minute, and again as long after all have ended."""
+    seen = []
+    for n in range(6 * 3_600):
+        began, ended = (12 * (late // 1_860) + min(12, late % 1_860 // 2) for late in (n, max(0, n - 1_800)))
+        seen.append(
+            Observation(
+                BEGIN + n, ready=3, leased=began - ended, pushed=began + 3, taken=began, done=ended,
+                extended=began + n // 20, consumers=12, oldest=BEGIN + n - 9,
+            )
+        )  # fmt: skip
+    verdicts = watched(*seen)
+    assert {verdict.level for verdict in verdicts[4_000:]} == {Level.OK}
+    assert Trend.STALLED not in {verdict.trend for verdict in verdicts}
+
+
 def test_a_job_that_never_ends_is_not_said_to_keep_up() -> None:
     verdict = at_work(6, job=99 * 3_600)[-1]
     assert (verdict.level, verdict.codes, verdict.trend) == (Level.WARNING, (Code.NONE_TAKEN,), Trend.UNKNOWN)
