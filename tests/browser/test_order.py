@@ -138,7 +138,7 @@ def test_trouble_behind_the_window_comes_into_the_table(page: Page, store: Store
     expect(warnings).to_have_text("1", timeout=25_000)
     rows = page.locator("tr[data-queue]")
     expect(rows.first).to_have_attribute("data-queue", "q120", timeout=15_000)
-    expect(rows).to_have_count(101)
+    expect(rows).to_have_count(100)
     link = page.locator('tr[data-queue="q001"] a[data-part=link]')
     link.focus()
     queues[122].pause(reason="", by="ops-2")
@@ -152,6 +152,29 @@ def test_trouble_behind_the_window_comes_into_the_table(page: Page, store: Store
     queues[122].push(b"x", priority=1)
     wait_value(page, ready_of("q122"), 1)
     expect(pill).to_be_hidden()
+
+
+def test_an_outage_of_more_queues_than_the_window_holds_fills_it_once(page: Page, store: Store) -> None:
+    queues = [store.create_queue(f"q{n:03}") for n in range(250)]
+    page.goto("/")
+    wait_live(page)
+    wait_value(page, ready_of("q000"), 0)
+    page.mouse.move(1, 1)
+    for queue in queues[100:]:
+        queue.pause(reason="", by="ops-2")
+    expect(page.locator("[data-total=level][data-of=warning]")).to_have_text("150", timeout=40_000)
+    rows, troubled = page.locator("tr[data-queue]"), page.locator("tr[data-queue][data-level=warning]")
+    expect(troubled).to_have_count(100, timeout=25_000)
+    expect(rows).to_have_count(100)
+    expect(page.locator("#reorder")).to_be_hidden()
+    # What is behind the window, in trouble or not, comes by scrolling.
+    link = page.locator("#queues .pager a[rel=next]")
+    link.scroll_into_view_if_needed()
+    expect(rows).to_have_count(200)
+    expect(troubled).to_have_count(150)
+    link.scroll_into_view_if_needed()
+    expect(rows).to_have_count(250)
+    assert len(set(order(page))) == 250
 
 
 def test_what_moved_is_announced(page: Page, store: Store) -> None:

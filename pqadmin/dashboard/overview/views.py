@@ -17,7 +17,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.overview.filters import parse
-from pqadmin.dashboard.overview.ordering import SORTS, Order, arrange
+from pqadmin.dashboard.overview.ordering import SORTS, WINDOW, Order, arrange
 from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
 from pqadmin.live.board.sparks import SPARKS
 from pqadmin.live.monitor import get_monitor
@@ -83,6 +83,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "stars_url": _address({**state, "first": None if order.favorites else "favorites"}),
         "next_url": _address(state | {"after": listing.cursor}) if listing.cursor else "",
         "first_url": _address(state),
+        "window": WINDOW,
         "windowed": bool(asked["after"]),
         "complete": not wanted and not asked["after"] and listing.cursor is None,
     }

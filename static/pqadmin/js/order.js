@@ -2,7 +2,7 @@
 // Keeps the rows of the overview in order, by the same keys as pqadmin/dashboard/overview/ordering.py. Nothing moves
 // while a person points at the table or works in it: a pill tells how many queues changed places, and puts them there.
 
-import { isAttended, setText } from "./attention.js";
+import { isAttended, replace, setText } from "./attention.js";
 import { number } from "./format.js";
 import { fetchTable } from "./refetch.js";
 import { idOf, rowOf } from "./row.js";
@@ -71,26 +71,27 @@ function update() {
   keepOrder(levels);
 }
 
-/** How many queues behind the window belong into it, as they are worse than some that are shown. */
+/** How many queues belong into the window that the server serves first, and are not in the table. */
 function missingFrom(table) {
   const { order, sort } = table.dataset;
-  const isCut = document.querySelector("#queues .pager a[rel=next]") !== null;
+  const next = /** @type {HTMLElement | null} */ (document.querySelector("#queues .pager a[rel=next]"));
   const isFirst = !new URLSearchParams(location.search).has("after");
-  if (levels === null || order !== "problems" || sort !== "" || !isCut || !isFirst) return 0;
+  if (levels === null || order !== "problems" || sort !== "" || next === null || !isFirst) return 0;
   const rows = [...table.querySelectorAll("tr[data-queue]")];
   const starred = "stars" in table.dataset ? rows.filter(isStarred) : [];
   const ranked = rows.filter((row) => !starred.includes(row));
+  const room = Number(next.dataset.window) - starred.length;
   let [all, here, missing] = [0, 0, 0];
   for (const level of ["critical", "warning", "unknown"]) {
     const has = (rows) => rows.filter((row) => row.dataset.level === level).length;
     all += levels[level] - has(starred);
     here += has(ranked);
-    missing = Math.max(missing, Math.min(all, ranked.length) - here);
+    missing = Math.max(missing, Math.min(all, room) - here);
   }
   return missing;
 }
 
-/** Put the queues that are missing into the table, as the server orders it now. */
+/** Put the queues that the server serves now into the table, in place of what is not served: it gets no longer. */
 async function bring(table, isWanted) {
   if (!isWanted && performance.now() - asked < ASK_EVERY) return;
   asked = performance.now();
@@ -102,8 +103,14 @@ async function bring(table, isWanted) {
   const placeOf = (row) => places.get(idOf(row)) ?? places.size;
   const rows = [...table.querySelectorAll("tr[data-queue]")];
   const have = new Set(rows.map(idOf));
-  const come = served.filter((row) => row.dataset.level !== "ok" && !have.has(idOf(row)));
-  layOut(() => table.tBodies[0].append(...[...rows, ...come].sort((a, b) => placeOf(a) - placeOf(b))));
+  const come = served.filter((row) => !have.has(idOf(row)));
+  const ordered = [...rows, ...come].sort((a, b) => placeOf(a) - placeOf(b));
+  const most = Math.max(rows.length, served.length);
+  const stay = ordered.filter((row, place) => place < most || row.contains(document.activeElement));
+  layOut(() => table.tBodies[0].replaceChildren(...stay));
+  // What left is behind the window again: the next one begins where this one ends.
+  const [pager, fresh] = [document.querySelector("#queues .pager"), page.querySelector(".pager")];
+  if (pager !== null && fresh !== null) replace(pager, fresh);
 }
 
 /** Put rows in anew, all of a body: only then the ones between count as no shift of the page. The focus stays. */
