@@ -7,7 +7,8 @@ from playwright.sync_api import Page, expect
 
 from queues import Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, wait_live
+from tests.browser.conftest import NewPage, until, wait_live
+from tests.browser.test_live import Message, tap
 
 HERE = "/queues/jobs/history/"
 
@@ -205,6 +206,28 @@ def test_charts_of_all_queues_follow_live_as_the_reader_left_them(page: Page, st
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 30, steps=3)
     page.mouse.up()
     page.wait_for_url(re.compile(r"from=.+Z&to=.+Z"))
+
+
+def test_charts_are_new_after_a_reconnect_whose_frames_are_numbered_alike(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", 1)] * 20)
+    recorded(store)
+    frames: list[Message] = []
+
+    def first(seen: Message) -> Message | None:
+        if seen["t"] == "hello":
+            frames.clear()
+        if seen["t"] == "frame":
+            frames.append(seen)
+        return None if len(frames) > 1 else seen
+
+    ends = tap(page, first)
+    page.goto("/charts/?span=1h")
+    wait_live(page)
+    until(page, lambda: frames)
+    store.queue("jobs").pop_many(4)
+    until(page, lambda: len(frames) > 1)
+    ends[0][0].close(code=1012)
+    expect(page.locator("[data-chart=depth] .u-series").nth(1)).to_contain_text("16", timeout=20_000)
 
 
 def test_charts_of_a_tab_that_was_hidden_are_new_when_it_is_shown(page: Page, store: Store) -> None:

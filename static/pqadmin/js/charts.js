@@ -2,6 +2,7 @@
 // Draws histories: one chart a card, one cursor over all of them, zoomed together. The address says what is shown.
 
 import { age, local, number, rate, readersZone } from "./format.js";
+import { released } from "./press.js";
 
 const WRITTEN = { number, rate, age };
 /** Milliseconds between two requests for newer numbers: at least, at most, and for each second of a range. */
@@ -121,24 +122,19 @@ function refreshWith(host, patience, show) {
   document.addEventListener("pqadmin:changed", later);
 
   async function ask() {
+    await released();
     waiting = 0;
-    if (isPressed(host)) return later();
     try {
       const url = `${host.dataset.here}data/?${host.dataset.query}`;
       const answer = await fetch(url, { headers: { Accept: "application/json" }, cache: "no-store" });
       if (!answer.ok || answer.redirected) return;
       const newer = await answer.json();
-      if (isPressed(host)) later();
-      else if (host.isConnected) show(newer);
+      await released(); // to draw now would end a zoom
+      if (host.isConnected) show(newer);
     } catch {
       // The freshness mark says that the server is away; the next change asks again.
     }
   }
-}
-
-/** Whether the pointer is held on a chart, to zoom: what is drawn then would end that. */
-function isPressed(host) {
-  return host.matches(":active");
 }
 
 /** The color that a token has in the theme that is shown: a canvas does not take `light-dark()`. */

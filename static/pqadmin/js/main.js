@@ -53,6 +53,7 @@ function start(topic) {
   let attached = false;
   /** What the newest frame is of: nothing has changed until another one comes. */
   let change = null;
+  let greeted = false;
   let patience = 5;
   let watched = "";
   /** Whether this page is of another release than the server, whose rows these scripts cannot read. */
@@ -64,6 +65,10 @@ function start(topic) {
     hello(message) {
       screen.setClock(message.now);
       fresh.staleAfter = patience = message.stale_after;
+      // Frames are counted anew: what changed meanwhile is not told by their number.
+      if (greeted) document.dispatchEvent(new Event("pqadmin:changed"));
+      greeted = true;
+      change = null;
     },
     frame(message) {
       screen.setClock(message.now);

@@ -3,15 +3,15 @@
 // To press a button leaves the field beside it, which may ask for a preview; that would push the button away, and
 // a press that ends on something else is no click.
 
-/** Resolves once nothing is pressed. */
 let free = Promise.resolve();
 let letGo = () => {};
 
+addEventListener("pointerdown", press, { capture: true, passive: true });
+// The click, and what it does, come after the pointer is up.
+for (const end of ["pointerup", "pointercancel", "blur", "pagehide"]) addEventListener(end, () => setTimeout(letGo));
+
 /** Hold back what htmx fetches for as long as the pointer is down. */
 export function startPresses() {
-  addEventListener("pointerdown", press, { capture: true, passive: true });
-  // The click, and what it does, come after the pointer is up.
-  for (const end of ["pointerup", "pointercancel", "blur", "pagehide"]) addEventListener(end, () => setTimeout(letGo));
   document.addEventListener("htmx:config:request", (/** @type {CustomEvent} */ { detail: { ctx } }) => {
     ctx.fetch = async (/** @type {Parameters<typeof fetch>} */ ...request) => {
       const answer = await fetch(...request);
@@ -21,6 +21,11 @@ export function startPresses() {
       return answer;
     };
   });
+}
+
+/** Resolves once nothing is pressed. */
+export function released() {
+  return free;
 }
 
 function press() {
