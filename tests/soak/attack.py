@@ -248,7 +248,7 @@ class Viewer:
 def watch(address: str, folder: str) -> None:
     """Be the viewer's process: told the cookies, then asked for gaps, line by line."""
     cookies = sys.stdin.readline().strip()
-    lock, last, longest, frames = threading.Lock(), time.monotonic(), 0.0, 0
+    lock, last, longest, frames = threading.Condition(), time.monotonic(), 0.0, 0
     with open_store(f"lmdb:{folder}/store") as store, _live(address, cookies) as live:
         queue = store.queue("watched")
         live.send(json.dumps({"t": "watch", "topic": "overview", "queues": [str(queue.id)]}))
@@ -269,12 +269,18 @@ def watch(address: str, folder: str) -> None:
                     with lock:
                         now = time.monotonic()
                         longest, last, frames = max(longest, now - last), now, frames + 1
+                        lock.notify_all()
 
         for work in (change, follow):
             threading.Thread(target=work, daemon=True).start()
         print("watching", flush=True)
+
+        def came() -> bool:
+            return frames > 0
+
         for _ in sys.stdin:
             with lock:
+                lock.wait_for(came, PATIENCE)  # some attacks end before the next frame is due
                 now = time.monotonic()
                 answer = [max(longest, now - last), frames]
                 longest, frames = 0.0, 0
