@@ -103,7 +103,7 @@ class Environment:
         """
         now = time.monotonic()
         if now > self._look_at:
-            self._check_file()
+            self.check_file()
             self._look_at = now + _LOOK_EVERY
         with self._gate:
             env = self._opened()
@@ -139,7 +139,7 @@ class Environment:
 
     def copy_into(self, folder: str) -> None:
         """Write the file as it is at the newest commit into a folder, beside whatever goes on in it."""
-        self._check_file()
+        self.check_file()
         with self._gate:
             env = self._opened()
             self._readers += 1
@@ -169,7 +169,7 @@ class Environment:
             fairness.marks[slot] = fairness.ticket
         try:
             try:
-                self._check_file()
+                self.check_file()
             except FileReplaced:
                 self._reopen()
             try:
@@ -309,7 +309,7 @@ class Environment:
         self._closed = True
         self.flushes.abandon()
 
-    def _check_file(self) -> None:
+    def check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
         least = self._size  # before the look: another thread may look later, at a larger file
         try:

@@ -111,6 +111,7 @@ class Engine:
     def read_own(self, key: bytes) -> bytes | None:
         """Read a key of the engine's own; None where the file cannot be read."""
         try:
+            self.environment.check_file()  # one that was cut off is not touched
             txn = self.environment.begin_read()
         except StoreError:  # the commit says why
             return None
