@@ -24,7 +24,7 @@ from typing import Any
 import lmdb
 import msgspec
 
-from queues.kv.combining import EventDescriptor
+from queues.kv.bells import EventDescriptor
 from queues.kv.embedded import rights
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreError, StoreUnavailable

@@ -8,7 +8,8 @@ from functools import partial
 from typing import TypeVar
 
 from queues.kv import lifecycle
-from queues.kv.combining import MAX_REQUESTS, Bell, Combiners, start_thread
+from queues.kv.bells import Bell
+from queues.kv.combining import MAX_REQUESTS, Combiners, start_thread
 from queues.kv.exactly_once import ExactlyOnce
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction, Wire

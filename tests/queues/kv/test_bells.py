@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.combining import Bell
+from queues.kv.bells import Bell
 
 LONG = 120
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from queues.kv import combining
-from queues.kv.combining import Bell
+from queues.kv.bells import Bell
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
 from queues.kv.port import Refused, Ticket, Transact, Transaction
 from queues.kv.simulated import Fault, SimulatedStore

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from queues.kv.combining import Bell, Combiners
+from queues.kv.bells import Bell
+from queues.kv.combining import Combiners
 from queues.kv.errors import OutcomeUnknown
 from tests.waiting import LONG
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from queues.kv import combining, open_kv
-from queues.kv.combining import Bell, Call, deliver
+from queues.kv.bells import Bell
+from queues.kv.combining import Call, deliver
 from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.errors import StoreFull, TransactionTooLarge
 from queues.kv.port import Refused, Transaction
