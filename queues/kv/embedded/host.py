@@ -1,8 +1,8 @@
 """The host of a store: executes requests of other processes with its own, in one commit for all.
 
 It is the bell of the combiner's helper thread: that thread sleeps until a thread of this process rings, or until
-another process sends requests. Every commit that holds requests of other processes also holds their answers, so a
-process whose host died reads there what was done.
+another process sends requests. Every commit that holds requests of other processes also holds their answers. If the
+host dies, the other processes read there what was done.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import lmdb
 import msgspec
 
 from queues.kv.bells import EventDescriptor
+from queues.kv.boottime import boottime
 from queues.kv.embedded import rights
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreError, StoreUnavailable
@@ -47,7 +48,8 @@ MESSAGE, REPLY = struct.Struct("<IQH?"), struct.Struct("<IQ")
 MAGIC, ID_BYTES = b"pqhost1\0", 16
 #: Bytes of one message, at most.
 MAX_MESSAGE = 64 << 20
-#: Of an answer record: the message's number, and the time in seconds since the epoch.
+#: Of an answer record: the message's number, and the seconds since the machine's start, as no change of the clock moves
+#: these.
 _ANSWER = struct.Struct(">QQ")
 #: Seconds over which the load is measured, and the share of a processor beside hosting from which a host is busy: then
 #: other threads of its process hold the interpreter when requests come.
@@ -243,8 +245,8 @@ class Host:
         self.wires = wires
         #: Where requests of other processes go.
         self.arrive = arrive
-        #: Processes that are gone, whose answers are removed with the next commit: none of them asks for its answers
-        #: any more, as a living process keeps its connection until it has seen them.
+        #: Processes that are gone: the next commit removes their answers. A living process keeps its connection until
+        #: it has seen its answers, so none of these asks for them any more.
         self.forgotten: set[bytes] = set()
         self._processes: dict[int, _Process] = {}
         self._full: set[int] = set()
@@ -397,7 +399,7 @@ class Host:
 
 def answer_record(number: int, answers: bytes) -> bytes:
     """Return what is stored under a process's `ANSWER`."""
-    return _ANSWER.pack(number, int(time.time())) + answers
+    return _ANSWER.pack(number, int(boottime())) + answers
 
 
 def read_answers(record: bytes | None, number: int) -> Answers:
@@ -408,15 +410,11 @@ def read_answers(record: bytes | None, number: int) -> Answers:
 
 
 def forget_old(batch: Batch) -> None:
-    """Remove answers that no process has asked for in an hour: that of processes which died with their host."""
-    before = time.time() - _KEPT
-    old = (
-        list(takewhile(lambda pair: pair[0].startswith(ANSWER), batch.cursor.iternext()))
-        if batch.cursor.set_range(ANSWER)
-        else []
-    )
-    for key, record in old:
-        if _ANSWER.unpack_from(record)[1] < before:
+    """Remove answers for which no process has asked in an hour, or that are from before the machine's start."""
+    now, found = boottime(), batch.cursor.set_range(ANSWER)
+    answers = list(takewhile(lambda pair: pair[0].startswith(ANSWER), batch.cursor.iternext())) if found else []
+    for key, record in answers:
+        if not now - _KEPT <= _ANSWER.unpack_from(record)[1] <= now:
             batch.remove(key)
 
 

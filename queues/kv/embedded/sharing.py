@@ -2,8 +2,8 @@
 
 The host is named by a record in the store, which changes only in a write transaction. The first process that executes
 a request and finds no living host writes its own name. A host commits requests of other processes only while the
-record names it. So a process whose host has died, or is silent, looks for its answers in a write transaction of its
-own, and becomes the host in the same one: what is not answered there is never executed by the old host.
+record names it. If the host has died, or is silent, a process looks for its answers in a write transaction of its own
+and becomes the host in the same one: what is not answered there is never executed by the old host.
 """
 
 import contextlib

@@ -1,12 +1,25 @@
-"""A process of the tests that hosts a store: `python -m tests.queues.hosting.host URL` until its input ends."""
+"""A process of the tests that hosts a store until its input ends.
+
+`python -m tests.queues.hosting.host URL`; with `busy` behind it another thread uses the processor all the time.
+"""
 
 import sys
+import threading
 
 from queues import PriorityQueue, open_store
+
+
+def use_the_processor() -> None:
+    """Use one processor all the time."""
+    while True:
+        sum(range(1_000))
+
 
 with open_store(sys.argv[1]) as store:
     queue = store.queue("jobs")
     assert isinstance(queue, PriorityQueue)
     assert queue.pop_min() is None
+    if "busy" in sys.argv:
+        threading.Thread(target=use_the_processor, daemon=True).start()
     print("at work", flush=True)
     sys.stdin.read()

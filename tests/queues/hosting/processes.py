@@ -27,9 +27,9 @@ def begin(program: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def hosting(url: str) -> Iterator[subprocess.Popen[str]]:
+def hosting(url: str, *how: str) -> Iterator[subprocess.Popen[str]]:
     """Have another process host a store with an empty queue named jobs."""
-    process = begin("host", url)
+    process = begin("host", url, *how)
     try:
         yield process
     finally:

@@ -252,6 +252,21 @@ def test_a_newer_release_that_hosts_is_told_and_nothing_is_written(url: str) -> 
         assert jobs.depth() == 1
 
 
+def test_a_busy_host_hands_over_to_a_process_that_has_time(url: str) -> None:
+    with hosting(url, "busy") as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        rest = threading.Event()
+
+        def push() -> None:
+            jobs.push(b"a", 1)
+            rest.wait(0.02)  # a process that pushes all the time has no time itself
+
+        assert host_of(url) == process.pid
+        await_true(lambda: host_of(url) == os.getpid(), meanwhile=push)
+        pushed = jobs.totals().traffic["push"]
+        assert len(jobs.pop_many(1_000)) == min(pushed, 1_000)
+
+
 def test_a_takeover_that_fails_executes_nothing_twice(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with hosting(url) as process, open_store(url) as store:
         jobs: Any = store.queue("jobs")
