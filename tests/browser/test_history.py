@@ -173,6 +173,33 @@ def test_charts_of_all_queues_are_loaded_when_they_are_unfolded(page: Page, stor
     expect(page.locator("[data-chart=depth] canvas")).to_be_visible()
 
 
+#: Waits of half a minute are over at once, repeated ones too; and changes that the page was told of are counted.
+_SOON = """
+for (const name of ["setTimeout", "setInterval"]) {
+    const start = window[name];
+    window[name] = (act, ms, ...more) => start(act, ms === 30000 ? 0 : ms, ...more);
+}
+window.changes = 0;
+document.addEventListener("pqadmin:changed", () => window.changes++);
+"""
+
+
+def test_queues_that_changed_most_are_asked_for_after_a_change_only(page: Page, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", 1)
+    recorded(store)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.add_init_script(_SOON)
+    page.goto("/charts/?span=1h")
+    wait_live(page)
+    with page.expect_response("**/charts/?span=1h", timeout=20_000):
+        jobs.push(b"x", 1)
+    expect(page.locator("[data-total=ready]")).to_have_text("2")
+    requests = sum("/charts/?" in url for url in asked) - 1  # the first is the page itself
+    assert 1 <= requests <= page.evaluate("window.changes")
+
+
 def test_charts_of_all_queues_follow_live_as_the_reader_left_them(page: Page, store: Store) -> None:
     for name, depth in (("jobs", 20), ("mail", 5)):
         store.create_queue(name).push_many([(b"x", 1)] * depth)

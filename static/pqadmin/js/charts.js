@@ -7,6 +7,8 @@ import { released } from "./press.js";
 const WRITTEN = { number, rate, age };
 /** Milliseconds between two requests for newer numbers: at least, at most, and for each second of a range. */
 const [SOON, LATE, FOR_SECOND] = [2000, 60_000, 1 / 6];
+/** Milliseconds from a change until the table of queues that changed most is asked for: it is a whole page. */
+const MOVERS = 30_000;
 const HEIGHT = 190;
 const AXIS = 44;
 /** Seconds of the shortest range that is zoomed to. */
@@ -99,6 +101,7 @@ function start(host) {
   draws.set(host, draw);
   if (now.live) {
     const patience = Math.min(LATE, Math.max(SOON, FOR_SECOND * (now.until - now.since)));
+    afterChanges(host, MOVERS, () => host.querySelector("#movers")?.dispatchEvent(new Event("newer")));
     refreshWith(host, patience, (newer) => {
       if (Object.keys(newer.charts).join() !== Object.keys(now.charts).join()) {
         if (document.getElementById("history") !== null) visit(location.href, { back: true }); // another card has come
@@ -112,18 +115,27 @@ function start(host) {
   }
 }
 
-/** Ask for newer numbers after the live view showed a change, never without one and never often. */
-function refreshWith(host, patience, show) {
+/** Act some time after the live view showed a change, never without one, and never while something is pressed. */
+function afterChanges(host, patience, act) {
   let waiting = 0;
   const later = () => {
     if (!host.isConnected) document.removeEventListener("pqadmin:changed", later);
-    else if (!waiting) waiting = setTimeout(ask, patience);
+    else if (!waiting) waiting = setTimeout(go, patience);
   };
   document.addEventListener("pqadmin:changed", later);
 
-  async function ask() {
+  async function go() {
     await released();
     waiting = 0;
+    if (host.isConnected) act();
+  }
+}
+
+/** Ask for newer numbers after changes. */
+function refreshWith(host, patience, show) {
+  afterChanges(host, patience, ask);
+
+  async function ask() {
     try {
       const url = `${host.dataset.here}data/?${host.dataset.query}`;
       const answer = await fetch(url, { headers: { Accept: "application/json" }, cache: "no-store" });
