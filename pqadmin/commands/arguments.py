@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.commands.shapes import STATES
+from pqadmin.files.shapes import STATES
 from queues import Priority, Queue
 from queues.admin import CODECS, MAX_VALUE_SIZE, PRIORITY_TYPES, Codec, parse_priority
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag
-from pqadmin.commands.shapes import changed_shape
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.files.plain_text import items
+from pqadmin.files.shapes import changed_shape
 from queues import Actions, Changed, Queue, Store
 
 

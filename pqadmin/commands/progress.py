@@ -9,11 +9,11 @@ from rich.text import Text
 
 from pqadmin.commands.import_marks import ImportMark
 from pqadmin.commands.importing import ImportReport
-from pqadmin.commands.shapes import Shape, time_shape
 from pqadmin.commands.tables import console
 from pqadmin.display.format import moment, number, visible
 from pqadmin.files.entries import BadEntry
 from pqadmin.files.plain_text import json_text
+from pqadmin.files.shapes import Shape, time_shape
 
 #: Bad lines that are shown with their reason; of the rest only the numbers.
 SHOWN_BAD = 20

@@ -19,10 +19,10 @@ from django.core.management.base import CommandError, CommandParser, OutputWrapp
 from pqadmin import crash_watch
 from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
-from pqadmin.commands.shapes import Shape, error_shape
 from pqadmin.conf.log import log_json
 from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
+from pqadmin.files.shapes import Shape, error_shape
 from queues import Actions, AnyQueue, Store, open_store
 from queues.admin import verify_store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pqadmin.commands.shapes import state_of
 from pqadmin.display import items as foreign
 from pqadmin.display.format import UNKNOWN, age_since, clock, counted, number, visible
 from pqadmin.display.redaction import NOTHING
+from pqadmin.files.shapes import state_of
 from queues import Item, Job, QueueStatus
 from queues.admin import described_name, lookalikes
 from queues.errors import display_name

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from pqadmin.commands.shapes import pause_shape, status_shape
+from pqadmin.files.shapes import pause_shape, status_shape
 from queues import Queue
 from tests.commands.conftest import Run, Shop
 from tests.sweeps import sweep_trash

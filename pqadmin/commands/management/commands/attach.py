@@ -3,9 +3,9 @@
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import CODEC, KIND, PRIORITY_TYPE, REASON, Argument
-from pqadmin.commands.shapes import queue_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix, prefix_text
+from pqadmin.files.shapes import queue_shape
 from queues import Store
 
 

@@ -1,9 +1,9 @@
 """`pqadmin backup`: copy an embedded store while it is in use."""
 
 from pqadmin.commands.arguments import Argument
-from pqadmin.commands.shapes import backup_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.format import size
+from pqadmin.files.shapes import backup_shape
 from queues.admin import back_up
 
 

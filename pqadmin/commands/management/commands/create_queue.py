@@ -1,8 +1,8 @@
 """`pqadmin create_queue`: create a queue."""
 
 from pqadmin.commands.arguments import CODEC, KIND, PRIORITY_TYPE, Argument
-from pqadmin.commands.shapes import queue_shape
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.files.shapes import queue_shape
 from queues import Store
 
 

@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from pqadmin.commands.arguments import STATE, Argument, OneOf, flag
-from pqadmin.commands.shapes import STATES, depth_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.format import clock
+from pqadmin.files.shapes import STATES, depth_shape
 from queues import Queue, Store, Totals
 
 

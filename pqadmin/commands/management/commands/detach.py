@@ -1,8 +1,8 @@
 """`pqadmin detach`: forget a queue that other programs write."""
 
 from pqadmin.commands.arguments import QUEUE, REASON
-from pqadmin.commands.shapes import queue_shape
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.files.shapes import queue_shape
 from queues import Store
 
 

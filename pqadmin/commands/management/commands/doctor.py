@@ -8,10 +8,10 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import OneOf, flag
-from pqadmin.commands.shapes import Shape, time_shape
 from pqadmin.commands.store_command import Options, StoreCommand, os_user
 from pqadmin.commands.tables import console
 from pqadmin.display.format import moment, number, visible
+from pqadmin.files.shapes import Shape, time_shape
 from queues import Store
 from queues.admin import SKEWED_CLOCK, STORE_FORMAT, Examination, describe_skew, spelled_duration, verify_store
 

@@ -1,8 +1,8 @@
 """`pqadmin edit_item`: give an item another value."""
 
 from pqadmin.commands.arguments import QUEUE, REASON, VALUE, VALUE_FILE, Argument, read_value_for
-from pqadmin.commands.shapes import changed_shape
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.files.shapes import changed_shape
 from queues import Store
 from queues.errors import ItemNotFound
 

@@ -1,8 +1,8 @@
 """`pqadmin extend`: extend a lease."""
 
 from pqadmin.commands.arguments import LEASE_FOR, QUEUE, TOKEN
-from pqadmin.commands.shapes import time_shape
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.files.shapes import time_shape
 from queues import Store
 
 

@@ -1,9 +1,9 @@
 """`pqadmin find`: show one item by its id, with its attempts."""
 
 from pqadmin.commands.arguments import QUEUE, Argument
-from pqadmin.commands.shapes import item_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_attempts, print_items
+from pqadmin.files.shapes import item_shape
 from queues import Store
 from queues.errors import ItemNotFound
 

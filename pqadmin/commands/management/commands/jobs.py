@@ -6,11 +6,11 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import REASON, Argument, flag, whole_number
 from pqadmin.commands.interruption import Interrupted, Interruption
-from pqadmin.commands.shapes import job_shape
 from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand
 from pqadmin.commands.tables import console, print_jobs
 from pqadmin.display.format import age, number, visible
 from pqadmin.display.values import what_searchers_see
+from pqadmin.files.shapes import job_shape
 from queues import Actions, Job, Store
 
 _ON_ONE = ("show", "cancel", "resume", "undo")

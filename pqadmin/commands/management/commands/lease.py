@@ -1,10 +1,10 @@
 """`pqadmin lease`: lease items, as a worker does."""
 
 from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, LEASE_FOR, QUEUE, Argument, seconds
-from pqadmin.commands.shapes import item_shape, time_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
 from pqadmin.commands.taking import end_of, finish, waited
+from pqadmin.files.shapes import item_shape, time_shape
 from queues import Store
 
 

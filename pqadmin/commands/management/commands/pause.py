@@ -1,8 +1,8 @@
 """`pqadmin pause`: stop taking from a queue."""
 
 from pqadmin.commands.arguments import QUEUE, Argument, moment
-from pqadmin.commands.shapes import pause_shape
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.files.shapes import pause_shape
 from queues import Store
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, KEEP, QUEUE, REASON, Argument, seconds
-from pqadmin.commands.shapes import item_shape
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.commands.tables import console, print_items
 from pqadmin.commands.taking import end_of, finish, waited
+from pqadmin.files.shapes import item_shape
 from queues import Popped, Queue, Store
 from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
 

@@ -3,9 +3,9 @@
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import QUEUE, VALUE, VALUE_FILE, WHEN, Argument, read_priority, read_value_for
-from pqadmin.commands.shapes import item_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
+from pqadmin.files.shapes import item_shape
 from queues import Store
 
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Iterator
 
 from pqadmin.commands.arguments import Argument
-from pqadmin.commands.shapes import status_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_queues
+from pqadmin.files.shapes import status_shape
 from queues import QueueStatus, Store
 from queues.admin import canonical_name
 

@@ -1,9 +1,9 @@
 """`pqadmin release`: return a leased item."""
 
 from pqadmin.commands.arguments import QUEUE, TOKEN, Argument, flag, span
-from pqadmin.commands.shapes import item_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
+from pqadmin.files.shapes import item_shape
 from queues import Store
 
 

@@ -1,8 +1,8 @@
 """`pqadmin rename_queue`: rename a queue."""
 
 from pqadmin.commands.arguments import QUEUE, Argument
-from pqadmin.commands.shapes import queue_shape
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.files.shapes import queue_shape
 from queues import Store
 
 

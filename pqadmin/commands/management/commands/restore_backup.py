@@ -1,9 +1,9 @@
 """`pqadmin restore_backup`: restore a backup of an embedded store."""
 
 from pqadmin.commands.arguments import Argument
-from pqadmin.commands.shapes import backup_shape
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.format import size
+from pqadmin.files.shapes import backup_shape
 from queues.admin import restore_backup
 
 

@@ -1,4 +1,4 @@
-"""The JSON that commands print with --json; documented in docs/reference/command-line.md.
+"""The JSON that commands print with --json and the HTTP API answers; documented in docs/reference/command-line.md.
 
 Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
 `value_base64`; what a codec decodes is `value_json` too. A field that does not apply is null, never left out.
