@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
+from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
@@ -39,12 +40,19 @@ def window(request: HttpRequest, now: datetime | None = None) -> Window:
     if not minutes():
         return Window(needed=False)
     session = getattr(request, "session", None)
-    stored = None if session is None else session.get(_KEY)
-    until = datetime.fromtimestamp(stored, UTC) if isinstance(stored, int) else None
-    now = now or store_now()
+    return Window(needed=True, until=None if session is None else _still_open(armed_until(session), now or store_now()))
+
+
+def armed_until(session: SessionBase) -> datetime | None:
+    """Return the time until which a session was armed, past or not."""
+    stored = session.get(_KEY)
+    return datetime.fromtimestamp(stored, UTC) if isinstance(stored, int) else None
+
+
+def _still_open(until: datetime | None, now: datetime) -> datetime | None:
     # Shortened settings hold for windows that are open already.
     shut = until is None or not now < until <= now + timedelta(minutes=minutes())
-    return Window(needed=True, until=None if shut else until)
+    return None if shut else until
 
 
 def arm(request: HttpRequest, now: datetime) -> datetime:
@@ -61,6 +69,11 @@ def disarm(request: HttpRequest) -> None:
 
 def demand(request: HttpRequest) -> None:
     """Raise `NotArmed` for a write outside of the window."""
-    found = window(request)
-    if found.needed and found.until is None:
+    session = getattr(request, "session", None)
+    demand_open(None if session is None else armed_until(session))
+
+
+def demand_open(until: datetime | None) -> None:
+    """Raise `NotArmed` on a read-only site, unless the window is open until this time."""
+    if minutes() and _still_open(until, store_now()) is None:
         raise NotArmed("writes need an open window")

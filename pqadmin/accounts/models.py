@@ -1,4 +1,4 @@
-"""Tables about users besides Django's own: failed logins, grants, preferences."""
+"""Tables about users besides Django's own: failed logins, grants, tokens, preferences."""
 
 from django.contrib.auth.models import User
 from django.db import models
@@ -37,6 +37,39 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.role} on {self.glob}"
+
+
+class Token(models.Model):
+    """A program's credential: a random secret, known by its hash, with a part of its owner's rights."""
+
+    #: SHA-256 of the secret, in hex. The secret has 256 random bits, so no slow hash is needed.
+    digest = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    #: Names of `pqadmin.accounts.callers.Verb`.
+    verbs = models.JSONField()
+    #: The globs of the queues that it may use.
+    queues = models.JSONField()
+    #: Requests a second; None is no limit of its own.
+    rate = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField()
+    #: None: it does not expire.
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    #: Written at most once a minute.
+    last_used_at = models.DateTimeField(null=True)
+    last_address = models.CharField(max_length=45, blank=True)
+
+    class Meta:
+        # A name stands for one token in the audit; it is free again when that is revoked.
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(revoked_at__isnull=True), name="one_valid_token_per_name"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Preference(models.Model):

@@ -24,6 +24,8 @@ class Scope:
     role: Role
     #: Sorted, each above `role`.
     grants: tuple[GrantOf, ...] = ()
+    #: Globs to which role and grants are restricted; empty: to none. Then the role is one of the grants, on `*`.
+    within: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, role: Role, grants: Iterable[GrantOf] = ()) -> "Scope":
@@ -41,6 +43,14 @@ class Scope:
         """Return the read-only scope of the queues that match any of the globs."""
         return cls.of(Role.NONE, [(glob, Role.VIEWER) for glob in patterns])
 
+    def restricted_to(self, globs: Iterable[str]) -> "Scope":
+        """Return these rights on the queues alone whose names match any of the globs."""
+        within = tuple(sorted(set(globs)))
+        if "*" in within:
+            return self
+        base = () if self.role is Role.NONE else (("*", self.role),)
+        return Scope(role=Role.NONE, grants=(*base, *self.grants), within=within)
+
     @property
     def everything(self) -> bool:
         """Return whether every queue is visible, future ones too."""
@@ -52,11 +62,11 @@ class Scope:
 
     def can(self, right: Right, name: str) -> bool:
         """Return whether the right holds on the queue of this name."""
-        return self.role.has(right) or _matcher(self.grants, right)(name)
+        return self.role.has(right) or _matcher(self.grants, right, self.within)(name)
 
     def teller(self, right: Right) -> Callable[[str], bool]:
         """Return a function of a name that is faster than `can` for many names."""
-        return (lambda name: True) if self.role.has(right) else _matcher(self.grants, right)
+        return (lambda name: True) if self.role.has(right) else _matcher(self.grants, right, self.within)
 
     def anywhere(self, right: Right) -> bool:
         """Return whether the right holds on some queue's name at least, there or not."""
@@ -135,6 +145,9 @@ def _highest(groups: Iterable[str]) -> Role:
 
 
 @lru_cache(maxsize=1024)
-def _matcher(grants: tuple[GrantOf, ...], right: Right) -> Callable[[str], bool]:
+def _matcher(grants: tuple[GrantOf, ...], right: Right, within: tuple[str, ...]) -> Callable[[str], bool]:
     found = name_pattern(tuple(glob for glob, given in grants if given.has(right)))
-    return lambda name: found.fullmatch(name) is not None
+    if not within:
+        return lambda name: found.fullmatch(name) is not None
+    also = name_pattern(within)
+    return lambda name: found.fullmatch(name) is not None and also.fullmatch(name) is not None

@@ -111,3 +111,16 @@ def test_scopes_of_many_cost_as_much_as_of_one(person, granted) -> None:
         ALL,
         NOTHING,
     ]
+
+
+def test_a_restricted_scope_has_each_right_within_its_globs_alone() -> None:
+    scope = Scope.of(Role.VIEWER, [("orders:*", Role.OPERATOR)]).restricted_to(["orders:eu*", "mail"])
+    assert scope.of_those(["orders:eu:1", "orders:us", "mail", "other"]) == ["orders:eu:1", "mail"]
+    assert scope.role_on("orders:eu:1") is Role.OPERATOR
+    assert scope.role_on("mail") is Role.VIEWER
+    assert scope.role_on("orders:us") is Role.NONE
+    assert not scope.everything
+    assert ALL.restricted_to(["mail"]).can(Right.ADMIN, "mail")
+    assert not ALL.restricted_to(["mail"]).role.has(Right.READ)
+    assert not NOTHING.restricted_to(["mail"]).anywhere(Right.READ)
+    assert ALL.restricted_to(["mail", "*"]) == ALL

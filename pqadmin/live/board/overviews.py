@@ -26,7 +26,8 @@ def sight_of(scope: Scope) -> Scope:
     """Return the part of a scope that decides what it sees; equal parts share one overview."""
     if scope.everything:
         return EVERYTHING
-    return Scope.of_globs(glob for glob, role in scope.grants if role.has(Right.READ))
+    seen = Scope.of_globs(glob for glob, role in scope.grants if role.has(Right.READ))
+    return seen.restricted_to(scope.within) if scope.within else seen
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,45 @@
+"""Detection of changes of the site's tables, without asking for a row."""
+
+import sqlite3
+import threading
+
+from django.db import connection
+
+
+class TableChanges:
+    """The number of changes of the tables that SQLite counts, of all processes. Thread-safe.
+
+    A reading takes microseconds and never waits for a writer, so an event loop may do it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._name = ""
+        self._connection: sqlite3.Connection | None = None
+
+    def number(self) -> int | None:
+        """Return a number that is another one after each commit; None: another database, or no answer."""
+        if connection.vendor != "sqlite":
+            return None
+        with self._lock:
+            try:
+                return int(self._opened().execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error:
+                self._close()
+                return None
+
+    def _opened(self) -> sqlite3.Connection:
+        name = str(connection.settings_dict["NAME"])
+        if self._connection is None or name != self._name:
+            self._close()
+            self._name = name
+            # Never in a transaction, so that each reading sees what is committed by now.
+            self._connection = sqlite3.connect(
+                name, uri=name.startswith("file:"), timeout=0, isolation_level=None, check_same_thread=False
+            )
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,61 @@
+"""The caller of a request: the token of its Authorization header, or the session of its cookie."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import CsrfViewMiddleware
+
+from pqadmin.accounts.callers import ALL_VERBS, Caller, Verb, VerbMissing
+from pqadmin.accounts.credentials import Badge, Credentials, Refusal, Unauthenticated, digest
+from pqadmin.accounts.roles import SAFE
+
+__all__ = ["ALL_VERBS", "Caller", "CsrfRefused", "Unauthenticated", "Verb", "VerbMissing", "caller_of"]
+
+#: The process's one.
+credentials = Credentials()
+
+
+class CsrfRefused(PermissionDenied):
+    """A write of a session without the token of the site's forms (`X-CSRFToken`), or from another origin."""
+
+
+async def caller_of(request: HttpRequest) -> Caller:
+    """Return the caller; raises `Unauthenticated`, `CsrfRefused`, or a DatabaseError."""
+    shown = request.headers.get("Authorization")
+    if shown is not None:
+        scheme, _, secret = shown.partition(" ")
+        if scheme.lower() != "bearer":
+            raise Unauthenticated(Refusal.MISSING)
+        caller = await credentials.caller(Badge(token=digest(secret.strip())))
+        credentials.record_use(caller, str(request.META.get("REMOTE_ADDR", "")))
+        return caller
+    key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+    if not key:
+        raise Unauthenticated(Refusal.MISSING)
+    caller = await credentials.caller(Badge(session=key))
+    if request.method not in SAFE:
+        _check_csrf(request)
+    return caller
+
+
+def _unused(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+def _check_csrf(request: HttpRequest) -> None:
+    _csrf_check.process_request(request)
+    why = _csrf_check.process_view(request, _unused, (), {})
+    if why is not None:
+        raise CsrfRefused(str(why))
+
+
+class _CsrfCheck(CsrfViewMiddleware):
+    """Django's check, with its reason instead of its page."""
+
+    def _reject(self, request: HttpRequest, reason: str) -> Any:
+        return reason
+
+
+_csrf_check = _CsrfCheck(_unused)
