@@ -14,7 +14,7 @@ from pathlib import Path
 
 _SHELL = "/bin/sh"
 #: Not SIGILL: its number is the exit code of an empty queue.
-_FATAL = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE)
+SIGNALS = (signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE)
 #: In a line of a stack: the file is one of the engine's.
 _ENGINE = "/queues/kv/embedded/"
 #: $1: the line. $2: the mark. $3: what is in a line of a stack that is in the engine.
@@ -59,6 +59,6 @@ def watch(url: str) -> None:
     libc = ctypes.CDLL(None)
     libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
     leave = ctypes.cast(libc["_exit"], ctypes.c_void_p)
-    for number in _FATAL:
+    for number in SIGNALS:
         libc.signal(number, leave)  # once faulthandler has written: the exit code is the signal's number
     faulthandler.enable(file=writer, all_threads=False)

@@ -14,14 +14,12 @@ from typing import Any, TypeVar
 
 from django.core.management.base import CommandError, CommandParser
 
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.files.shapes import STATES
 from queues import Priority, Queue
 from queues.admin import CODECS, MAX_VALUE_SIZE, PRIORITY_TYPES, Codec, parse_priority
 
 N = TypeVar("N", int, float)
-
-#: `pop` and `lease` took nothing, as nothing was ready.
-EXIT_EMPTY = 4
 
 _UNITS = {"": "seconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _SPAN = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smhd]?)", re.ASCII)
@@ -113,7 +111,7 @@ LEASE_FOR = Argument("--for", dest="span", type=seconds, default=60.0, metavar="
 EXIT_CODE = Argument(
     "--exit-empty",
     type=number(int, 0, 255, "an exit code from 0 to 255"),
-    default=EXIT_EMPTY,
+    default=int(Exit.EMPTY),
     metavar="CODE",
     help="the exit code when nothing was ready (default: %(default)s)",
 )

@@ -1,11 +1,18 @@
 """The base of all commands of pqadmin."""
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from pqadmin import __version__
+
+
+def program(path: str) -> str:
+    """Return how a user started pqadmin, by the path of its script."""
+    name = Path(path).name
+    return "python -m pqadmin" if name == "__main__.py" else name
 
 
 class OwnCommand(BaseCommand):

@@ -2,11 +2,13 @@
 
 import re
 import sys
-from pathlib import Path
+from difflib import get_close_matches
 
-from django.core.management import ManagementUtility, get_commands, load_command_class
+from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
 
 from pqadmin import __version__
+from pqadmin.commands.base import program
+from pqadmin.commands.exit_codes import Exit
 
 #: The commands by purpose, in the order of the list.
 GROUPS = {
@@ -46,8 +48,7 @@ class Commands(ManagementUtility):
 
     def __init__(self, argv: list[str] | None = None) -> None:
         super().__init__(argv)
-        if Path(self.argv[0]).name == "__main__.py":
-            self.prog_name = "python -m pqadmin"
+        self.prog_name = program(self.argv[0])
 
     def main_help_text(self, commands_only: bool = False) -> str:
         """Return our commands, and with `--all` also Django's."""
@@ -64,6 +65,16 @@ class Commands(ManagementUtility):
         named = {name for names in GROUPS.values() for name in names}
         rest = sorted(name for name in get_commands() if name not in named)
         return "\n".join([text, "", "Of Django and its parts", *(f"  {name}" for name in rest)])
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        """Return a command; end with one line where none has this name."""
+        known = get_commands()
+        if subcommand in known or getattr(self, "settings_exception", None) is not None:
+            return super().fetch_command(subcommand)
+        near = get_close_matches(subcommand, known, n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        sys.stderr.write(f"{self.prog_name}: no command is named {subcommand!a}.{hint} See {self.prog_name} help.\n")
+        raise SystemExit(Exit.USAGE)
 
     def execute(self) -> None:
         """Run the command that is asked for."""

@@ -11,15 +11,17 @@ from argparse import Namespace
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from pqadmin import crash_watch
 from pqadmin.commands.arguments import Argument, OneOf
-from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.base import OwnCommand, program
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.conf.log import log_json
+from pqadmin.display import format as write
 from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, error_shape
@@ -27,20 +29,28 @@ from queues import Actions, AnyQueue, Store, open_store
 from queues.admin import verify_store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
 
-#: What a shell reports for a program that was stopped by SIGINT or by a closed pipe.
-EXIT_INTERRUPTED = 130
-EXIT_PIPE_CLOSED = 141
-
 Options = dict[str, Any]
 
 
 class Arguments(CommandParser):
-    """A parser that takes options anywhere, also before an optional argument."""
+    """A parser that takes options anywhere, also before an optional argument; its errors are one line."""
+
+    called_from_command_line: bool
+    _as_json = False
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
         """Parse options first and what is left after them."""
+        self._as_json = not {"--json", "--jsonl"}.isdisjoint(sys.argv if args is None else args)
         parsed: Namespace = self.parse_intermixed_args(args, namespace)
         return parsed
+
+    def error(self, message: str) -> NoReturn:
+        """End the command with one line for a shell; raise `CommandError` for a caller."""
+        if not self.called_from_command_line:
+            super().error(message)
+        told = f"{self.prog}: {write.one_line(message)}; see {self.prog} --help"
+        shape = {"error": {"code": "UsageError", "message": told, "suggestions": []}}
+        self.exit(Exit.USAGE, (json_text(shape) if self._as_json else told) + "\n")
 
 
 class StoreCommand(OwnCommand):
@@ -53,15 +63,17 @@ class StoreCommand(OwnCommand):
     has_store = True
     #: Whether the command prints JSON on demand.
     has_json = True
+    #: The list in the command's document of which --jsonl prints one line each.
+    listed = ""
     #: Whether a missing store is created; otherwise its path counts as mistyped.
     creates_store = False
-    #: The URL of the store, once it is known, and whether JSON is asked for.
+    #: The URL of the store, once it is known, and the kind of JSON that is asked for: document, lines or none.
     _url = ""
-    _json = False
+    _json = ""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         """Make Django's parser, of our class."""
-        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser = super().create_parser(program(prog_name), subcommand, **kwargs)
         parser.__class__ = Arguments
         return parser
 
@@ -74,7 +86,10 @@ class StoreCommand(OwnCommand):
                 "--store", metavar="URL", help="the store, lmdb:PATH (default: the site's, from PQADMIN_STORE)"
             )
         if self.has_json:
-            parser.add_argument("--json", action="store_true", help="print JSON; errors as JSON on stderr")
+            OneOf(
+                Argument("--json", action="store_const", const="document", help="print JSON; errors as JSON on stderr"),
+                Argument("--jsonl", dest="json", action="store_const", const="lines", help="the same, a line for each"),
+            ).add(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command on the store at its URL."""
@@ -115,7 +130,7 @@ class StoreCommand(OwnCommand):
         """Run the command; turn errors that a user can cause into `CommandError`, or into a line for a shell."""
         failure: CommandError
         cause: BaseException
-        self._json = bool(options.get("json"))
+        self._json = options.get("json") or ""
         if getattr(self, "_called_from_command_line", False) and self._json:
             log_json()
         try:
@@ -128,11 +143,11 @@ class StoreCommand(OwnCommand):
             failure, cause = error, error.__cause__ or error
         except BrokenPipeError:
             _drop_stdout()
-            failure = cause = CommandError("", returncode=EXIT_PIPE_CLOSED)
+            failure = cause = CommandError("", returncode=Exit.PIPE_CLOSED)
         except OSError as error:
             failure, cause = CommandError(_os_message(error)), error
         except KeyboardInterrupt as error:
-            failure, cause = CommandError("Interrupted.", returncode=EXIT_INTERRUPTED), error
+            failure, cause = CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error
         except Exception:  # on a damaged store, any error comes of the damage
             damage = _damage(self._url)
             if damage is None:
@@ -140,7 +155,7 @@ class StoreCommand(OwnCommand):
             failure, cause = CommandError(str(damage)), damage
         if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
             raise failure from cause
-        message = str(failure)
+        message = write.one_line(str(failure))
         if message and self._json:
             self.tell(json_text(error_shape(cause, message)))
         elif message:
@@ -149,8 +164,19 @@ class StoreCommand(OwnCommand):
 
     # Output
 
+    @property
+    def lines(self) -> bool:
+        """Return whether a JSON line for each is asked for."""
+        return self._json == "lines"
+
     def answer(self, shape: Shape, *lines: str) -> None:
-        """Print the answer: one JSON document, or lines."""
+        """Print the answer: one JSON document, a JSON line for each of what it lists, or lines."""
+        if self.lines:
+            rest = {name: value for name, value in shape.items() if name != self.listed}
+            listed = shape.get(self.listed)
+            for each in listed if isinstance(listed, list) else ({},):
+                self.stdout.write(json_text({**rest, **each}))
+            return
         if self._json:
             self.stdout.write(json_text(shape, indent=2 if self.stdout.isatty() else None))
             return

@@ -12,18 +12,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pqadmin.display import format as write
 from pqadmin.display import items as foreign
 from pqadmin.display.format import UNKNOWN, age_since, clock, counted, number, visible
 from pqadmin.display.redaction import NOTHING
-from pqadmin.files.shapes import state_of
+from pqadmin.live import words as live_words
+from pqadmin.live.board.rows import Row, depth_of
 from queues import Item, Job, QueueStatus
-from queues.admin import described_name, lookalikes
+from queues.admin import HealthTrend, described_name, lookalikes
 from queues.errors import display_name
 
 #: Width of a table in a file or a pipe: nothing is folded.
 _PIPE_WIDTH = 200
-#: States of a queue that need no attention.
-_QUIET = ("ok", "empty")
 #: Characters of an item's value on its line.
 _VALUE_WIDTH = 60
 
@@ -55,25 +55,70 @@ def _name(name: str) -> Text:
     return shown.append(f"  (looks like another name: {described_name(letters)})", "yellow") if letters else shown
 
 
-def print_queues(output: Console, statuses: Sequence[QueueStatus], now: datetime) -> None:
-    """Print one line for each queue: its kind, items in each state, ends, oldest age, consumers and state."""
-    table = _table(
-        ("Queue", "Kind", ">Ready", ">Delayed", ">Leased", ">Dead", "Min", "Max", ">Oldest", ">Consumers", "State")
-    )
-    for status in statuses:
-        table.add_row(
-            _name(status.name),
-            Text("" if status.unreadable else "fifo" if status.kind == "fifo" else status.priority_type),
-            Text(_depth(status)),
-            *(Text(_number(status, depth)) for depth in (status.totals.delayed, status.totals.leased)),
-            Text(_number(status, status.totals.dead), "red" if status.totals.dead else ""),
-            Text("" if status.min is None else foreign.priority_short(status.min)),
-            Text("" if status.max is None else foreign.priority_short(status.max)),
-            Text("" if status.oldest is None else age_since(status.oldest, now)),
-            Text(UNKNOWN if status.live_consumers is None else number(status.live_consumers)),
-            _text(_state(status, now), "" if state_of(status, now) in _QUIET else "yellow"),
-        )
-    output.print(table)
+#: How a level is shown: its shape and its color.
+LEVEL_SIGNS = {"critical": ("■", "red"), "warning": ("▲", "yellow"), "unknown": ("◌", "dim"), "ok": ("●", "green")}
+#: Columns of queues that a terminal narrower than this does not show.
+_WIDE, _WIDE_ONLY = 130, ("Kind", "Min", "Max", "Consumers")
+
+
+def queue_table(rows: Sequence[Row], now: datetime, *, width: int, rates: bool) -> Table:
+    """Return a table with a line for each queue: items in each state, ends, oldest age, consumers and verdict."""
+    columns: list[tuple[str, Callable[[Row], Text]]] = [
+        ("Queue", lambda row: _name(row.status.name)),
+        ("Kind", lambda row: Text(_kind(row.status))),
+        (">Ready", lambda row: Text(depth_text(row.status))),
+        (">Delayed", lambda row: Text(_number(row.status, row.status.totals.delayed))),
+        (">Leased", lambda row: Text(_number(row.status, row.status.totals.leased))),
+        (">Dead", lambda row: dead_text(row.status)),
+        (">In/s", lambda row: Text(write.rate(row.rate_in))),
+        (">Out/s", lambda row: Text(write.rate(row.rate_out))),
+        ("Min", lambda row: Text("" if row.status.min is None else foreign.priority_short(row.status.min))),
+        ("Max", lambda row: Text("" if row.status.max is None else foreign.priority_short(row.status.max))),
+        (">Oldest", lambda row: Text("" if row.status.oldest is None else write.age_since(row.status.oldest, now))),
+        (">Consumers", lambda row: Text(consumers_text(row.status))),
+        ("Verdict", lambda row: verdict_text(row, now)),
+    ]
+    left_out = () if width >= _WIDE else _WIDE_ONLY
+    shown = [
+        (name, cell)
+        for name, cell in columns
+        if name.lstrip(">") not in left_out and (rates or not name.endswith("/s"))
+    ]
+    table = _table(name for name, _ in shown)
+    for column in table.columns:  # these shrink on a narrow terminal
+        column.no_wrap = column.header not in ("Queue", "Verdict")
+    for row in rows:
+        table.add_row(*(cell(row) for _, cell in shown))
+    return table
+
+
+def verdict_text(row: Row, now: datetime) -> Text:
+    """Write the verdict on a queue in one line: the shape and word of its level, its reasons, its trend."""
+    sign, color = LEVEL_SIGNS[row.level]
+    words = [sign + " " + live_words.verdict_words(row, now)]
+    if row.status.attached:
+        words.append(live_words.counted_words(row.status.counted_at, now))
+    elif row.verdict.trend in _TOLD_TRENDS:
+        words.append(live_words.trend_words(row))
+    return Text(visible(" · ".join(words)), color, no_wrap=True, overflow="ellipsis")
+
+
+#: Trends that no reason tells.
+_TOLD_TRENDS = (HealthTrend.EMPTY, HealthTrend.STEADY, HealthTrend.DRAINING)
+
+
+def consumers_text(status: QueueStatus) -> str:
+    """Write the number of live consumers, if it is known."""
+    return UNKNOWN if status.live_consumers is None else number(status.live_consumers)
+
+
+def dead_text(status: QueueStatus) -> Text:
+    """Write the number of dead items, red where there are any."""
+    return Text(_number(status, status.totals.dead), "red" if status.totals.dead else "")
+
+
+def _kind(status: QueueStatus) -> str:
+    return "" if status.unreadable else "fifo" if status.kind == "fifo" else status.priority_type
 
 
 def print_items(output: Console, items: Iterable[Item], now: datetime) -> None:
@@ -139,27 +184,14 @@ def print_jobs(output: Console, jobs: Sequence[Job], now: datetime) -> None:
     output.print(table)
 
 
-def _depth(status: QueueStatus) -> str:
-    if status.unreadable:
-        return UNKNOWN
-    if not status.attached:
-        return number(status.totals.ready)
-    return counted(None if status.counted_at is None else status.totals.ready)
+def depth_text(status: QueueStatus) -> str:
+    """Write the number of ready items; of an attached queue, as counted."""
+    return counted(depth_of(status)) if status.attached else number(depth_of(status))
 
 
 def _number(status: QueueStatus, depth: int) -> str:
     """Return a depth; attached and unreadable queues have none."""
     return "" if status.unreadable or status.attached else number(depth)
-
-
-def _state(status: QueueStatus, now: datetime) -> str:
-    if status.unreadable:
-        return f"unreadable: {status.unreadable}"
-    if status.attached:
-        when = "not counted yet" if status.counted_at is None else f"counted {clock(status.counted_at, now)}"
-        return f"attached, {when}"
-    word = state_of(status, now)
-    return f"paused: {status.pause.reason}" if word == "paused" and status.pause is not None else word
 
 
 def _table(columns: Iterable[str]) -> Table:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
 from queues import Attempt, Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
-from queues.admin import Backup, Codec, to_ms
+from queues.admin import Backup, Codec, HealthVerdict, time_of_ms, to_ms
 from queues.errors import BadValue, Undecodable
 
 Shape = dict[str, object]
@@ -94,8 +94,15 @@ def queue_shape(queue: Queue) -> Shape:
     }
 
 
-def status_shape(status: QueueStatus, now: datetime) -> Shape:
-    """Describe a queue and its ends, without their values."""
+def status_shape(
+    status: QueueStatus,
+    verdict: HealthVerdict,
+    now: datetime,
+    *,
+    rate_in: float | None = None,
+    rate_out: float | None = None,
+) -> Shape:
+    """Describe a queue, its verdict and its ends, without their values."""
     uncounted = status.attached and status.counted_at is None
     shape: Shape = {
         "queue": status.name,
@@ -116,28 +123,38 @@ def status_shape(status: QueueStatus, now: datetime) -> Shape:
         else [consumer_shape(consumer) for consumer in status.consumers.live],
         "last_consumer": None if status.consumers.ended is None else consumer_shape(status.consumers.ended),
         "pause": pause_shape(status.pause, now),
+        "closed": status.closed,
+        "rate_in": rate_in,
+        "rate_out": rate_out,
         "prefix": _prefix(status.prefix),
         "counted_at": time_shape(status.counted_at),
         "unreadable": status.unreadable or None,
-        "state": state_of(status, now),
     }
-    known = ("queue", "unreadable", "state")
-    return {name: shape[name] if name in known else None for name in shape} if status.unreadable else shape
+    judged = _verdict_shape(verdict)
+    known = ("queue", "unreadable")
+    shape = {name: shape[name] if name in known else None for name in shape} if status.unreadable else shape
+    return shape | {"verdict": judged}
 
 
-def state_of(status: QueueStatus, now: datetime) -> str:
-    """Return the state of a queue: of all that apply, the most urgent one."""
-    totals = status.totals
-    words = (
-        ("unreadable", bool(status.unreadable)),
-        ("paused", status.pause is not None and status.pause.holds(to_ms(now))),
-        ("drift", status.drift),
-        ("dead", totals.dead > 0),
-        ("closed", status.closed),
-        ("attached", status.attached),
-        ("empty", not (totals.ready or totals.delayed or totals.leased)),
-    )
-    return next((word for word, holds in words if holds), "ok")
+def _verdict_shape(verdict: HealthVerdict) -> Shape:
+    """Describe the verdict on a queue: codes and numbers, no words."""
+    return {
+        "level": verdict.level.name.lower(),
+        "since": time_shape(time_of_ms(int(verdict.since * 1000))),
+        "reasons": [
+            {
+                "code": reason.code.value,
+                "level": reason.level.name.lower(),
+                "since": time_shape(time_of_ms(int(reason.since * 1000))),
+                "value": reason.value,
+                "limit": reason.limit,
+            }
+            for reason in verdict.reasons
+        ],
+        "trend": verdict.trend.value,
+        "clears_in": verdict.clears_in,
+        "grows_by": verdict.grows_by,
+    }
 
 
 def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:

@@ -73,13 +73,14 @@ def test_queues_lists_it_with_its_count(run: Run, shop: Shop, others: Others) ->
     run("attach", "legacy", "--prefix", '("legacy", "jobs")')
     shop.store.create_queue("ours")
     line = next(line for line in run("queues").out.splitlines() if line.startswith("legacy"))
-    assert re.search(r"≈\s3\s+'text'\s+5\s+–\s+attached, counted \d\d:\d\d:\d\d UTC", line), line
+    assert re.search(r"≈\s3\s+'text'\s+5\s+–\s+◌\sunknown · attached, traffic not seen · counted \d", line), line
     legacy, ours = run("queues", "--json").json["queues"]
     assert legacy["prefix"] == PREFIX.hex()
     assert (legacy["ready"], legacy["arrived"], legacy["left"], legacy["oldest"]) == (3, None, None, None)
     assert legacy["counted_at"] is not None
     assert (ours["prefix"], ours["counted_at"], ours["arrived"]) == (None, None, 0)
-    assert (legacy["state"], ours["state"]) == ("attached", "empty")
+    assert [shape["verdict"]["level"] for shape in (legacy, ours)] == ["unknown", "ok"]
+    assert run("queues", "--trouble").out == "No queue is in trouble.\n"
 
 
 def test_a_list_that_is_not_counted_in_time_says_so(
@@ -88,7 +89,7 @@ def test_a_list_that_is_not_counted_in_time_says_so(
     monkeypatch.setattr("pqadmin.commands.management.commands.queues._PATIENCE", 0.0)
     monkeypatch.setattr("queues.status.attached_counts.AttachedCounts.want", lambda *_: None)
     run("attach", "legacy", "--prefix", '("legacy", "jobs")')
-    assert "attached, not counted yet" in run("queues").out
+    assert "counting…" in run("queues").out
     assert run("queues", "--json").json["queues"][0]["ready"] is None
 
 

@@ -8,12 +8,14 @@ import pwd
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from pqadmin.files.shapes import pause_shape, status_shape
 from queues import Queue
+from queues.admin import HealthCode, unknown_health
 from tests.commands.conftest import Run, Shop
 from tests.sweeps import sweep_trash
 
@@ -265,8 +267,14 @@ def kill(shop: Shop, queue: Queue) -> None:
     queue.release(lease, reason="no address")
 
 
-def test_queues_shows_the_depth_of_every_state_and_the_queues_state(run: Run, shop: Shop, jobs: Queue) -> None:
+def codes(shape: dict[str, Any]) -> list[str]:
+    """Return the codes of a verdict's reasons."""
+    return [reason["code"] for reason in shape["verdict"]["reasons"]]
+
+
+def test_queues_shows_the_depth_of_every_state_and_the_verdict(run: Run, shop: Shop, jobs: Queue) -> None:
     acts = shop.store.actions("ada")
+    jobs.pop_min()
     for name in ("broken", "closed", "later", "idle", "held"):
         shop.store.create_queue(name)
     for _ in range(4):
@@ -277,22 +285,25 @@ def test_queues_shows_the_depth_of_every_state_and_the_queues_state(run: Run, sh
     shop.store.queue("held").push(b"x", priority=1)
     acts.pause("held", reason="deploy")
     shapes = {shape["queue"]: shape for shape in run("queues", "--json").json["queues"]}
-    assert {name: shape["state"] for name, shape in shapes.items()} == {
-        "broken": "dead",
-        "closed": "closed",
-        "held": "paused",
-        "idle": "empty",
-        "jobs": "ok",
-        "later": "ok",
+    told = {name: (shape["verdict"]["level"], codes(shape)) for name, shape in shapes.items()}
+    assert told == {
+        "broken": ("warning", ["dead"]),
+        "closed": ("ok", []),
+        "held": ("warning", ["paused"]),
+        "idle": ("ok", []),
+        "jobs": ("unknown", ["stale"]),  # no process records
+        "later": ("ok", []),
     }
+    assert [name for name, shape in shapes.items() if shape["closed"]] == ["closed"]
     assert (shapes["broken"]["ready"], shapes["broken"]["dead"]) == (0, 4)
     lines = {line.split()[0]: line.split() for line in run("queues").out.splitlines()}
-    columns = ["Kind", "Ready", "Delayed", "Leased", "Dead", "Min", "Max", "Oldest", "Consumers", "State"]
+    columns = ["Kind", "Ready", "Delayed", "Leased", "Dead", "Min", "Max", "Oldest", "Consumers", "Verdict"]
     assert lines["Queue"] == ["Queue", *columns]
-    assert lines["broken"] == ["broken", "int", "0", "0", "0", "4", "–", "dead"]
-    assert lines["later"] == ["later", "int", "0", "1", "0", "0", "–", "ok"]
-    assert lines["idle"][-1] == "empty"
-    assert lines["held"][-2:] == ["paused:", "deploy"]
+    assert " ".join(lines["broken"]) == "broken int 0 0 0 4 – ▲ warning · 4 dead · empty"
+    assert " ".join(lines["later"]) == "later int 0 1 0 0 – ● ok · empty"
+    assert " ".join(lines["held"]).endswith("▲ warning · paused by ada, <10 s ago: deploy")
+    assert " ".join(lines["closed"]).endswith("● ok · closed for pushes · empty")
+    assert " ".join(lines["jobs"]).endswith("◌ unknown · nothing recorded yet")
 
 
 def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
@@ -301,8 +312,8 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
     assert list(jobs_shape) == [
         "queue", "kind", "priority_type", "codec", "ready", "delayed", "leased", "dead", "arrived", "left", "oldest",
-        "min_priority", "max_priority", "consumers", "last_consumer", "pause", "prefix",
-        "counted_at", "unreadable", "state",
+        "min_priority", "max_priority", "consumers", "last_consumer", "pause", "closed", "rate_in",
+        "rate_out", "prefix", "counted_at", "unreadable", "verdict",
     ]  # fmt: skip
     assert (jobs_shape["ready"], jobs_shape["min_priority"], jobs_shape["max_priority"]) == (3, 1, 9)
     assert jobs_shape["pause"]["reason"] == "deploy"
@@ -322,7 +333,7 @@ def test_queues_lists_the_consumers(run: Run, shop: Shop, jobs: Queue) -> None:
     assert (consumer["takes"], consumer["end"], shape["last_consumer"]) == (1, None, None)
     assert (idle["consumers"], idle["last_consumer"]) == (None, None)
     lines = run("queues").out.splitlines()
-    assert [line.split()[-2] for line in lines if line.split()[0] in ("jobs", "idle")] == ["–", "1"]
+    assert [re.split("[●◌]", line)[0].split()[-1] for line in lines[1:]] == ["–", "1"]
 
 
 def test_items_that_come_back_arrive_once(run: Run, shop: Shop) -> None:
@@ -352,7 +363,10 @@ def test_a_queue_that_cannot_be_read_is_a_line_that_says_so(run: Run, shop: Shop
     assert (first["queue"], first["ready"], second["queue"], second["ready"]) == ("bad", None, "jobs", 3)
     assert first["unreadable"].startswith("Its bytes are damaged")
     assert list(first) == list(second)
-    assert (first["state"], second["state"]) == ("unreadable", "ok")
+    assert [(shape["verdict"]["level"], codes(shape)) for shape in (first, second)] == [
+        ("unknown", ["unreadable"]),
+        ("ok", ["quiet"]),
+    ]
     assert "–  " in run("queues").out
     assert "unreadable: Its bytes are damaged" in run("queues").out
     refused = run("pop", "bad")
@@ -369,8 +383,9 @@ def test_a_pause_that_is_over_is_none(run: Run, shop: Shop, jobs: Queue) -> None
     assert pause_shape(paused, until - timedelta(milliseconds=2)) is not None
     assert pause_shape(paused, until) is None
     status = next(iter(shop.store.snapshot([jobs.id]).queues.values()))
-    assert status_shape(status, until - timedelta(milliseconds=2))["pause"] is not None
-    assert status_shape(status, until)["pause"] is None
+    verdict = unknown_health(HealthCode.STALE, 0.0)
+    assert status_shape(status, verdict, until - timedelta(milliseconds=2))["pause"] is not None
+    assert status_shape(status, verdict, until)["pause"] is None
 
 
 def test_more_queues_than_one_snapshot_holds(run: Run, shop: Shop) -> None:

@@ -1,6 +1,8 @@
 """`pqadmin`, `python -m pqadmin` and `manage.py` are one command."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from pqadmin import __version__, cli
+from pqadmin import __version__, cli, crash_watch
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.help import GROUPS, WIDTH, summary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,3 +96,37 @@ def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_
     listed = run(FORMS[1], tmp_path, DJANGO_SETTINGS_MODULE="broken", PYTHONPATH=both)
     assert "Traceback" not in listed.stderr
     assert "no_such_module_at_all" in listed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["qeues"], "python -m pqadmin: no command is named 'qeues'. Did you mean queues? See python -m pqadmin help."),
+        (["no\nsuch"], "python -m pqadmin: no command is named 'no\\nsuch'. See python -m pqadmin help."),
+        (["push"], "python -m pqadmin push: the following arguments are required: queue; see … --help"),
+        (
+            ["pop", "jobs", "-n", "x\ny"],
+            "python -m pqadmin pop: argument -n: 'x\\ny' is not a whole number of at least 1; see … --help",
+        ),
+    ],
+)
+def test_wrong_arguments_end_with_one_line(arguments: list[str], told: str, tmp_path: Path) -> None:
+    done = run([*FORMS[1], *arguments], tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == told.replace("…", f"python -m pqadmin {arguments[0]}") + "\n"
+
+
+def test_wrong_arguments_are_told_as_json_where_json_is_asked_for(tmp_path: Path) -> None:
+    done = run([*FORMS[1], "push", "--jsonl"], tmp_path)
+    assert (done.returncode, json.loads(done.stderr)["error"]["code"]) == (2, "UsageError")
+
+
+def test_the_table_of_exit_codes_is_that_of_the_code() -> None:
+    """Every code that a command can end with is in the reference, once, and no other."""
+    document = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    table = document.partition("## How a command ends")[2].partition("\n## ")[0]
+    told = [int(code) for cell in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for code in cell.split(",")]
+    assert sorted(told) == sorted({*Exit, *crash_watch.SIGNALS})
+    for path in (ROOT / "pqadmin" / "commands").rglob("*.py"):
+        bare = re.findall(r"returncode=\d+|sys\.exit\(\d+\)|SystemExit\(\d+\)", path.read_text(encoding="utf-8"))
+        assert bare == [], path

@@ -8,8 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import Argument, flag
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.interruption import Interrupted, Interruption
-from pqadmin.commands.store_command import EXIT_INTERRUPTED, StoreCommand, refuse_missing
+from pqadmin.commands.store_command import StoreCommand, refuse_missing
 from pqadmin.display.format import number, size
 from pqadmin.files.plain_text import json_text
 from queues.admin import Copied, Progress, copy_store
@@ -66,7 +67,7 @@ class Command(StoreCommand):
                 raise CommandError(f"{error} Run the same command again to continue the copy.") from error
             except Interrupted as stop:
                 raise CommandError(
-                    "Interrupted. Run the same command again to continue the copy.", returncode=EXIT_INTERRUPTED
+                    "Interrupted. Run the same command again to continue the copy.", returncode=Exit.INTERRUPTED
                 ) from stop
         seconds, digest, outside = time.monotonic() - began, copied.digest, _outside_words(copied)
         self.answer(

@@ -19,6 +19,7 @@ class Command(StoreCommand):
         Argument("queue", nargs="+", help="one queue prints the number alone; several, a line each"),
         OneOf(STATE, flag("--all", "a line for each queue: ready, delayed, leased, dead and its name, tab-separated")),
     )
+    listed = "depths"
 
     def run(self, store: Store, options: Options) -> None:
         """Read the depths of all own queues in one transaction; count attached ones."""

@@ -23,19 +23,18 @@ from pqadmin.commands.arguments import (
     stdin_bytes,
     whole_number,
 )
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.import_marks import ImportMark, MarkedPusher, last_mark
 from pqadmin.commands.importing import CHUNK_ITEMS, Importer, ImportReport, StoppedAtBadEntry
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.progress import ImportProgress, place
-from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand, os_user
+from pqadmin.commands.store_command import Options, StoreCommand, os_user
 from pqadmin.display.format import visible
 from pqadmin.files import formats
 from pqadmin.files.entries import BadFormat
 from queues import AnyQueue, Queue, Store
 from queues.errors import OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
-#: Some lines were bad; all good ones are pushed.
-EXIT_SOME_BAD = 3
 _STDIN = "-"
 #: The first bytes of every gzip file; no text begins with them.
 _GZIP = b"\x1f\x8b"
@@ -150,12 +149,12 @@ def _failure(importer: Importer, outcomes: Iterator[Any]) -> CommandError | None
     except (QueueError, StoreError, BadFormat, OSError) as failed:
         error, message = failed, str(failed)
     except Interrupted as stop:
-        error, message, returncode = stop, "Interrupted.", EXIT_INTERRUPTED
+        error, message, returncode = stop, "Interrupted.", Exit.INTERRUPTED
     else:
         if not report.bad:
             return None
         lines = "1 bad line was" if report.bad == 1 else f"{report.bad} bad lines were"
-        return BadLines(f"{lines} left out.", returncode=EXIT_SOME_BAD if report.items else 1)
+        return BadLines(f"{lines} left out.", returncode=Exit.SOME_BAD if report.items else Exit.FAILED)
     told = f"{message} {_how_to_continue(importer.report, sure=not isinstance(error, OutcomeUnknown))}".rstrip()
     failure = CommandError(told, returncode=returncode)
     failure.__cause__ = error

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import REASON, Argument, flag, whole_number
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.interruption import Interrupted, Interruption
-from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_jobs
 from pqadmin.display.format import age, number, visible
 from pqadmin.display.values import what_searchers_see
@@ -36,6 +37,7 @@ class Command(StoreCommand):
         REASON,
         flag("--quiet", "no progress on standard error"),
     )
+    listed = "jobs"
 
     def run(self, store: Store, options: Options) -> None:
         """Run the subcommand."""
@@ -83,7 +85,7 @@ class Command(StoreCommand):
             left = ended[-1].id if ended else job_ids[0]
             raise CommandError(
                 f"Interrupted. A running site continues it; otherwise run: pqadmin jobs run {left}",
-                returncode=EXIT_INTERRUPTED,
+                returncode=Exit.INTERRUPTED,
             ) from None
         self._show(ended)
         failed = [job for job in ended if job.status == "failed"]

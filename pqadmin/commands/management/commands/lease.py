@@ -24,6 +24,7 @@ class Command(StoreCommand):
         Argument("--wait", type=seconds, metavar="SPAN", help="wait so long for an item"),
         EXIT_CODE,
     )
+    listed = "leases"
 
     def run(self, store: Store, options: Options) -> None:
         """Lease the items and show them."""

@@ -3,8 +3,9 @@
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import REASON, Argument, OneOf, flag, read_priority
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.interruption import Interrupted, Interruption
-from pqadmin.commands.store_command import EXIT_INTERRUPTED, Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.files.plain_text import items
 from queues import Actions, Job, Store
 
@@ -66,7 +67,7 @@ def _finished(acts: Actions, job: Job) -> Job:
         raise CommandError(
             f"Interrupted. A running site continues it; otherwise run: pqadmin move … --resume {job.id}. "
             f"To end it: pqadmin jobs cancel {job.id}",
-            returncode=EXIT_INTERRUPTED,
+            returncode=Exit.INTERRUPTED,
         ) from None
     if job.status == "failed":
         at = "" if job.failed_at is None else f"The item is {job.failed_at}. "

@@ -16,6 +16,7 @@ class Command(StoreCommand):
     """
 
     arguments = (QUEUE, END, STATE, COUNT)
+    listed = "items"
 
     def run(self, store: Store, options: Options) -> None:
         """Show the items, the first to be taken first."""

@@ -36,6 +36,7 @@ class Command(StoreCommand):
         KEEP,
         REASON,
     )
+    listed = "items"
 
     def run(self, store: Store, options: Options) -> None:
         """Take the items and show them, the first taken first."""

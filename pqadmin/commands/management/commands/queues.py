@@ -1,52 +1,120 @@
-"""`pqadmin queues`: list the queues of a store."""
+"""`pqadmin queues`: list the queues of a store with their verdicts."""
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Protocol
 
-from pqadmin.commands.arguments import Argument
+from rich.console import RenderableType
+from rich.live import Live
+
+from pqadmin.commands.arguments import Argument, flag
+from pqadmin.commands.board_reader import BoardReader
+from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
-from pqadmin.commands.tables import console, print_queues
-from pqadmin.files.shapes import status_shape
-from queues import QueueStatus, Store
-from queues.admin import canonical_name
+from pqadmin.commands.tables import console, queue_table
+from pqadmin.files.plain_text import json_text
+from pqadmin.files.shapes import Shape, status_shape
+from pqadmin.live.board.rows import Row
+from queues import Store
+from queues.admin import HealthLevel, canonical_name
 
-#: Queues of one read transaction.
-_STEP = 500
-#: Seconds that the list waits for the counts of attached queues, and between two looks.
-_PATIENCE, _STEP_SECONDS = 3.0, 0.05
+#: Seconds that the list waits for the counts of attached queues.
+_PATIENCE = 3.0
+
+
+class _Show(Protocol):
+    def __call__(self, before: Sequence[Row], rows: Sequence[Row], now: datetime, /) -> None: ...
 
 
 class Command(StoreCommand):
-    """List the queues: items in each state, both ends, oldest age, and the state of the queue."""
+    """List the queues: their verdicts, items in each state, both ends, oldest ages and consumers."""
 
-    arguments = (Argument("--prefix", default="", help="only queues whose name begins with this"),)
+    arguments = (
+        Argument("--prefix", default="", help="only queues whose name begins with this"),
+        flag("--trouble", "only queues that are not ok, the worst first"),
+        flag("--watch", "stay, and show every change until Ctrl-C; with --jsonl a line for each changed queue"),
+    )
+    listed = "queues"
 
     def run(self, store: Store, options: Options) -> None:
-        """List the queues by name."""
-        now = store.now()
-        statuses = list(_statuses(store, options["prefix"]))
-        if statuses and not options["json"]:
-            print_queues(console(self.stdout), statuses, now)
+        """List the queues by name, or the worst first."""
+        prefix = canonical_name(options["prefix"])
+        reader = BoardReader(store, lambda name: name.startswith(prefix))
+        if options["watch"]:
+            self._watch(reader, options)
             return
-        self.answer(
-            {"queues": [status_shape(status, now) for status in statuses]},
-            "No queue begins with that." if options["prefix"] else "No queues.",
-        )
+        rows, now = reader.counted(_PATIENCE)
+        shown = _chosen(rows, options)
+        if shown and not options["json"]:
+            output = console(self.stdout)
+            output.print(queue_table(shown, now, width=output.width, rates=False))
+            return
+        self.answer({"queues": _shapes(shown, now)}, _none(options))
+
+    def _watch(self, reader: BoardReader, options: Options) -> None:
+        before: Sequence[Row] | None = None
+        with Interruption(), suppress(Interrupted), self._screen(options) as show:
+            for rows, now in reader.changes():
+                chosen = _chosen(rows, options)
+                if self.on_terminal or before is None or [*map(id, chosen)] != [*map(id, before)]:
+                    show(before or (), chosen, now)
+                before = chosen
+
+    @property
+    def on_terminal(self) -> bool:
+        """Return whether the list is kept in place on a terminal, where ages go on."""
+        return self.stdout.isatty() and not self._json
+
+    @contextmanager
+    def _screen(self, options: Options) -> Iterator[_Show]:
+        """Yield what shows the queues: in place on a terminal, else anew, or as JSON."""
+        output = console(self.stdout)
+
+        def table(rows: Sequence[Row], now: datetime) -> RenderableType:
+            return queue_table(rows, now, width=output.width, rates=True) if rows else _none(options)
+
+        if options["json"]:
+            yield self._tell
+        elif self.on_terminal:
+            with Live(console=output, auto_refresh=False, vertical_overflow="crop") as live:
+                yield lambda before, rows, now: live.update(table(rows, now), refresh=True)
+        else:
+            yield lambda before, rows, now: output.print(table(rows, now))
+
+    def _tell(self, before: Sequence[Row], rows: Sequence[Row], now: datetime) -> None:
+        """Print a document of all, or a line for each queue that changed, is new or left the list."""
+        if self.lines:
+            known = {row.status.id: row for row in before}
+            changed = [row for row in rows if known.pop(row.status.id, None) is not row]
+            self.answer(
+                {
+                    "queues": [
+                        *_shapes(changed, now),
+                        *({"queue": row.status.name, "gone": True} for row in known.values()),
+                    ]
+                }
+            )
+        else:
+            self.stdout.write(json_text({"queues": _shapes(rows, now)}))
+        self.stdout.flush()
 
 
-def _statuses(store: Store, prefix: str) -> Iterator[QueueStatus]:
-    named = [
-        (name, queue_id) for name, queue_id in store.directory().items() if name.startswith(canonical_name(prefix))
-    ]
-    for at in range(0, len(named), _STEP):
-        ids = [queue_id for _, queue_id in named[at : at + _STEP]]
-        snapshot = store.snapshot(ids, preview=0, tolerant=True)
-        until = time.monotonic() + _PATIENCE
-        while any(_uncounted(status) for status in snapshot.queues.values()) and time.monotonic() < until:
-            time.sleep(_STEP_SECONDS)  # another thread counts them
-            snapshot = store.snapshot(ids, previous=snapshot, preview=0, tolerant=True)
-        yield from (snapshot.queues[queue_id] for queue_id in ids if queue_id in snapshot.queues)
+def _chosen(rows: Sequence[Row], options: Options) -> Sequence[Row]:
+    """Return the rows that are asked for, in their order."""
+    return sorted(filter(troubled, rows), key=lambda row: row.rank) if options["trouble"] else rows
 
 
-def _uncounted(status: QueueStatus) -> bool:
-    return status.attached and status.counted_at is None
+def troubled(row: Row) -> bool:
+    """Return whether a queue is not ok; nothing is known of attached ones, which is no trouble."""
+    return row.verdict.level > HealthLevel.OK and row.mark != "attached"
+
+
+def _shapes(rows: Sequence[Row], now: datetime) -> list[Shape]:
+    return [status_shape(row.status, row.verdict, now, rate_in=row.rate_in, rate_out=row.rate_out) for row in rows]
+
+
+def _none(options: Options) -> str:
+    if options["trouble"]:
+        return "No queue is in trouble."
+    return "No queue begins with that." if options["prefix"] else "No queues."

@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands import handlers
 from pqadmin.commands.arguments import Argument, flag, number, whole_number
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.conf import environment
@@ -49,7 +50,7 @@ class Command(StoreCommand):
         try:
             return str(options["store"] or environment.read_store(os.environ))
         except environment.BadSetting as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise CommandError(str(error), returncode=Exit.USAGE) from error
 
     def run(self, store: Store, options: Options) -> None:
         """Work until the end, or until stopped."""

@@ -1,0 +1,132 @@
+"""`pqadmin queues`: trouble, and the list that stays."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queues import Store, open_store
+from tests.commands.conftest import PATIENCE, Run, Shop, command
+
+
+def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> None:
+    acts = shop.store.actions("ada")
+    for name in ("a:unseen", "b:paused", "c:empty", "d:dead"):
+        shop.store.create_queue(name)
+    assert run("queues", "--trouble").out == "No queue is in trouble.\n"
+    unseen = shop.store.priority_queue("a:unseen")
+    unseen.push_many([(b"x", 1), (b"y", 2)])
+    unseen.pop_min()  # of a queue that was never in use, it would be ok to wait
+    acts.pause("b:paused", reason="deploy")
+    acts.configure("d:dead", max_attempts=1)
+    broken = shop.store.priority_queue("d:dead")
+    broken.push(b"x", priority=1)
+    lease = broken.lease(seconds=60)
+    assert lease is not None
+    broken.release(lease, reason="no address")
+    listed = run("queues", "--trouble", "--json").json["queues"]
+    assert [(shape["queue"], shape["verdict"]["level"]) for shape in listed] == [
+        ("d:dead", "warning"),
+        ("b:paused", "warning"),
+        ("a:unseen", "unknown"),
+    ]
+    assert [line.split()[0] for line in run("queues", "--trouble").out.splitlines()][1:] == [
+        "d:dead",
+        "b:paused",
+        "a:unseen",
+    ]
+
+
+def test_the_verdict_is_the_recorded_one(run: Run, shop: Shop) -> None:
+    """What one process recorded for hours is told by a command that looks for a moment."""
+    jobs = shop.store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
+    recorder = shop.store.recorder()
+    recorder.look()
+    recorder.flush()
+    (shape,) = run("queues", "--json").json["queues"]
+    assert (shape["verdict"]["level"], [reason["code"] for reason in shape["verdict"]["reasons"]]) == ("ok", ["quiet"])
+
+
+def test_jsonl_prints_a_line_for_each(run: Run, shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs")
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+
+    def lines(*arguments: str) -> list[Any]:
+        return [json.loads(line) for line in run(*arguments, "--jsonl").out.splitlines()]
+
+    assert [line["queue"] for line in lines("queues")] == ["jobs"]
+    assert [(line["queue"], line["value"]) for line in lines("peek", "jobs", "-n", "5")] == [
+        ("jobs", "a"),
+        ("jobs", "b"),
+    ]
+    assert [line["ready"] for line in lines("depth", "jobs")] == [2]
+    (leased,) = lines("lease", "jobs")
+    assert (leased["queue"], leased["value"], leased["token"][:2].isalnum()) == ("jobs", "a", True)
+    assert [line["value"] for line in lines("pop", "jobs")] == ["b"]
+    assert lines("pop", "jobs", "--exit-empty=0") == []
+    assert lines("configure", "jobs")[0]["queue"] == "jobs"
+    assert "not allowed with" in run("queues", "--json", "--jsonl").error
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """The URL of a store of which only processes know."""
+    return f"lmdb:{tmp_path / 'store'}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """The same, open in this process."""
+    with open_store(url) as opened:
+        yield opened
+
+
+def changes(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a list that stays."""
+    assert process.stdout is not None
+    return map(json.loads, process.stdout)
+
+
+def test_the_list_that_stays_prints_a_line_for_each_change(url: str, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    store.create_queue("idle")
+    with command("queues", "--watch", "--jsonl", "--store", url, text=True) as process:
+        told = changes(process)
+        assert {next(told)["queue"], next(told)["queue"]} == {"idle", "jobs"}
+        jobs.push(b"x", priority=7)
+        assert next(one for one in told if one["queue"] == "jobs" and one["ready"] == 1)["min_priority"] == 7
+        store.actions("ada").delete_queue("idle", confirm="idle")
+        assert next(one for one in told if one["queue"] == "idle" and "gone" in one)["gone"] is True
+        store.create_queue("new")
+        assert next(one for one in told if one["queue"] == "new")["ready"] == 0
+        process.terminate()
+        _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (0, "")
+
+
+def test_trouble_that_is_over_leaves_the_list_that_stays(url: str, store: Store) -> None:
+    store.create_queue("jobs")
+    acts = store.actions("ada")
+    acts.pause("jobs", reason="deploy")
+    with command("queues", "--watch", "--trouble", "--jsonl", "--store", url, text=True) as process:
+        told = changes(process)
+        assert next(told)["verdict"]["reasons"][0]["code"] == "paused"
+        acts.resume("jobs")
+        assert next(one for one in told if "gone" in one) == {"queue": "jobs", "gone": True}
+        process.terminate()
+
+
+def test_the_list_that_stays_ends_quietly_when_its_reader_does(url: str, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    with command("queues", "--watch", "--store", url, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        jobs.push(b"x", priority=7)
+        assert process.wait(PATIENCE) == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
