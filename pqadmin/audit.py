@@ -21,6 +21,7 @@ class Author:
 
     name: str
     key: RequestKey | None = None
+    via: str = "web"
 
 
 def note(
@@ -46,7 +47,7 @@ def note(
             tr,
             audit_id,
             actor=author.name,
-            via="web",
+            via=author.via,
             verb=verb,
             queue_id=queue_id,
             queue=queue,

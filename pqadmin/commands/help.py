@@ -12,7 +12,7 @@ from pqadmin.commands.exit_codes import Exit
 
 #: The commands by purpose, in the order of the list.
 GROUPS = {
-    "The site and its users": ("serve", "create_user", "reset_password"),
+    "The site and its users": (*("serve", "create_user", "reset_password", "create_token", "tokens", "revoke_token"),),
     "Queues": (
         *("queues", "depth", "create_queue", "configure", "targets", "pause", "resume", "rename_queue", "delete_queue"),
         *("attach", "detach"),

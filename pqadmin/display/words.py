@@ -84,6 +84,8 @@ VERBS = {
     "reset_password": gettext_lazy("made a new password"),
     "change_person": gettext_lazy("changed a person"),
     "delete_person": gettext_lazy("deleted a person"),
+    "create_token": gettext_lazy("created a token"),
+    "revoke_token": gettext_lazy("revoked a token"),
     "create_group": gettext_lazy("created a group of people"),
     "change_group": gettext_lazy("changed a group of people"),
     "delete_group": gettext_lazy("deleted a group of people"),

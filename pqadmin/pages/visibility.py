@@ -28,6 +28,8 @@ PEOPLE_VERBS = frozenset(
         "reset_password",
         "change_person",
         "delete_person",
+        "create_token",
+        "revoke_token",
         "create_group",
         "change_group",
         "delete_group",

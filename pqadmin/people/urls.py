@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from pqadmin.people import views
+from pqadmin.people import token_views, views
 
 app_name = "people"
 urlpatterns = [
@@ -14,5 +14,8 @@ urlpatterns = [
     path("people/<int:key>/grants/<int:grant>/remove/", views.RemoveGrantView.as_view(), name="remove-grant"),
     path("people/<int:key>/active/", views.ActivateView.as_view(), name="active"),
     path("people/<int:key>/password/", views.PasswordView.as_view(), name="password"),
+    path("tokens/", token_views.token_list, name="tokens"),
+    path("tokens/new/", token_views.CreateTokenView.as_view(), name="new-token"),
+    path("tokens/<int:key>/revoke/", token_views.RevokeTokenView.as_view(), name="revoke-token"),
     path("accounts/me/", views.me, name="me"),
 ]

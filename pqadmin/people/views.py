@@ -1,6 +1,5 @@
 """People: their roles and grants, changed by admins, and the page of one's own rights."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -17,18 +16,19 @@ from django.views.decorators.http import require_http_methods, require_safe
 from pqadmin.accounts.access import open_without_role
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.roles import require
-from pqadmin.accounts.scope import Scope, role_given, scope_of
+from pqadmin.accounts.scope import role_given, scope_of
 from pqadmin.display.addresses import queue_url
 from pqadmin.pages import once, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.people import deeds
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
+from pqadmin.people.matching import matching
 from pqadmin.store import get_store
 from queues.errors import display_name
 
 PAGE = 50
-#: Names of queues that are shown of a glob, and of one's own.
-_SHOWN, _OWN = 12, 200
+#: Names that are shown of the queues that one sees.
+_OWN = 200
 
 
 @require_safe
@@ -70,7 +70,7 @@ class CreateView(ActionView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
-        return super().get_context_data(matching=_matching(self.request.POST.get("glob", "")), **more)
+        return super().get_context_data(matching=matching(self.request.POST.get("glob", "")), **more)
 
     def answer_of(self, result: Any) -> str:
         """A second sending leads to the person in the list."""
@@ -221,7 +221,7 @@ def me(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "me",
         "scope": scope,
-        "grants": [(role, _matching(glob, names)) for glob, role in scope.grants],
+        "grants": [(role, matching(glob, names=names)) for glob, role in scope.grants],
         "queues": [(display_name(name), queue_url(name), role) for name, role in seen[:_OWN]],
         "count": len(seen),
         "unlisted": max(0, len(seen) - _OWN),
@@ -257,14 +257,14 @@ def _about(
             {
                 "grant": each,
                 "role": Role(each.role).label,
-                "matching": _matching(each.glob, names),
+                "matching": matching(each.glob, names=names),
                 "hidden": {once.FIELD: once.number(request, f"remove-grant:{each.pk}")},
             }
             for each in user.grants.order_by("glob")
         ],
         "role_form": role_form or RoleForm(name=user.username, initial={"role": role.value}, auto_id="role-%s"),
         "grant_form": grant_form,
-        "matching": _matching(typed, names) if typed and grant_form.is_valid() else None,
+        "matching": matching(typed, names=names) if typed and grant_form.is_valid() else None,
         "numbers": {
             action: {once.FIELD: once.number(request, f"{action}:{key}")}
             for action in ("role", "grant", "active", "password")
@@ -272,13 +272,3 @@ def _about(
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'by': user.username})}",
         "now": datetime.now(UTC),
     }
-
-
-def _matching(glob: str, names: Iterable[str] | None = None) -> dict[str, Any] | None:
-    """Return the queues that a glob matches now: how many, and the first ones as shown, with their addresses."""
-    glob = glob.strip()
-    if not glob or len(glob) > 300:
-        return None
-    found = Scope.of_globs([glob]).of_those(get_store().directory() if names is None else names)
-    first = [(display_name(name), queue_url(name)) for name in found[:_SHOWN]]
-    return {"glob": glob, "count": len(found), "first": first, "more": len(found) - len(first)}

@@ -1,0 +1,120 @@
+"""Tokens of programs: one's own, and for admins all, listed, created and revoked."""
+
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from pqadmin import tokens
+from pqadmin.accounts.models import Token
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.roles import can, require
+from pqadmin.accounts.scope import scope_of
+from pqadmin.pages import once, toasts
+from pqadmin.pages.action_view import ActionView
+from pqadmin.people.matching import matching
+from pqadmin.people.token_forms import TokenForm
+from pqadmin.store import store_now
+from queues.errors import QueueError
+
+PAGE = 50
+#: Revoked tokens that are shown; the audit has all.
+_ENDED = 20
+
+
+@require_safe
+@require(Right.READ)
+def token_list(request: HttpRequest) -> HttpResponse:
+    """List tokens by name: valid ones, then those that were revoked last."""
+    asked, after = request.GET.get("q", "")[:100].strip(), request.GET.get("after", "")[:100]
+    there = _theirs(request).select_related("owner").filter(name__icontains=asked)
+    some = list(there.filter(revoked_at=None, name__gt=after).order_by("name")[: PAGE + 1])
+    shown, kept, now = some[:PAGE], {"q": asked} if asked else {}, store_now()
+    context = {
+        "section": "tokens",
+        "asked": asked,
+        "lines": [
+            {
+                "token": token,
+                "expired": token.expires_at is not None and token.expires_at <= now,
+                "hidden": {once.FIELD: once.number(request, f"revoke-token:{token.pk}")},
+            }
+            for token in shown
+        ],
+        "ended": () if after else there.exclude(revoked_at=None).order_by("-revoked_at")[:_ENDED],
+        "of_all": can(request.user, Right.ADMIN),
+        "now": now,
+        "next_url": "?" + urlencode({**kept, "after": shown[-1].name}) if len(some) > PAGE else "",
+        "in_middle": bool(after),
+        "first_url": "?" + urlencode(kept),
+    }
+    return render(request, "people/tokens.html", context)
+
+
+class TokenActionView(ActionView):
+    """A change of tokens. A read-only site allows it: no queue is written, and revoking must not wait."""
+
+    right, section = Right.READ, "tokens"
+    always_allowed = True
+
+    @property
+    def home(self) -> str:
+        """The list of tokens."""
+        return reverse("people:tokens")
+
+
+@method_decorator(never_cache, name="dispatch")
+class CreateTokenView(TokenActionView):
+    """Creates a token of one's own and shows it, once."""
+
+    action, template_name = "create-token", "people/new_token.html"
+    form_class = TokenForm
+    preview_button = "preview"
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows: the queues that match, of those that the owner sees."""
+        try:
+            globs = tokens.read_globs(self.request.POST.get("queues", "")[:1_000])
+        except QueueError:
+            return super().get_context_data(**more)
+        found = matching(", ".join(globs), scope_of(self.request.user).restricted_to(globs))
+        return super().get_context_data(matching=found, **more)
+
+    def perform(self, form: TokenForm) -> HttpResponse:
+        """Create the token; a second sending leads to the list."""
+        owner = cast(User, self.request.user)
+        token, secret = tokens.create(form.cleaned_data["name"], owner, **form.asked, by=self.author, now=store_now())
+        return render(self.request, "people/token.html", {"section": "tokens", "token": token, "secret": secret})
+
+
+class RevokeTokenView(TokenActionView):
+    """Revokes a token."""
+
+    http_method_names = ["post"]
+    action = "revoke-token"
+
+    @property
+    def subject(self) -> str:
+        """The token."""
+        return str(self.kwargs["key"])
+
+    def perform(self, form: Any) -> str:
+        """Revoke the token, one's own if one is no admin."""
+        owner = None if can(self.request.user, Right.ADMIN) else cast(User, self.request.user)
+        token = tokens.revoke(self.kwargs["key"], by=self.author, now=store_now(), owner=owner)
+        words = _("The token %(name)s is revoked: its requests are refused, and its streams end.")
+        toasts.done(self.request, words % {"name": token.name})
+        return self.home
+
+
+def _theirs(request: HttpRequest) -> "QuerySet[Token]":
+    """Return the tokens that the person may see: an admin's are all."""
+    return Token.objects.all() if can(request.user, Right.ADMIN) else Token.objects.filter(owner=request.user.pk)

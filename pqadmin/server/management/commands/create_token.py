@@ -1,0 +1,91 @@
+"""`create_token NAME --queues PATTERN --verbs VERB,… [--days N] [--rate N] [--owner USER]`."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.db.models import Q
+
+from pqadmin import tokens
+from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.rights import Role
+from pqadmin.audit import Author
+from pqadmin.commands.arguments import number
+from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.store_command import os_user
+from pqadmin.display.format import visible
+from pqadmin.server.management.commands.create_user import prepare_tables
+from pqadmin.store import close_store, store_now
+from queues.errors import QueueError, StoreError
+
+
+def read_verbs(text: str) -> list[Verb]:
+    """Read verbs by commas; `all` are all of them."""
+    if text == "all":
+        return list(Verb)
+    try:
+        return [Verb(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r}: write some of {', '.join(Verb)} by commas, or all") from None
+
+
+class Command(OwnCommand):
+    """Create a token for a program; prints it once, alone on the last line."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what the token may do."""
+        parser.add_argument("name", help="what the audit calls the program: token:NAME")
+        parser.add_argument("--queues", required=True, metavar="PATTERN", help="by commas, such as 'orders:*,mail'")
+        parser.add_argument(
+            "--verbs",
+            required=True,
+            type=read_verbs,
+            metavar="VERB,…",
+            help=f"{', '.join(Verb)}, or all",
+        )
+        days = number(int, 1, tokens.MOST_DAYS, f"a whole number of days, from 1 to {tokens.MOST_DAYS}")
+        parser.add_argument("--days", type=days, metavar="N", help="until it expires (default: never)")
+        rate = number(int, 1, tokens.MOST_RATE, f"a whole number from 1 to {tokens.MOST_RATE}")
+        parser.add_argument("--rate", type=rate, metavar="N", help="requests a second (default: no limit)")
+        parser.add_argument("--owner", metavar="USER", help="whose rights it has (default: the oldest admin)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Create the token, or change nothing."""
+        prepare_tables(self)
+        owner = _owner(options["owner"])
+        try:
+            token, secret = tokens.create(
+                options["name"],
+                owner,
+                verbs=options["verbs"],
+                queues=tokens.read_globs(options["queues"]),
+                days=options["days"],
+                rate=options["rate"],
+                by=Author(name=os_user(), via="cli"),
+                now=store_now(),
+            )
+        except (QueueError, StoreError) as error:
+            raise CommandError(str(error)) from None
+        finally:
+            close_store()
+        ends = "It does not expire" if token.expires_at is None else f"It expires {token.expires_at:%Y-%m-%d %H:%M} UTC"
+        self.stdout.write(f"Created the token {token.name}. It has no more rights than its owner, {owner.username}.")
+        self.stdout.write(f"{ends}. It is shown once:")
+        self.stdout.write(secret)
+
+
+def _owner(name: str | None) -> User:
+    active = User.objects.filter(is_active=True)
+    if name is None:
+        admins = active.filter(Q(is_superuser=True) | Q(groups__name=Role.ADMIN.value))
+        owner = admins.order_by("pk").first()
+    else:
+        owner = active.filter(username=name).first()
+    if owner is None:
+        raise CommandError(
+            "No user is an active admin: name the owner by --owner."
+            if name is None
+            else f"No active user is named {visible(name)!r}."
+        )
+    return owner

@@ -1,0 +1,105 @@
+"""Tokens of programs: created and revoked, each told to the audit before that commits."""
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.credentials import digest, new_secret
+from pqadmin.accounts.models import Token
+from pqadmin.audit import Author, note
+from pqadmin.pages.refusals import NotPossible
+from queues.admin import check_glob
+from queues.errors import is_invisible
+
+#: Valid tokens of one person, and globs of one token.
+MOST_TOKENS, MOST_GLOBS = 100, 50
+#: Requests a second, and days.
+MOST_RATE, MOST_DAYS = 100_000, 3_650
+#: For how long a revoked or expired token stays in the list.
+KEPT = timedelta(days=90)
+
+
+def read_globs(text: str) -> list[str]:
+    """Return the globs of a text, by commas or blanks; raises a QueueError."""
+    globs = [check_glob(part) for part in re.split(r"[\s,]+", text) if part]
+    if not globs:
+        raise NotPossible(_("Say which queues: a name, or a pattern such as orders:*."), "queues")
+    if len(globs) > MOST_GLOBS:
+        raise NotPossible(_("A token has at most %(n)s patterns.") % {"n": MOST_GLOBS}, "queues")
+    return list(dict.fromkeys(globs))
+
+
+def create(
+    name: str,
+    owner: User,
+    *,
+    verbs: Collection[Verb],
+    queues: Sequence[str],
+    by: Author,
+    now: datetime,
+    days: int | None = None,
+    rate: int | None = None,
+) -> tuple[Token, str]:
+    """Create a token and return it with its text, which is kept nowhere; raises a QueueError or StoreError."""
+    if not re.fullmatch(r"[\w.@+:-]{1,100}", name) or any(map(is_invisible, name)):
+        raise NotPossible(_("A token's name has 1 to 100 letters, digits and @ . + - _ : characters."), "name")
+    if not verbs:
+        raise NotPossible(_("Choose what the token may do."), "verbs")
+    secret = new_secret()
+    with transaction.atomic():
+        owner = User.objects.select_for_update().get(pk=owner.pk)
+        valid = Token.objects.filter(revoked_at=None)
+        if valid.filter(name=name).exists():
+            raise NotPossible(
+                _("A token of this name is there already: revoke it first, or choose another name."), "name"
+            )
+        if valid.filter(owner=owner).count() >= MOST_TOKENS:
+            raise NotPossible(_("A person has at most %(n)s tokens: revoke one first.") % {"n": MOST_TOKENS})
+        token = Token(
+            name=name,
+            owner=owner,
+            digest=digest(secret),
+            verbs=[verb.value for verb in Verb if verb in verbs],
+            queues=list(queues),
+            rate=rate,
+            created_at=now,
+            expires_at=None if days is None else now + timedelta(days=days),
+        )
+        token.save(force_insert=True)
+        note(by, "create_token", after=_told(token))
+    return token, secret
+
+
+def revoke(token_id: int, *, by: Author, now: datetime, owner: User | None = None) -> Token:
+    """Revoke a token at once, of one owner if given; raises `NotPossible` when it is not there, or a StoreError."""
+    with transaction.atomic():
+        found = Token.objects.select_for_update().filter(pk=token_id, revoked_at=None)
+        token = (found if owner is None else found.filter(owner=owner)).first()
+        if token is None:
+            raise NotPossible(_("This token is not there any more, or revoked already."))
+        token.revoked_at = now
+        token.save(update_fields=["revoked_at"])
+        note(by, "revoke_token", before=_told(token))
+    return token
+
+
+def sweep(now: datetime) -> None:
+    """Forget tokens that ended long ago; the audit keeps that they were there."""
+    for ended in ("revoked_at", "expires_at"):
+        Token.objects.filter(**{f"{ended}__lte": now - KEPT}).delete()
+
+
+def _told(token: Token) -> dict[str, object]:
+    return {
+        "token": token.name,
+        "owner": token.owner.get_username(),
+        "verbs": ", ".join(token.verbs),
+        "queues": ", ".join(token.queues),
+        "expires_at": None if token.expires_at is None else token.expires_at.isoformat(),
+        **({} if token.rate is None else {"rate": token.rate}),
+    }
