@@ -1,4 +1,4 @@
-"""The ASGI application: pages, static files and the live socket."""
+"""The ASGI application: pages, the API, static files and the live socket."""
 
 import os
 
@@ -14,6 +14,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.urls import path, re_path
 
+from pqadmin.api.handler import ApiHandler, beside
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits.bodies import Bodies
 from pqadmin.live.consumer import LiveConsumer
@@ -33,7 +34,7 @@ routes = [
 ]
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 admitted = Admission(
-    ProtocolTypeRouter({"http": pages, "websocket": sockets}),
+    ProtocolTypeRouter({"http": beside(pages, ApiHandler()), "websocket": sockets}),
     per_address=settings.PQADMIN_REQUESTS_PER_ADDRESS,
     per_session=settings.PQADMIN_REQUESTS_PER_PERSON,
     sockets_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,

@@ -1,5 +1,6 @@
 """How large a request's body may be, by its path; and bodies handed to the application part by part."""
 
+import re
 from collections.abc import Callable
 from typing import IO, Any, TypeVar
 from urllib.parse import unquote
@@ -15,6 +16,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 BODY = "pqadmin.body"
 _PART = 65_536
 _MARK = "_pqadmin_takes_uploads"
+#: The address of the API that takes items; the rest of the API takes as much as a page.
+_ITEMS = re.compile(r"/api/v1/queues/[^/]+/items")
 
 
 def takes_uploads(view: View) -> View:
@@ -26,6 +29,8 @@ def takes_uploads(view: View) -> View:
 def most(target: bytes) -> int:
     """Return the bytes that a request for this target (path and query) may bring."""
     path = unquote(target.partition(b"?")[0].decode("latin-1"))
+    if _ITEMS.fullmatch(path):
+        return int(settings.PQADMIN_MAX_UPLOAD)
     try:
         view = resolve(path).func
     except Resolver404:

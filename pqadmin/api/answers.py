@@ -1,0 +1,100 @@
+"""Answers in JSON, and requests with an Idempotency-Key, which are executed once.
+
+The first answer is kept under the key in the transaction that executes the request: see decision 17.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from django.http import HttpRequest, HttpResponse
+
+from pqadmin.api.caller import Caller
+from pqadmin.api.problems import Problem
+from pqadmin.files.plain_text import json_text
+from pqadmin.files.shapes import Shape
+from pqadmin.store import get_store
+from queues import Actions, RequestKey, Transaction
+from queues.errors import AlreadyDone
+
+T = TypeVar("T")
+
+#: Characters of an Idempotency-Key.
+MAX_KEY = 200
+#: Headers that say what a request asks for, beside its address and body.
+_ASKING = ("Content-Type", "PQ-Priority", "PQ-Delay", "PQ-Due", "If-Match")
+
+
+class Nothing(Exception):
+    """A request with a key took nothing, so there is nothing to keep under its key."""
+
+
+def answer(shape: object, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """Return an answer in JSON."""
+    return _response(status, json_text(shape).encode(), headers)
+
+
+def caller_in(request: HttpRequest) -> Caller:
+    """Return the caller of a request that was authenticated."""
+    caller: Caller = request.auth  # type: ignore[attr-defined] # set by ninja
+    return caller
+
+
+def key_of(request: HttpRequest) -> str | None:
+    """Return the request's Idempotency-Key, known for this caller alone; None: it has none."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not 0 < len(key) <= MAX_KEY:
+        raise Problem("InvalidRequest", f"An Idempotency-Key has 1 to {MAX_KEY} characters.")
+    caller = caller_in(request)
+    return f"api {caller.user_id} {caller.token_id or ''} {key}"
+
+
+def content_of(request: HttpRequest) -> bytes:
+    """Return what a request asks for: other content under the same key is refused."""
+    asked = [request.method, request.get_full_path(), *(request.headers.get(name, "") for name in _ASKING)]
+    return json.dumps([*asked, hashlib.sha256(request.body).hexdigest()]).encode()
+
+
+def once(request: HttpRequest, key: str, execute: Callable[[Transaction], tuple[int, Shape]]) -> HttpResponse:
+    """Execute a verb and keep its answer under the key in one transaction; run it in a thread."""
+    found = get_store().once(key, lambda tr: _pack(*execute(tr)), content=content_of(request))
+    return _unpack(found.value, repeated=found.repeated)
+
+
+def act(
+    request: HttpRequest,
+    perform: Callable[[Actions], T],
+    shape: Callable[[T], Shape],
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """Perform an action of the caller, once if the request has a key; run it in a thread."""
+    key = key_of(request)
+    kept = None
+    if key is not None:
+        kept = RequestKey(
+            key=key, content=content_of(request), answer=lambda result: _pack(status, shape(result), headers)
+        )
+    try:
+        result = perform(get_store().actions(caller_in(request).name, via="api", key=kept))
+    except AlreadyDone as done:
+        return _unpack(done.answer, repeated=True)
+    return answer(shape(result), status, headers)
+
+
+def _pack(status: int, shape: Shape, headers: Mapping[str, str] | None = None) -> bytes:
+    return json.dumps([status, dict(headers or {})]).encode() + b"\n" + json_text(shape).encode()
+
+
+def _unpack(kept: bytes, *, repeated: bool) -> HttpResponse:
+    head, _, body = kept.partition(b"\n")
+    status, headers = json.loads(head)
+    return _response(status, body, {**headers, "Idempotent-Replay": "true"} if repeated else headers)
+
+
+def _response(status: int, body: bytes, headers: Mapping[str, str] | None) -> HttpResponse:
+    return HttpResponse(body, status=status, content_type="application/json", headers=headers or {})

@@ -1,0 +1,76 @@
+"""Bodies of requests: JSON checked by a model, and raw values."""
+
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+from ninja import Schema
+from pydantic import ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from pqadmin.api.problems import Problem
+from queues.admin import MAX_TRANSACTION_BYTES
+
+#: Bytes of a body in JSON: what one transaction takes, in base64, and as much again for the rest.
+MAX_JSON = 2 * MAX_TRANSACTION_BYTES
+JSON, TEXT, BYTES = "application/json", "text/plain", "application/octet-stream"
+#: Errors that are told of one request.
+_MOST_ERRORS = 20
+
+
+class Body(Schema):
+    """The base of what bodies hold: fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+M = TypeVar("M", bound=Body)
+
+
+def content_type(request: HttpRequest) -> str:
+    """Return the body's content type without its parameters, in lower case."""
+    return (request.content_type or "").lower()
+
+
+def raw(request: HttpRequest, most: int = MAX_JSON) -> bytes:
+    """Return the body; raise a problem if it is too large."""
+    if int(request.META.get("CONTENT_LENGTH") or 0) > most or len(request.body) > most:
+        raise Problem("BodyTooLarge", f"The body of such a request has at most {most:,} bytes.", {"most": most})
+    return request.body
+
+
+def json_of(request: HttpRequest, most: int = MAX_JSON) -> Any:
+    """Return the body's JSON; an empty body is an empty object."""
+    body = raw(request, most)
+    if not body:
+        return {}
+    if content_type(request) not in (JSON, ""):
+        raise Problem("UnsupportedMediaType", f"This address takes {JSON}, not {content_type(request)!r}.")
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise Problem("BadRequest", f"The body is no JSON: {error}.") from None
+
+
+def read(request: HttpRequest, model: type[M], most: int = MAX_JSON) -> M:
+    """Return the body as the model reads it; raise a problem that lists what is wrong."""
+    return checked(json_of(request, most), model)
+
+
+def checked(found: Any, model: type[M]) -> M:
+    """Return JSON as the model reads it; raise a problem that lists what is wrong."""
+    try:
+        return model.model_validate(found)
+    except ValidationError as error:
+        raise invalid([{"in": "body", **one} for one in told(error)]) from None
+
+
+def told(error: ValidationError) -> list[dict[str, Any]]:
+    """Return where each mistake is, and what is wrong, without what was sent."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_ERRORS]
+    return [{"field": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in found]
+
+
+def invalid(errors: list[dict[str, Any]]) -> Problem:
+    """Return the problem of fields or parameters that are wrong."""
+    words = "; ".join(f"{one['field'] or one['in']}: {one['message']}" for one in errors[:3])
+    return Problem("InvalidRequest", f"The request is not valid. {words}.", {"errors": errors})

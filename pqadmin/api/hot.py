@@ -1,0 +1,463 @@
+"""The verbs of programs: push, pop, peek, lease and what settles leases, awaited without a thread.
+
+A request with an Idempotency-Key is a transaction of its own, in a thread; those without one join batches.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import quote, unquote
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import Field, StrictBool, StrictStr
+
+from pqadmin.accounts.rights import Right
+from pqadmin.api import problems, threads, values
+from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
+from pqadmin.api.bodies import BYTES, JSON, TEXT, Body, checked, content_type, invalid, json_of, raw, read
+from pqadmin.api.caller import Verb
+from pqadmin.api.problems import Problem
+from pqadmin.display.redaction import rules_of
+from pqadmin.files.shapes import Shape, item_shape, time_shape
+from pqadmin.store import get_store, opened_store
+from queues import (
+    AnyAsyncQueue,
+    AnyQueue,
+    AsyncFifoQueue,
+    AsyncPriorityQueue,
+    Duration,
+    FifoQueue,
+    Item,
+    Lease,
+    Transaction,
+)
+from queues.admin import parse_priority, wait_in_loop
+from queues.errors import QueueNotFound, StaleLease, WrongKind, display_name
+
+router = Router(tags=["Items"])
+T = TypeVar("T")
+
+#: Seconds that a request waits at most; a program sends it again.
+LONGEST_WAIT = 60
+#: Seconds of a lease, unless the request says otherwise.
+LEASE_SECONDS = 30
+#: Engines whose reads are there at once, so that the event loop may read.
+_AT_ONCE = ("lmdb:", "memory:")
+#: Names of the ends, with those of FIFO queues.
+_ENDS = {"min": "min", "max": "max", "head": "min", "tail": "max"}
+
+End = Annotated[
+    Literal["min", "max", "head", "tail"],
+    Query(description="The end; in a FIFO queue `min` is the head. Items leave a FIFO queue at its head only."),
+]
+Count = Annotated[int, Query(ge=1, le=values.MOST, description="How many items at most.")]
+WaitFor = Annotated[
+    float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the first item, through a pause too.")
+]
+Leases = Annotated[list[StrictStr], Field(min_length=1, max_length=values.MOST, description="Tokens of leases.")]
+
+
+class Settled(Body):
+    """Leases whose items are done."""
+
+    leases: Leases
+    must_hold: StrictBool = Field(
+        False, description="A lease whose item is nowhere in the queue any more is refused too."
+    )
+
+
+class Released(Body):
+    """Leases whose items are given back."""
+
+    leases: Leases
+    delay: float | None = Field(None, ge=0, strict=False, description="Seconds until the items are ready again.")
+    reason: StrictStr = Field("", description="Kept with this attempt of each item.")
+    traceback: StrictStr = Field("", description="Kept with this attempt of each item; of a long one its ends.")
+    count_attempt: StrictBool = Field(True, description="Without it this lease counts as no attempt.")
+
+
+class Extended(Body):
+    """Leases that shall end later."""
+
+    leases: Leases
+    seconds: float = Field(LEASE_SECONDS, gt=0, strict=False, description="Seconds from now.")
+
+
+async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyAsyncQueue:
+    """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
+    caller_in(request).require(verb, right, name)
+    store = opened_store()
+    try:
+        if store is not None and store.url.startswith(_AT_ONCE):
+            return _for_coroutines(_find(name))
+        return _for_coroutines(await threads.run(partial(_find, name)))
+    except QueueNotFound:
+        # Slower: it suggests names that look alike.
+        return _for_coroutines(await threads.run(lambda: get_store().queue(name)))
+
+
+@router.post("/queues/{queue}/items", operation_id="push", summary="Push items")
+async def push(
+    request: HttpRequest,
+    queue: str,
+    returned: Annotated[
+        Literal["value"] | None, Query(alias="return", description="`value`: answer the values too.")
+    ] = None,
+) -> HttpResponse:
+    """Push one item or up to 1,000, all or none.
+
+    A body in JSON is an item or `{"items": […]}`. A body of another content type is the value of one item, whose
+    priority and delay are the headers `PQ-Priority` and `PQ-Delay`.
+    """
+    opened = await open_queue(request, queue, Verb.PUSH, Right.ACT)
+    shape = item_shape if returned else values.pushed_shape
+    items = _new_items(request, opened.sync)
+    key = key_of(request)
+    if key is None:
+        pushed = await _push(opened, items)
+        return answer({"items": [shape(item) for item in pushed]}, 201)
+
+    def execute(tr: Transaction) -> tuple[int, Shape]:
+        return 201, {"items": [shape(item) for item in _push_within(opened.sync, items, tr)]}
+
+    return await threads.run(partial(once, request, key, execute))
+
+
+@router.post("/queues/{queue}/pop", operation_id="pop", summary="Pop items")
+async def pop(request: HttpRequest, queue: str, end: End = "min", n: Count = 1, wait: WaitFor = 0) -> HttpResponse:
+    """Take items from one end for good; an empty list when none came.
+
+    With `n=1` and the header `Accept: application/octet-stream` the answer is the value alone, with the rest of the
+    item in headers; 204 when none came. The answer may be lost on its way: to take an item safely lease it, or send an
+    `Idempotency-Key` and repeat the request.
+    """
+    opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
+    side = _end_of(opened.sync, end)
+
+    def execute(tr: Transaction) -> list[Shape]:
+        found = opened.sync
+        taken = found.dequeue_many(n, tr=tr) if isinstance(found, FifoQueue) else found.pop_many(n, end=side, tr=tr)
+        return [item_shape(item) for item in taken]
+
+    async def take() -> list[Shape]:
+        many = opened.dequeue_many(n) if isinstance(opened, AsyncFifoQueue) else opened.pop_many(n, end=side)
+        return [item_shape(item) for item in await many]
+
+    return await _taken(request, opened, execute, take, n=n, wait=wait)
+
+
+@router.post("/queues/{queue}/lease", operation_id="lease", summary="Lease items")
+async def lease(
+    request: HttpRequest,
+    queue: str,
+    end: End = "min",
+    n: Count = 1,
+    seconds: Annotated[float, Query(gt=0, description="How long the lease holds, unless it is extended.")] = (
+        LEASE_SECONDS
+    ),
+    worker: Annotated[
+        str | None, Query(max_length=200, description="The name of the holder; by default the caller's.")
+    ] = None,
+    wait: WaitFor = 0,
+) -> HttpResponse:
+    """Hold items from one end for a time: acknowledge each by its `lease`, or it returns to its place.
+
+    A raw answer is that of pop.
+    """
+    opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
+    how: dict[str, Any] = {
+        "seconds": seconds,
+        "end": _end_of(opened.sync, end),
+        "worker": worker or caller_in(request).name,
+    }
+
+    def execute(tr: Transaction) -> list[Shape]:
+        return [_lease_shape(one) for one in opened.sync.lease_many(n, **how, tr=tr)]
+
+    async def take() -> list[Shape]:
+        return [_lease_shape(one) for one in await opened.lease_many(n, **how)]
+
+    return await _taken(request, opened, execute, take, n=n, wait=wait)
+
+
+@router.get("/queues/{queue}/peek", operation_id="peek", summary="Look at the items of one end")
+async def peek(request: HttpRequest, queue: str, end: End = "min", n: Count = 1) -> HttpResponse:
+    """Return the items that a pop would take, and change nothing. Rules of redaction hide parts of values."""
+    opened = await open_queue(request, queue, Verb.READ, Right.READ)
+    side = _end_of(opened.sync, end, takes=False)
+
+    def look() -> HttpResponse:
+        items, rules = opened.sync.peek_many(n, end=side), rules_of(opened.sync.config.redact)
+        return answer({"items": [values.seen_shape(item, rules) for item in items]})
+
+    return await threads.run(look)
+
+
+@router.post("/queues/{queue}/ack", operation_id="ack", summary="Acknowledge leases")
+async def ack(request: HttpRequest, queue: str) -> HttpResponse:
+    """Remove leased items that are done, in one transaction; acknowledging again changes nothing.
+
+    Each result says whether it is done; a lease that is over has the problem `StaleLease`.
+    """
+    opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
+    body = read(request, Settled)
+    if body.must_hold:
+        return await _settled(
+            request,
+            opened,
+            body.leases,
+            lambda token: opened.ack(token, must_hold=True),
+            lambda token, tr: opened.sync.ack(token, must_hold=True, tr=tr),
+        )
+
+    def shape(stale: Sequence[str]) -> Shape:
+        over = set(stale)
+        return {"results": [_result(token, StaleLease(_OVER) if token in over else None) for token in body.leases]}
+
+    key = key_of(request)
+    if key is None:
+        return answer(shape(await opened.ack_many(body.leases)))
+    execute = partial(once, request, key, lambda tr: (200, shape(opened.sync.ack_many(body.leases, tr=tr))))
+    return await threads.run(execute)
+
+
+@router.post("/queues/{queue}/release", operation_id="release", summary="Release leases")
+async def release(request: HttpRequest, queue: str) -> HttpResponse:
+    """Give leased items back to their places, perhaps after a delay. After its last attempt an item is dead."""
+    opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
+    body = read(request, Released)
+    how: dict[str, Any] = {
+        "delay": body.delay,
+        "reason": body.reason,
+        "traceback": body.traceback,
+        "count_attempt": body.count_attempt,
+    }
+    return await _settled(
+        request,
+        opened,
+        body.leases,
+        lambda token: opened.release(token, **how),
+        lambda token, tr: opened.sync.release(token, **how, tr=tr),
+        lambda item: {"item": {**_without_value(item_shape(item))}},
+    )
+
+
+@router.post("/queues/{queue}/extend", operation_id="extend", summary="Extend leases")
+async def extend(request: HttpRequest, queue: str) -> HttpResponse:
+    """Let leases end so many seconds from now; their tokens stay."""
+    opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
+    body = read(request, Extended)
+    return await _settled(
+        request,
+        opened,
+        body.leases,
+        lambda token: opened.extend(token, seconds=body.seconds),
+        lambda token, tr: opened.sync.extend(token, seconds=body.seconds, tr=tr),
+        lambda held: {"expires_at": time_shape(held.expires_at)},
+    )
+
+
+# Pushing
+
+
+def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
+    """Return the items of a request as `push_many` takes them: (value, priority or None, when or None)."""
+    if content_type(request) in (JSON, ""):
+        found = json_of(request)
+        many = isinstance(found, dict) and "items" in found
+        items = checked(found, values.NewItems).items if many else [checked(found, values.NewItem)]
+        return [values.arrival(queue, item) for item in items]
+    if content_type(request) not in (BYTES, TEXT):
+        raise Problem(
+            "UnsupportedMediaType", f"This address takes {JSON}, {BYTES} or {TEXT}, not {content_type(request)!r}."
+        )
+    value = values.stored(raw(request), queue)
+    priority, when = request.headers.get("PQ-Priority"), _when(request)
+    if queue.kind == "fifo":
+        values.no_priority(queue, priority)
+        return [(value, None, when)]
+    if priority is None:
+        return [(value, None, when)]  # refused as it is pushed
+    text = unquote(priority) if queue.priority_type == "str" else priority
+    return [(value, parse_priority(text, queue.priority_type), when)]
+
+
+def _when(request: HttpRequest) -> Duration | datetime | None:
+    """Return the delay or the due time of a raw item."""
+    delay, due = request.headers.get("PQ-Delay"), request.headers.get("PQ-Due")
+    if delay is None and due is None:
+        return None
+    fields = {"value": "", **({} if delay is None else {"delay": delay}), **({} if due is None else {"due_at": due})}
+    return checked(fields, values.NewItem).when
+
+
+async def _push(queue: AnyAsyncQueue, items: list[Any]) -> list[Item]:
+    if isinstance(queue, AsyncPriorityQueue):
+        if len(items) == 1 and items[0][2] is None:
+            return [await queue.push(items[0][0], items[0][1])]
+        return await queue.push_many([item if item[2] is not None else item[:2] for item in items])
+    if len({item[2] for item in items}) == 1:
+        return await queue.enqueue_many([value for value, _, _ in items], **_at(items[0][2]))
+    return await threads.run(lambda: get_store().transact(lambda tr: _push_within(queue.sync, items, tr)))
+
+
+def _push_within(queue: AnyQueue, items: list[Any], tr: Transaction) -> list[Item]:
+    if not isinstance(queue, FifoQueue):
+        return queue.push_many(items, tr=tr)
+    pushed: list[Item] = []
+    for when, same in groupby(items, key=lambda item: item[2]):
+        pushed += queue.enqueue_many([value for value, _, _ in same], **_at(when), tr=tr)
+    return pushed
+
+
+def _at(when: Any) -> dict[str, Any]:
+    return {"due" if isinstance(when, datetime) else "delay": when}
+
+
+# Taking
+
+
+async def _taken(
+    request: HttpRequest,
+    queue: AnyAsyncQueue,
+    execute: Callable[[Transaction], list[Shape]],
+    take: Callable[[], Awaitable[list[Shape]]],
+    *,
+    n: int,
+    wait: float,
+) -> HttpResponse:
+    """Answer what was taken, as soon as there is something, at most after the wait."""
+    form = _raw_form(request, n)
+    key = key_of(request)
+    headers: dict[str, str] = {}
+    if key is not None:
+
+        def keep(tr: Transaction) -> tuple[int, Shape]:
+            taken = execute(tr)
+            if not taken:
+                raise Nothing
+            return 200, {"items": taken}
+
+        async def take() -> list[Shape]:  # in place of the other
+            try:
+                kept = await threads.run(partial(once, request, key, keep))
+            except Nothing:
+                return []
+            if "Idempotent-Replay" in kept.headers:
+                headers["Idempotent-Replay"] = "true"
+            found: list[Shape] = json.loads(kept.content)["items"]
+            return found
+
+    taken = await wait_in_loop(queue.opened, take, list[Shape](), wait or False)
+    return _raw_answer(taken, form, headers) if form else answer({"items": taken}, headers=headers)
+
+
+def _raw_form(request: HttpRequest, n: int) -> str:
+    """Return the content type of a raw answer; empty: JSON is wanted."""
+    accepted = request.headers.get("Accept", "*/*")
+    if "*/*" in accepted or JSON in accepted or "application/*" in accepted:
+        return ""
+    form = next((form for form in (BYTES, TEXT) if form in accepted), "")
+    if not form:
+        raise Problem("NotAcceptable", f"The answer is {JSON}, or of one item {BYTES} or {TEXT}.")
+    if n != 1:
+        raise invalid([{"in": "query", "field": "n", "message": "a raw answer holds one item, so n is 1"}])
+    return form
+
+
+def _raw_answer(taken: list[Shape], form: str, headers: dict[str, str]) -> HttpResponse:
+    if not taken:
+        return HttpResponse(status=204)
+    item = taken[0]
+    encoded = item.get("value_base64")
+    value = str(item["value"]).encode() if encoded is None else base64.b64decode(str(encoded))
+    response = HttpResponse(value, content_type=form if form == BYTES else f"{form}; charset=utf-8", headers=headers)
+    for name in ("id", "priority", "count", "state", "pushed_at", "attempts", "lease", "expires_at", "worker"):
+        if item.get(name) is not None:
+            response["PQ-" + name.title().replace("_", "-")] = quote(str(item[name]), safe=" :+/@,;=!$&'()*~")
+    return response
+
+
+def _lease_shape(held: Lease) -> Shape:
+    return {**item_shape(held.item), "lease": held.token, "expires_at": time_shape(held.expires_at)}
+
+
+# Settling
+
+_OVER = "This lease is over: it ended before it was acknowledged, so the item may be worked on again."
+
+
+async def _settled(
+    request: HttpRequest,
+    queue: AnyAsyncQueue,
+    leases: Sequence[str],
+    settle: Callable[[str], Awaitable[T]],
+    settle_within: Callable[[str, Transaction], T],
+    shape: Callable[[T], Shape] = lambda done: {},
+) -> HttpResponse:
+    """Settle leases one by one, together in a batch; or in one transaction under the key."""
+    key = key_of(request)
+    if key is None:
+        found = await asyncio.gather(*map(settle, leases), return_exceptions=True)
+        for outcome in found:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+                raise outcome
+        return answer(_results(leases, found, shape))
+
+    def execute(tr: Transaction) -> tuple[int, Shape]:
+        outcomes: list[T | BaseException] = []
+        for token in leases:
+            try:
+                outcomes.append(settle_within(token, tr))
+            except StaleLease as stale:  # raised before anything is written for it
+                outcomes.append(stale)
+        return 200, _results(leases, outcomes, shape)
+
+    return await threads.run(partial(once, request, key, execute))
+
+
+def _results(leases: Sequence[str], found: Sequence[T | BaseException], shape: Callable[[T], Shape]) -> Shape:
+    return {
+        "results": [
+            _result(token, outcome) if isinstance(outcome, StaleLease) else {**_result(token, None), **shape(outcome)}  # type: ignore[arg-type] # no other error is left
+            for token, outcome in zip(leases, found, strict=True)
+        ]
+    }
+
+
+def _result(token: str, stale: StaleLease | None) -> Shape:
+    if stale is None:
+        return {"lease": token, "done": True}
+    return {"lease": token, "done": False, "problem": problems.of_error(stale)}
+
+
+def _without_value(shape: Shape) -> Shape:
+    for name in ("value", "value_base64", "value_json"):
+        shape.pop(name, None)
+    return shape
+
+
+# Opening
+
+
+def _find(name: str) -> AnyQueue:
+    store = get_store()
+    return store.read(lambda tr: store.queue(name, tr=tr))
+
+
+def _for_coroutines(queue: AnyQueue) -> AnyAsyncQueue:
+    return AsyncFifoQueue(queue) if isinstance(queue, FifoQueue) else AsyncPriorityQueue(queue)
+
+
+def _end_of(queue: AnyQueue, end: str, *, takes: bool = True) -> str:
+    """Return the end as the verbs name it; raise `WrongKind` for the tail of a FIFO queue."""
+    side = _ENDS[end]
+    if takes and side == "max" and queue.kind == "fifo":
+        raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))
+    return side

@@ -1,0 +1,87 @@
+"""The API as a whole: its operations, and the answer to every error."""
+
+import logging
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import ValidationError
+
+from pqadmin import __version__
+from pqadmin.accounts.arming import NotArmed
+from pqadmin.accounts.rights import RightMissing
+from pqadmin.api import hot, problems
+from pqadmin.api.bodies import invalid
+from pqadmin.api.caller import Caller, CsrfRefused, Unauthenticated, VerbMissing, caller_of
+from pqadmin.api.problems import Problem
+from queues.admin import LogLimit
+from queues.errors import QueueError, QueueNotFound, StoreError
+
+log = logging.getLogger(__name__)
+_limited = LogLimit(log)
+
+
+async def authenticate(request: HttpRequest) -> Caller:
+    """Return the caller of a request; every operation asks for one."""
+    return await caller_of(request)
+
+
+api = NinjaAPI(
+    title="pqadmin",
+    version=__version__,
+    description="Named, durable, double-ended priority queues, for programs of every language.",
+    openapi_url=None,
+    docs_url=None,
+    urls_namespace="api",
+    auth=authenticate,
+)
+api.add_router("", hot.router)
+
+
+def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Return the problem that an error is."""
+    match error:
+        case Problem():
+            members, headers = problems.shape(error.code, error.detail, **error.values), error.headers
+        case QueueNotFound():
+            caller = getattr(request, "auth", None)
+            near = caller.scope.of_those(error.suggestions) if isinstance(caller, Caller) else ()
+            members, headers = problems.of_error(QueueNotFound(error.name, tuple(near))), {}
+        case QueueError() | StoreError():
+            members, headers = problems.of_error(error), {}
+        case ValidationError():
+            return answer_error(request, invalid(_told(error.errors)))
+        case Unauthenticated():
+            members = problems.shape("Unauthenticated", str(error))
+            headers = {"WWW-Authenticate": 'Bearer realm="pqadmin"'}
+        case CsrfRefused():
+            members, headers = problems.shape("CSRFFailed", f"{error}."), {}
+        case NotArmed():
+            words = f"The site is read-only ({settings.PQADMIN_ARM_MINUTES} minutes after it was armed it is again)."
+            members, headers = problems.shape("NotArmed", words), {}
+        case RightMissing() | VerbMissing() | PermissionDenied():
+            members, headers = problems.shape("Forbidden", f"This {error}." if str(error) else "Forbidden."), {}
+        case Http404():
+            members, headers = problems.shape("NotFound", "The API has nothing at this address."), {}
+        case DatabaseError():
+            _limited.warn(type(error), "An API request was refused: the database failed: %s", error)
+            members, headers = problems.shape("DatabaseError", "The site's database does not answer."), {}
+        case _:
+            log.error("no answer to %s %s", request.method, request.path, exc_info=error)
+            members, headers = problems.shape("InternalError", "The server failed; its log has the details."), {}
+    return problems.answer(members, headers)
+
+
+def _told(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return which parameters are wrong, and why, without what was sent."""
+    return [
+        {"in": str(one["loc"][0]), "field": ".".join(map(str, one["loc"][1:])), "message": str(one["msg"])}
+        for one in errors
+    ]
+
+
+for _kind in (Exception, ValidationError, Http404):
+    api.add_exception_handler(_kind, answer_error)  # type: ignore[arg-type] # ninja hands over instances alone

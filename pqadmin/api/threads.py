@@ -1,0 +1,42 @@
+"""The threads of the API: for views that read much or act, so that the event loop goes on meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from django.db import close_old_connections
+from django.http import HttpRequest
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Commits of concurrent requests share a flush, so more threads than processors pay.
+THREADS = 8
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="pqadmin-api")
+
+
+async def run(work: Callable[[], T]) -> T:
+    """Run a function in one of the threads; a canceled caller leaves it to finish."""
+    return await asyncio.get_running_loop().run_in_executor(_pool, partial(_run, work))
+
+
+def in_thread(
+    view: Callable[Concatenate[HttpRequest, P], T],
+) -> Callable[Concatenate[HttpRequest, P], Awaitable[T]]:
+    """Make a view of plain functions a coroutine that runs it in a thread."""
+
+    @wraps(view)
+    async def call(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return await run(partial(view, request, *args, **kwargs))
+
+    return call
+
+
+def _run(work: Callable[[], T]) -> T:
+    close_old_connections()
+    try:
+        return work()
+    finally:
+        close_old_connections()

@@ -1,0 +1,7 @@
+"""The API's addresses; its handler resolves them, not that of the pages."""
+
+from django.urls import path
+
+from pqadmin.api.site import api
+
+urlpatterns = [path("api/v1/", api.urls)]

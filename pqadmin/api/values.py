@@ -1,0 +1,136 @@
+"""Items as the API takes and gives them: new ones from JSON, and those that are seen, with what is hidden left out."""
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BeforeValidator, Field, StrictFloat, StrictInt, StrictStr, model_validator
+
+from pqadmin.api.bodies import Body, invalid
+from pqadmin.display.error_text import redacted
+from pqadmin.display.redaction import Redaction
+from pqadmin.display.values import masked
+from pqadmin.files.entries import REDACTED
+from pqadmin.files.shapes import Shape, attempt_shape, item_shape, time_shape
+from queues import Duration, Item, Priority, Queue, Raw
+from queues.admin import Codec
+from queues.errors import WrongKind, display_name
+
+#: Items of one request.
+MOST = 1_000
+#: Seconds of a delay: what a `timedelta` holds.
+_LONGEST_DELAY = 86_399_999_999_999.0
+
+PriorityField = StrictInt | StrictFloat | StrictStr
+
+
+def _only_text(found: object) -> object:
+    """Refuse numbers, which would be read as seconds since 1970."""
+    if not isinstance(found, str | datetime):
+        raise ValueError("a time is text in ISO 8601 with a zone")  # noqa: TRY004 # pydantic asks for it
+    return found
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_only_text), Field(strict=False)]
+
+
+class NewItem(Body):
+    """An item to push: one of the three values, a priority unless the queue is FIFO, and when it is due."""
+
+    value: StrictStr | None = Field(None, description="The value as text, stored as UTF-8.")
+    value_base64: StrictStr | None = Field(None, description="The bytes of the value in base64.")
+    value_json: Any = Field(None, description="The value as JSON, encoded by the queue's codec.")
+    priority: PriorityField | None = Field(None, description="Of the queue's type; none in a FIFO queue.")
+    delay: float | None = Field(None, ge=0, le=_LONGEST_DELAY, strict=False, description="Seconds until it is ready.")
+    due_at: Moment | None = Field(None, description="When it becomes ready, ISO 8601 with a zone.")
+
+    @model_validator(mode="after")
+    def _one_value(self) -> "NewItem":
+        given = {"value", "value_base64", "value_json"} & self.model_fields_set
+        if len(given) != 1:
+            raise ValueError("exactly one of value, value_base64 and value_json is needed")
+        if self.delay is not None and self.due_at is not None:
+            raise ValueError("delay and due_at are given together; one of them is needed")
+        if self.value is None and self.value_base64 is None and "value_json" not in given:
+            raise ValueError(f"{given.pop()} is text, not null")
+        return self
+
+    def value_for(self, queue: Queue) -> Any:
+        """Return the value as the queue's verbs take it; raise `BadValue`."""
+        if self.value is not None:
+            return stored(self.value.encode(), queue)
+        if self.value_base64 is not None:
+            return stored(from_base64(self.value_base64), queue)
+        if queue.codec in ("bytes", "text"):
+            return stored(Codec("json", queue.name).encode(self.value_json), queue)
+        return self.value_json
+
+    @property
+    def when(self) -> Duration | datetime | None:
+        """When it is ready, if not at once."""
+        return self.due_at if self.delay is None else self.delay
+
+
+class NewItems(Body):
+    """Items that are pushed together: all of them, or none."""
+
+    items: list[NewItem] = Field(min_length=1, max_length=MOST)
+
+
+def arrival(queue: Queue, item: NewItem) -> tuple[Any, Any, Duration | datetime | None]:
+    """Return (value, priority, when) of a new item; raise `WrongKind`, `BadValue`."""
+    if queue.kind == "fifo":
+        no_priority(queue, item.priority)
+        return item.value_for(queue), None, item.when
+    return item.value_for(queue), item.priority, item.when
+
+
+def no_priority(queue: Queue, priority: Priority | None) -> None:
+    """Refuse a priority in a FIFO queue."""
+    if priority is not None:
+        raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
+
+
+def stored(value: bytes, queue: Queue) -> bytes:
+    """Return bytes as they are stored; those that the queue's codec cannot decode are refused as they are pushed."""
+    return value if queue.codec == "bytes" else Raw(value)
+
+
+def from_base64(text: str) -> bytes:
+    """Return the bytes of base64; raise a problem for other text."""
+    try:
+        return base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        raise invalid([{"in": "body", "field": "value_base64", "message": "is not base64"}]) from None
+
+
+def pushed_shape(item: Item) -> Shape:
+    """Describe an item that was pushed, without its value."""
+    return {
+        "id": item.id,
+        "priority": item.priority,
+        "count": item.count,
+        "state": item.state,
+        "pushed_at": time_shape(item.pushed_at),
+        "due_at": time_shape(item.due_at),
+    }
+
+
+def seen_shape(item: Item, rules: Redaction) -> Shape:
+    """Describe an item that is looked at: what rules hide is marked, in its value and in its errors."""
+    shape = item_shape(item)
+    if not rules:
+        return shape
+    shown = masked(item.raw, rules)
+    if shown != item.raw:
+        for name in ("value", "value_base64", "value_json"):
+            shape.pop(name, None)
+        shape[REDACTED] = shown.decode("utf-8", "replace")
+    shape["reason"] = redacted(item.reason, rules) or None
+    shape["attempt_log"] = [
+        attempt_shape(one)
+        | {"error": redacted(one.error, rules) or None, "traceback": redacted(one.traceback, rules) or None}
+        for one in item.attempt_log
+    ]
+    return shape

@@ -1,0 +1,311 @@
+"""Push, pop, peek, lease and settling over HTTP: what programs send and get, on each engine."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.rights import Role
+from pqadmin.api import problems
+from pqadmin.api.handler import ApiHandler
+from queues import FifoQueue, PriorityQueue, Store
+from queues.errors import ERRORS
+from tests.api.conftest import Program, in_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def jobs(site: Store) -> PriorityQueue:
+    return site.create_queue("jobs")
+
+
+@pytest.fixture
+def line(site: Store) -> FifoQueue:
+    return site.create_queue("line", kind="fifo")
+
+
+def problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """Check that an answer is this problem and return its members."""
+    found: dict[str, Any] = answer.json()
+    assert (answer.status_code, found["code"]) == (status, code), answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert found["status"] == status
+    assert found["type"] == f"/api/v1/problems/{problems.slug_of(code)}"
+    assert found["title"]
+    assert found["detail"]
+    return found
+
+
+async def test_items_are_pushed_as_text_base64_or_json_and_popped_from_both_ends(program: Program, jobs) -> None:
+    one = await program.post("queues/jobs/items", json={"value": "a", "priority": 5})
+    assert one.status_code == 201
+    (item,) = one.json()["items"]
+    assert (item["priority"], item["state"]) == (5, "ready")
+    assert "value" not in item
+    many = [
+        {"value_base64": base64.b64encode(b"\xff\x00").decode(), "priority": 7},
+        {"value_json": {"b": [1, None]}, "priority": 2**70},
+    ]
+    both = await program.post("queues/jobs/items?return=value", json={"items": many})
+    assert [each.get("value") for each in both.json()["items"]] == [None, '{"b":[1,null]}']
+    popped = (await program.post("queues/jobs/pop?end=max")).json()["items"]
+    assert [(each["priority"], each["value"]) for each in popped] == [(2**70, '{"b":[1,null]}')]
+    rest = (await program.post("queues/jobs/pop?n=10")).json()["items"]
+    assert [(each["priority"], each.get("value"), each.get("value_base64")) for each in rest] == [
+        (5, "a", None),
+        (7, None, "/wA="),
+    ]
+    assert (await program.post("queues/jobs/pop")).json() == {"items": []}
+
+
+async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, site: Store) -> None:
+    site.create_queue("names", priority_type="str")
+    pushed = await program.post(
+        "queues/names/items",
+        content=b"\x00raw",
+        headers={"Content-Type": "application/octet-stream", "PQ-Priority": "%C3%A9 a"},
+    )
+    assert pushed.json()["items"][0]["priority"] == "é a"
+    raw = {"Accept": "application/octet-stream"}
+    got = await program.post("queues/names/pop", headers=raw)
+    assert (got.content, got.headers["PQ-Id"]) == (b"\x00raw", pushed.json()["items"][0]["id"])
+    assert got.headers["PQ-Priority"] == "%C3%A9 a"
+    assert (await program.post("queues/names/pop", headers=raw)).status_code == 204
+    problem(await program.post("queues/names/pop?n=2", headers=raw), 422, "InvalidRequest")
+    problem(await program.post("queues/names/pop", headers={"Accept": "image/png"}), 406, "NotAcceptable")
+
+
+async def test_values_of_codecs_are_json_and_what_does_not_decode_is_refused(program: Program, site: Store) -> None:
+    queue = site.create_queue("packed", codec="msgpack", kind="fifo")
+    await program.post("queues/packed/items", json={"value_json": {"n": 1}})
+    (item,) = queue.peek_many(1)
+    assert item.value == {"n": 1}
+    (seen,) = (await program.get("queues/packed/peek")).json()["items"]
+    assert seen["value_json"] == {"n": 1}
+    problem(await program.post("queues/packed/items", json={"value": "no msgpack"}), 422, "BadValue")
+    assert queue.depth() == 1
+
+
+async def test_delayed_items_wait_and_a_fifo_queue_takes_different_times_at_once(program: Program, line) -> None:
+    many = [{"value": "a", "delay": 60}, {"value": "b"}, {"value": "c", "due_at": "2126-01-01T00:00:00Z"}]
+    pushed = (await program.post("queues/line/items", json={"items": many})).json()["items"]
+    assert [item["state"] for item in pushed] == ["delayed", "ready", "delayed"]
+    assert pushed[2]["due_at"] == "2126-01-01T00:00:00.000+00:00"
+    assert (line.depth("delayed"), line.depth()) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"value": "a"},
+        {"value": "a", "priority": "5"},
+        {"value": "a", "priority": True},
+        {"value": "a", "value_json": 1, "priority": 5},
+        {"value": None, "priority": 5},
+        {"value": "a", "priority": 5, "colour": "red"},
+        {"value": "a", "priority": 5, "delay": -1},
+        {"value": "a", "priority": 5, "due_at": 1700000000},
+        {"value": "a", "priority": 5, "due_at": "2026-01-01T00:00:00"},
+        {"value": "a", "priority": 5, "due_at": "2126-01-01T00:00:00Z", "delay": 1},
+        {"value_base64": "?", "priority": 5},
+        {"items": []},
+        {"items": [{"value": "a", "priority": 5}, {"value": "b"}]},
+        [1],
+    ],
+)
+async def test_a_push_that_is_wrong_anywhere_pushes_nothing(program: Program, jobs, body: Any) -> None:
+    answer = await program.post("queues/jobs/items", json=body)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["code"] in ("InvalidRequest", "BadPriority", "BadValue")
+    assert jobs.depth() == 0
+
+
+async def test_bodies_that_cannot_be_read_are_refused(program: Program, jobs) -> None:
+    post = program.post
+    json_type = {"Content-Type": "application/json"}
+    problem(await post("queues/jobs/items", content=b"{", headers=json_type), 400, "BadRequest")
+    problem(await post("queues/jobs/items", content=b'{"value":"\\ud800"}', headers=json_type), 400, "BadRequest")
+    problem(await post("queues/jobs/items", content=b"[NaN]", headers=json_type), 400, "BadRequest")
+    problem(await post("queues/jobs/items", data={"value": "a"}), 415, "UnsupportedMediaType")
+    problem(await post("queues/jobs/items", files={"value": b"a"}), 415, "UnsupportedMediaType")
+    large = json.dumps({"value": "x" * 10_000_001, "priority": 1}).encode()
+    assert problem(await post("queues/jobs/items", content=large, headers=json_type), 413, "BodyTooLarge")["most"]
+    too_long = json.dumps({"value": "x" * 90_001, "priority": 1}).encode()
+    problem(await post("queues/jobs/items", content=too_long, headers=json_type), 413, "ValueTooLarge")
+    assert jobs.depth() == 0
+
+
+async def test_errors_of_the_core_are_problems_and_hidden_queues_are_not_there(
+    site: Store, granted, token, program: Program, jobs
+) -> None:
+    near = problem(await program.post("queues/jobz/pop"), 404, "QueueNotFound")
+    assert near["suggestions"] == ["jobs"]
+    site.actions("ann").pause("jobs", reason="upgrade")
+    assert "upgrade" in problem(await program.post("queues/jobs/pop"), 409, "QueuePaused")["detail"]
+    site.create_queue("jobz-of-mail")
+    mail = await in_thread(granted, Role.NONE, {"jobz-*": Role.OPERATOR})
+    theirs = Program(await in_thread(token, mail))
+    hidden = problem(await theirs.post("queues/jobs/pop"), 404, "QueueNotFound")
+    missing = problem(await theirs.post("queues/joby/pop"), 404, "QueueNotFound")
+    assert hidden["detail"].replace("jobs", "joby") == missing["detail"]
+    assert problem(await theirs.post("queues/jobz-of-mai/pop"), 404, "QueueNotFound")["suggestions"] == ["jobz-of-mail"]
+
+
+async def test_a_token_does_what_its_verbs_allow(site: Store, token, jobs) -> None:
+    pusher = Program(await in_thread(token, verbs=[Verb.PUSH]))
+    assert (await pusher.post("queues/jobs/items", json={"value": "a", "priority": 1})).status_code == 201
+    problem(await pusher.post("queues/jobs/pop"), 403, "Forbidden")
+    problem(await pusher.get("queues/jobs/peek"), 403, "Forbidden")
+    nobody = await Program(None).post("queues/jobs/pop")
+    problem(nobody, 401, "Unauthenticated")
+    assert nobody.headers["WWW-Authenticate"].startswith("Bearer")
+    assert jobs.depth() == 1
+
+
+async def test_values_that_are_looked_at_are_redacted_and_those_that_are_taken_are_whole(
+    program: Program, site: Store, jobs
+) -> None:
+    site.actions("ann").configure("jobs", redact=("secret",))
+    await program.post("queues/jobs/items", json={"value_json": {"secret": "s3", "n": 1}, "priority": 1})
+    (seen,) = (await program.get("queues/jobs/peek")).json()["items"]
+    assert "s3" not in json.dumps(seen)
+    assert "redacted" in seen["value_redacted"]
+    (taken,) = (await program.post("queues/jobs/pop")).json()["items"]
+    assert "s3" in taken["value"]
+
+
+async def test_leases_are_acknowledged_released_and_extended_each_with_its_result(program: Program, jobs) -> None:
+    await program.post("queues/jobs/items", json={"items": [{"value": str(n), "priority": n} for n in range(4)]})
+    held = (await program.post("queues/jobs/lease?n=4&seconds=60&worker=w1")).json()["items"]
+    assert {each["worker"] for each in held} == {"w1"}
+    tokens = [each["lease"] for each in held]
+    longer = (await program.post("queues/jobs/extend", json={"leases": tokens[:1], "seconds": 600})).json()["results"]
+    assert longer[0]["done"]
+    assert longer[0]["expires_at"] > held[0]["expires_at"]
+    done = await program.post("queues/jobs/ack", json={"leases": tokens[:2]})
+    assert done.json() == {"results": [{"lease": each, "done": True} for each in tokens[:2]]}
+    back = await program.post("queues/jobs/release", json={"leases": tokens[2:], "delay": 60, "reason": "busy"})
+    assert [each["item"]["state"] for each in back.json()["results"]] == ["delayed", "delayed"]
+    assert (jobs.depth("leased"), jobs.depth("delayed"), jobs.depth()) == (0, 2, 0)
+    late = (await program.post("queues/jobs/release", json={"leases": tokens[2:]})).json()["results"]
+    assert [(each["done"], each["problem"]["code"]) for each in late] == [(False, "StaleLease")] * 2
+    stale = (await program.post("queues/jobs/ack", json={"leases": tokens[2:3]})).json()["results"]
+    assert stale[0]["problem"]["code"] == "StaleLease"
+    strict = (await program.post("queues/jobs/ack", json={"leases": tokens[:1], "must_hold": True})).json()["results"]
+    assert strict[0]["problem"]["status"] == 409
+    problem(await program.post("queues/jobs/ack", json={"leases": ["nonsense"]}), 422, "BadToken")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("items", {"value": "new", "priority": 9}),
+        ("pop?n=2", None),
+        ("lease?n=2", None),
+    ],
+)
+async def test_a_request_with_a_key_is_executed_once_and_answered_the_same(
+    program: Program, site: Store, jobs, path: str, body: Any
+) -> None:
+    for n in range(4):
+        jobs.push(str(n).encode(), n)
+    key = {"Idempotency-Key": "k1"}
+    first = await program.post(f"queues/jobs/{path}", json=body, headers=key)
+    depth = jobs.depth()
+    second = await program.post(f"queues/jobs/{path}", json=body, headers=key)
+    assert (second.status_code, second.json()) == (first.status_code, first.json())
+    assert ("Idempotent-Replay" in first.headers, second.headers["Idempotent-Replay"]) == (False, "true")
+    assert jobs.depth() == depth
+    other = await program.post(f"queues/jobs/{path.partition('?')[0]}?x=1", json=body, headers=key)
+    problem(other, 422, "KeyReused")
+    problem(await program.post("queues/jobs/pop", headers={"Idempotency-Key": "k" * 201}), 422, "InvalidRequest")
+    assert jobs.depth() == depth
+
+
+async def test_leases_are_settled_once_under_a_key(program: Program, jobs) -> None:
+    for n in range(3):
+        jobs.push(str(n).encode(), n)
+    tokens = [lease.token for lease in jobs.lease_many(3)]
+    bodies = {"ack": {"must_hold": True}, "release": {"reason": "busy"}, "extend": {"seconds": 5}}
+    for (verb, more), lease in zip(bodies.items(), tokens, strict=True):
+        body = {"leases": [lease], **more}
+        answers = [
+            (await program.post(f"queues/jobs/{verb}", json=body, headers={"Idempotency-Key": verb})).json()
+            for _ in range(2)
+        ]
+        assert answers[0] == answers[1]
+        assert answers[0]["results"][0]["done"] is True
+    assert (jobs.depth("leased"), jobs.depth()) == (1, 1)
+
+
+async def test_a_pop_with_a_key_that_found_nothing_is_not_kept(program: Program, jobs) -> None:
+    key = {"Idempotency-Key": "k1"}
+    assert (await program.post("queues/jobs/pop", headers=key)).json() == {"items": []}
+    jobs.push(b"a", 1)
+    assert len((await program.post("queues/jobs/pop", headers=key)).json()["items"]) == 1
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k1"}])
+async def test_a_request_waits_for_an_item_and_gets_it(program: Program, jobs, headers: dict[str, str]) -> None:
+    waiting = asyncio.create_task(program.post("queues/jobs/pop?wait=60", headers=headers, timeout=PATIENCE))
+    async with asyncio.timeout(PATIENCE):
+        while jobs.opened.context.wait_queues.of(jobs.id).lookout is None:  # it does not wait yet
+            await asyncio.sleep(0.001)
+    await program.post("queues/jobs/items", json={"value": "a", "priority": 1})
+    assert [item["value"] for item in (await waiting).json()["items"]] == ["a"]
+    nothing = await program.post("queues/jobs/lease?wait=0.01")
+    assert nothing.json() == {"items": []}
+    problem(await program.post("queues/jobs/pop?wait=61"), 422, "InvalidRequest")
+
+
+async def test_unknown_addresses_and_methods_are_problems(program: Program, jobs) -> None:
+    problem(await program.get("nonsense"), 404, "NotFound")
+    wrong = await program.get("queues/jobs/pop")
+    problem(wrong, 405, "MethodNotAllowed")
+    assert wrong.headers["Allow"] == "POST"
+
+
+def test_every_error_of_the_core_has_a_status_and_a_meaning() -> None:
+    assert set(problems.STATUSES) == set(ERRORS)
+    assert not set(problems.OWN) & set(ERRORS)
+    assert len(problems.every()) == len(ERRORS) + len(problems.OWN)
+    assert all(problems.meaning_of(code).endswith(".") for code in problems.every().values())
+
+
+async def test_a_client_that_leaves_while_it_waits_takes_nothing(site: Store, token, jobs) -> None:
+    """The item that comes afterwards stays."""
+    secret, gone = await in_thread(token), asyncio.Event()
+    asked = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        if not asked.is_set():
+            asked.set()
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        raise AssertionError(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/queues/jobs/pop",
+        "query_string": b"wait=60",
+        "headers": [(b"host", b"localhost"), (b"authorization", f"Bearer {secret}".encode())],
+    }
+    serving = asyncio.create_task(ApiHandler()(scope, receive, send))
+    async with asyncio.timeout(PATIENCE):
+        while jobs.opened.context.wait_queues.of(jobs.id).lookout is None:  # it does not wait yet
+            await asyncio.sleep(0.001)
+        gone.set()
+        await serving
+    jobs.push(b"a", 1)
+    assert jobs.depth() == 1

@@ -1,0 +1,50 @@
+"""The API on a real server: beside the pages, with tokens and with a browser's session."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from tests.server.conftest import PATIENCE, Site, log_in, serve, site
+
+__all__ = ["serve", "site"]
+
+
+def call(site: Site, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
+    """Return status, headers and JSON of an answer."""
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{site.address}/api/v1/{path}", content, headers, method=method)
+    if content is not None:
+        request.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, answer.headers, json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.headers, json.loads(refused.read())
+
+
+def test_a_session_reads_and_its_writes_need_the_csrf_token(site: Site) -> None:
+    cookies = log_in(site)
+    status, headers, found = call(site, "GET", "queues/nothing/peek", Cookie=cookies)
+    assert (status, found["code"]) == (404, "QueueNotFound")
+    assert headers["Content-Type"] == "application/problem+json"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store, private"
+    status, _, found = call(site, "POST", "queues/nothing/pop", Cookie=cookies)
+    assert (status, found["code"]) == (403, "CSRFFailed")
+    csrf = dict(pair.split("=", 1) for pair in cookies.split("; "))["pqadmin_csrf"]
+    status, _, found = call(site, "POST", "queues/nothing/pop", Cookie=cookies, **{"X-CSRFToken": csrf})
+    assert (status, found["code"]) == (404, "QueueNotFound")
+
+
+def test_bodies_are_bounded_by_address(serve: Callable[..., Site]) -> None:
+    site = serve(PQADMIN_MAX_BODY="2000", PQADMIN_MAX_UPLOAD="5000")
+    large = {"value": "x" * 3000}
+    assert call(site, "POST", "queues/q/items", large)[0] == 401
+    host = site.address.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=PATIENCE)
+    connection.request("POST", "/api/v1/queues/q/pop", json.dumps(large))
+    assert connection.getresponse().status == 413
+    connection.close()
