@@ -108,6 +108,7 @@ PRIORITY_TYPE = Argument("--priority-type", choices=PRIORITY_TYPES, default="int
 FORMAT = Argument("--format", choices=("ndjson", "csv"), help="default: by the file's ending, or its first byte")
 TOKEN = Argument("token", metavar="TOKEN")
 LEASE_FOR = Argument("--for", dest="span", type=seconds, default=60.0, metavar="SPAN", help="default: 60s")
+RAW = flag("--raw", "write the value alone, byte for byte")
 EXIT_CODE = Argument(
     "--exit-empty",
     type=number(int, 0, 255, "an exit code from 0 to 255"),

@@ -15,7 +15,9 @@ class Exit(IntEnum):
     SOME_BAD = 3
     #: `pop` and `lease` took nothing, as nothing was ready.
     EMPTY = 4
-    #: Stopped by SIGINT or SIGTERM, as a shell reports it.
+    #: The command of `--exec` failed; its item was released.
+    EXEC_FAILED = 5
+    #: Stopped by SIGINT, SIGTERM or SIGHUP, as a shell reports it.
     INTERRUPTED = 130
     #: The reader of the output went away, as a shell reports it.
     PIPE_CLOSED = 141

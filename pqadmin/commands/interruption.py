@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM for commands that write in chunks: a chunk is finished or never begun."""
+"""SIGINT, SIGTERM and SIGHUP for commands that write in chunks: a chunk is finished or never begun."""
 
 import signal
 import threading
@@ -13,16 +13,22 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Interruption:
-    """A context in which a stop signal raises `Interrupted`; inside `held()` it does so at the end."""
+    """A context in which a stop signal raises `Interrupted`; inside `held()` it does so at the end.
 
-    def __init__(self) -> None:
+    `on_held` is called at once with the number of a signal that comes inside `held()`.
+    """
+
+    def __init__(self, on_held: Callable[[int], object] = lambda number: None) -> None:
+        self._on_held = on_held
         self.requested = False
         self._held = False
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                    continue  # of nohup
                 self._previous[number] = signal.signal(number, self._stop)
         return self
 
@@ -52,3 +58,4 @@ class Interruption:
         self.requested = True
         if not self._held:
             raise Interrupted
+        self._on_held(number)

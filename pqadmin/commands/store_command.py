@@ -6,6 +6,7 @@ No command shows a traceback for what a user can cause: a refused action, a miss
 import contextlib
 import os
 import pwd
+import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -134,6 +135,8 @@ class StoreCommand(OwnCommand):
         if getattr(self, "_called_from_command_line", False) and self._json:
             log_json()
         try:
+            if getattr(self, "_called_from_command_line", False):
+                signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as by Ctrl-C, its store closed
             answer = super().execute(*args, **options)
             self.stdout.flush()  # here, where a closed pipe can be handled
             return answer

@@ -1,5 +1,6 @@
 """What `pop` and `lease` share: the end they take from, waiting, and an empty queue."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,18 @@ def end_of(queue: Queue, options: Options) -> str:
     return end
 
 
+def check_output(options: Options) -> None:
+    """Refuse options of which one only can be given, before anything is taken."""
+    if options["raw"] and (options["json"] or options["exec"] is not None or options["n"] != 1):
+        raise CommandError("--raw writes one value and nothing else: leave out -n, --json, --jsonl and --exec.")
+
+
+def write_raw(value: bytes) -> None:
+    """Write a value to standard output, byte for byte."""
+    sys.stdout.buffer.write(value)
+    sys.stdout.buffer.flush()
+
+
 @contextmanager
 def waited(wait: float) -> Iterator[None]:
     """Take once more after waiting in vain: a paused queue is reported as paused, not as empty."""
@@ -33,6 +46,10 @@ def finish(command: StoreCommand, queue: Queue, options: Options, *, empty: bool
     if not empty:
         return
     if not options["json"]:
-        command.stdout.write(f"{queue.name} has nothing ready.")
+        line = f"{queue.name} has nothing ready."
+        if options["raw"] or options["exec"] is not None:
+            command.tell(line)  # what is on standard output is values
+        else:
+            command.stdout.write(line)
     if options["exit_empty"]:
         raise CommandError("", returncode=options["exit_empty"])

@@ -5,10 +5,13 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, KEEP, QUEUE, REASON, Argument, seconds
+from django.core.management.base import CommandError
+
+from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, KEEP, QUEUE, RAW, REASON, Argument, seconds
+from pqadmin.commands.executing import DELAY, EXEC, GRACE, Execution
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.commands.tables import console, print_items
-from pqadmin.commands.taking import end_of, finish, waited
+from pqadmin.commands.taking import check_output, end_of, finish, waited, write_raw
 from pqadmin.files.shapes import item_shape
 from queues import Popped, Queue, Store
 from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
@@ -20,7 +23,11 @@ _SHOWN = 5
 
 
 class Command(StoreCommand):
-    """Take items from one end of a queue. Each is audited, and can be put back from the trash for 7 days (--keep)."""
+    """Take items from one end of a queue. Each is audited, and can be put back from the trash for 7 days (--keep).
+
+    With --exec a program handles the items, one after the other. They are leased and acknowledged as `lease --exec`
+    does it: nothing is audited or kept in the trash.
+    """
 
     arguments = (
         QUEUE,
@@ -33,6 +40,10 @@ class Command(StoreCommand):
             help="wait so long for the first item: 90s, 15m; through a pause too",
         ),
         EXIT_CODE,
+        RAW,
+        EXEC,
+        DELAY,
+        GRACE,
         KEEP,
         REASON,
     )
@@ -40,7 +51,13 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Take the items and show them, the first taken first."""
+        check_output(options)
         queue = store.queue(options["queue"])
+        if options["exec"] is not None:
+            if options["keep"] is not None or options["reason"]:
+                raise CommandError("--exec acknowledges items, which keeps nothing: leave out --keep and --reason.")
+            Execution(self, queue, options, store_url=self.store_url(options)).run()
+            return
         end = end_of(queue, options)
         taken: list[Popped] = []
         try:
@@ -82,6 +99,10 @@ class Command(StoreCommand):
             taken.extend(popped)
 
     def _show(self, name: str, taken: list[Popped], options: Options, now: datetime) -> None:
+        if options["raw"]:
+            for popped in taken:
+                write_raw(popped.item.raw)
+            return
         if taken and not options["json"]:
             print_items(console(self.stdout), [popped.item for popped in taken], now)
         items = [{**item_shape(popped.item), "trash_id": popped.trash_id} for popped in taken]
