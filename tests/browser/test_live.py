@@ -586,3 +586,27 @@ def test_a_row_says_what_its_links_are_about_and_counts_that_come_up(page: Page,
     jobs.lease(seconds=600, worker="w")
     expect(row.locator(".also").nth(1)).to_have_text(re.compile("^1 leased"))
     expect(row.locator(".also").nth(0)).to_have_text(re.compile("^1 delayed"))
+
+
+#: Milliseconds to lay the page out after one number of a row changed, and after every style did: the least of ten.
+_COSTS = """() => {
+    const number = document.querySelector("tr[data-queue] [data-field=ready]");
+    const least = (act) => Math.min(...Array.from({length: 10}, (_, n) => {
+        document.body.offsetHeight;
+        const began = performance.now();
+        act(n);
+        document.body.offsetHeight;
+        return performance.now() - began;
+    }));
+    const one = least((n) => { number.dataset.value = n % 2; number.textContent = n; });
+    return [one, least((n) => document.documentElement.style.setProperty("--any", n))];
+}"""
+
+
+def test_a_number_that_changes_costs_no_more_than_its_row(page: Page, store: Store) -> None:
+    for n in range(60):
+        store.create_queue(f"group:{n}").push_many([(b"x", 1)] * 3)
+    page.goto("/")
+    wait_live(page)
+    one, whole = page.evaluate(_COSTS)
+    assert one < whole / 5, "a selector with :has() styles the whole page anew for each number"

@@ -27,7 +27,7 @@ from pqadmin.live.board.sparks import COLUMNS as COLUMNS_OF_LINE
 from pqadmin.live.board.sparks import HEIGHT
 from pqadmin.live.words import attached_title, countdown_words, counted_words, tells_time, trend_words, verdict_words
 from queues import Band, Item
-from queues.admin import described_name, lookalikes
+from queues.admin import HealthTrend, described_name, lookalikes
 
 #: Columns of the table, without and with the actions.
 COLUMNS = 7
@@ -227,7 +227,9 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
-    return f'<tr data-queue="{_safe(status.name)}" data-level="{row.level}" data-mark="{row.mark}">{cells}</tr>\n'
+    stalled = " data-stalled" if row.verdict.trend is HealthTrend.STALLED else ""
+    name = _safe(status.name)
+    return f'<tr data-queue="{name}" data-level="{row.level}" data-mark="{row.mark}"{stalled}>{cells}</tr>\n'
 
 
 def _cells(

@@ -7,7 +7,7 @@ import { applyConsumers } from "./consumers.js";
 import { setCountdown } from "./countdown.js";
 import { number } from "./format.js";
 import { byRank, takeRows } from "./order.js";
-import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
+import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
 import { attachedWords, levelsWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
@@ -191,7 +191,7 @@ export class Screen {
           setText(element, total.oldest_queue ?? "");
           break;
         case "level":
-          setNumber(element, total.levels[element.dataset.of]);
+          setCount(element, total.levels[element.dataset.of]);
           break;
         default:
           if (element.dataset.total in total) setNumber(element, total[element.dataset.total]);
@@ -264,7 +264,7 @@ function setGroup(sum, now) {
     if (field === "in" || field === "out") setRate(element, sum[field]);
     else if (field === "oldest") setAge(element, sum.oldest, now);
     else if (field === "levels") setText(element, levelsWords(sum.levels));
-    else setNumber(element, sum[field]);
+    else setCount(element, sum[field]);
   }
 }
 

@@ -32,6 +32,12 @@ export function setNumber(element, value) {
   setText(element, number(value));
 }
 
+/** Write a count whose surroundings are shown only where there are any. */
+export function setCount(element, value) {
+  setNumber(element, value);
+  element.parentElement.toggleAttribute("data-none", Number(value) === 0);
+}
+
 /** Write a count that has little room; the title has all of it. */
 function setBrief(element, value) {
   setData(element, "value", raw(value));
@@ -147,9 +153,9 @@ const WRITERS = {
   counted: (element, row, now) => {
     if (row.attached !== null) setCounted(element, row.attached.counted, now);
   },
-  delayed: (element, row) => setNumber(element, row.delayed),
-  leased: (element, row) => setNumber(element, row.leased),
-  dead: (element, row) => setNumber(element, row.dead),
+  delayed: (element, row) => setCount(element, row.delayed),
+  leased: (element, row) => setCount(element, row.leased),
+  dead: (element, row) => setCount(element, row.dead),
   "rate-in": (element, row) => setRate(element, row.in),
   "rate-out": (element, row) => setRate(element, row.out),
   oldest: (element, row, now) => setAge(element, row.oldest, now),
@@ -285,6 +291,7 @@ export function applyRow(root, row, now) {
   newest.set(root, row);
   if (root.dataset.queue !== row.name) rename(root, row);
   if (root.matches("tr")) {
+    root.toggleAttribute("data-stalled", row.trend === "stalled");
     makeCounts(root, row);
     setPause(root, row, now);
   }
