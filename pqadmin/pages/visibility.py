@@ -35,6 +35,8 @@ PEOPLE_VERBS = frozenset(
         "delete_group",
     }
 )
+#: The share of a confirmed depth, and the number of items, by which it may differ when an act begins.
+_TOLERATED_SHARE, _TOLERATED = 10, 10
 #: Where a record names other queues than its own.
 _NAMED = ("to", "name")
 
@@ -45,6 +47,11 @@ class NotThere(QueueError):
 
 class NotYours(QueueError):
     """A queue cannot get a name that its maker may not act on."""
+
+
+def tolerated(depth: int) -> int:
+    """Return by how many items a queue may differ from the depth that was confirmed."""
+    return max(_TOLERATED, depth // _TOLERATED_SHARE)
 
 
 def scope(request: HttpRequest) -> Scope:
@@ -58,9 +65,9 @@ def names(request: HttpRequest, right: Right, *, but: str = "", limit: int = 300
     return list(islice((name for name in get_store().directory() if name != but and may.can(right, name)), limit))
 
 
-def target(request: HttpRequest, name: str) -> Queue:
+def target(may: Scope, name: str) -> Queue:
     """Return the queue that items shall be brought to; raise `QueueNotFound`, `NotThere`."""
-    may, name = scope(request), canonical_name(name)
+    name = canonical_name(name)
     if not may.sees(name):
         raise QueueNotFound(name)
     try:
@@ -83,9 +90,8 @@ def granted(may: Scope, right: Right) -> str:
     return write.shorten(", ".join(glob for glob, role in may.grants if role.has(right)), 300)
 
 
-def new_name(request: HttpRequest, name: str) -> None:
+def new_name(may: Scope, name: str) -> None:
     """Raise `NotYours` unless the person may act on a queue of this name, whether there is one or not."""
-    may = scope(request)
     if not may_name(may, name):
         words = _("You may act on queues with these names: %(globs)s. An admin can grant you more.")
         raise NotYours(words % {"globs": granted(may, Right.ACT)})
@@ -136,9 +142,9 @@ def may_undo(may: Scope, entry: TrashEntry, known: Mapping[int, str]) -> bool:
     return _acts_on(may, queues, known)
 
 
-def undoable(request: HttpRequest, trash_id: str) -> TrashEntry:
+def undoable(may: Scope, trash_id: str) -> TrashEntry:
     """Return an entry of the trash that the person may undo; raise `TrashNotFound`, `RightMissing`."""
-    may, gone = scope(request), _("Nothing of this id is in the trash; its time may have run out.")
+    gone = _("Nothing of this id is in the trash; its time may have run out.")
     try:
         entry = get_store().trash.get(trash_id)
     except TrashNotFound:
@@ -155,21 +161,21 @@ def sees_job(may: Scope, job: Job) -> bool:
     return all(may.sees(name) for name in (job.queue, job.to) if name is not None)
 
 
-def job(request: HttpRequest, job_id: str) -> Job:
+def job(may: Scope, job_id: str) -> Job:
     """Return a job that the person sees; raise `JobNotFound`."""
     gone = _("No act on many items has this id; its time may have run out.")
     try:
-        found = get_store().actions(request.user.get_username()).job(job_id)
+        found = get_store().actions("").job(job_id)
     except JobNotFound:
         raise JobNotFound(gone) from None
-    if not sees_job(scope(request), found):
+    if not sees_job(may, found):
         raise JobNotFound(gone)
     return found
 
 
-def steerable(request: HttpRequest, job_id: str) -> Job:
+def steerable(may: Scope, job_id: str) -> Job:
     """Return a job that the person may cancel, resume or undo; raise `JobNotFound`, `RightMissing`."""
-    found, may = job(request, job_id), scope(request)
+    found = job(may, job_id)
     if not may_steer(may, found):
         raise RightMissing(Right.ACT, may.role_on(found.queue), found.queue)
     return found

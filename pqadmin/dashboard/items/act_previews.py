@@ -9,10 +9,9 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.items.act_forms import MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.display import format as write
-from pqadmin.pages import visibility
+from pqadmin.pages import uncovering, visibility
 from pqadmin.pages.refusals import NoTarget, explain
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus
@@ -72,7 +71,7 @@ def _move(
     request: HttpRequest, status: QueueStatus, form: MoveForm, items: list[Item], ids: list[str]
 ) -> tuple[str, ...]:
     to = form.cleaned_data["to"]
-    target, acts = visibility.target(request, to), get_store().actions(request.user.get_username())
+    target, acts = visibility.target(visibility.scope(request), to), get_store().actions(request.user.get_username())
     priority = form.priority_for(target)
     there = target.status(preview=0)
     values = {

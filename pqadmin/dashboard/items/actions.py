@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.roles import Right
-from pqadmin.dashboard.items import acts, selection, uncovering
+from pqadmin.dashboard.items import acts, selection
 from pqadmin.dashboard.items.act_forms import ActForm, LeaseForm, MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.items.act_previews import preview_of
 from pqadmin.dashboard.items.acts import ITEM_ACTS, ItemAct
@@ -22,7 +22,7 @@ from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
-from pqadmin.pages import once, toasts, visibility
+from pqadmin.pages import once, toasts, uncovering, visibility
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
@@ -252,7 +252,7 @@ class ItemsActionView(QueueActionView):
         """Move the items, if the user may act on the other queue; return where they are too."""
         to, ids = form.cleaned_data["to"], list(seen)
         try:
-            target = visibility.target(self.request, to)
+            target = visibility.target(visibility.scope(self.request), to)
             priority = form.priority_for(target)
             reason = uncovering.asked_for(get_store().queue(self.name), target, form.cleaned_data)
             changed = self.actions.move_items(

@@ -10,15 +10,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pqadmin.accounts.roles import Right
-from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.items.bulk_form import BulkForm
 from pqadmin.dashboard.items.query import asked, fields_of
 from pqadmin.dashboard.jobs.words import JobsHere, job_url, jobs_here, scope_words
-from pqadmin.dashboard.queue.actions import tolerated
 from pqadmin.display import format as write
 from pqadmin.display.values import what_searchers_see
 from pqadmin.display.words import item_state_word
-from pqadmin.pages import visibility
+from pqadmin.pages import uncovering, visibility
 from pqadmin.pages.action_view import QueueActionView
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
@@ -85,18 +83,20 @@ class BulkView(QueueActionView):
             "act": self.act,
             "status": self.status,
             "state": self.query.state,
-            "target": partial(visibility.target, self.request),
+            "target": partial(visibility.target, visibility.scope(self.request)),
             "targets": [display_name(name) for name in names],
         }
 
     def perform(self, form: BulkForm) -> str:
         """Begin the bulk job, if as many items match as its page showed."""
         data, queue = form.cleaned_data, get_store().queue(self.name)
-        tolerance = tolerated(data["count"])
+        tolerance = visibility.tolerated(data["count"])
         _recheck(queue, self.query, form, tolerance)
         reason = data["reason"]
         if self.act == "move":
-            reason = uncovering.asked_for(queue, visibility.target(self.request, form.arguments["to"]), data)
+            reason = uncovering.asked_for(
+                queue, visibility.target(visibility.scope(self.request), form.arguments["to"]), data
+            )
         job = self.actions.begin_bulk(
             self.act,
             self.name,
@@ -130,7 +130,7 @@ class BulkView(QueueActionView):
             scope=scope_words(self.query, self.status.redact),
             counted=self.counted,
             here=self.here,
-            tolerance=tolerated(self.counted.matched),
+            tolerance=visibility.tolerated(self.counted.matched),
             now=store_now(),
             **more,
         )

@@ -80,7 +80,7 @@ class PutBackView(QueueActionView):
 
     def perform(self, form: Any) -> str:
         """Put the item back."""
-        entry = visibility.undoable(self.request, self.subject)
+        entry = visibility.undoable(visibility.scope(self.request), self.subject)
         if entry.queue_id != get_store().queue(self.name).id:
             words = _("This item was taken from %(queue)s: put it back there.")
             raise TrashNotFound(words % {"queue": display_name(entry.queue)})

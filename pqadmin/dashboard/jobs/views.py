@@ -65,7 +65,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 def job(request: HttpRequest, job_id: str) -> HttpResponse:
     """Show one job: how far it is, what it did, what failed and why."""
     try:
-        found = visibility.job(request, job_id)
+        found = visibility.job(visibility.scope(request), job_id)
     except JobNotFound as error:
         return render(request, "dashboard/no_job.html", {"section": "jobs", "why": said(error)}, status=404)
     except Unreadable as error:
@@ -87,7 +87,7 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
     }
     if other is not None:
         with suppress(JobNotFound, Unreadable):
-            context["other"] = tell(visibility.job(request, other), now)
+            context["other"] = tell(visibility.job(visibility.scope(request), other), now)
     return render(request, "dashboard/job.html", context)
 
 
@@ -108,7 +108,7 @@ class JobActionView(ActionView):
 
     def perform(self, form: Any) -> str:
         """Change the job, if the user may act on its queues."""
-        visibility.steerable(self.request, self.subject)
+        visibility.steerable(visibility.scope(self.request), self.subject)
         return self.steer()
 
     def steer(self) -> str:

@@ -32,7 +32,7 @@ class StartView(ActionView):
         """Create the queues and start the traffic."""
         planned, there = sample_plans(), get_store().directory()
         for plan in planned:
-            visibility.new_name(self.request, plan.name)
+            visibility.new_name(visibility.scope(self.request), plan.name)
         if there.keys() - {plan.name for plan in planned}:
             raise OtherQueues("The store holds other queues.")
         for plan in planned:
@@ -66,7 +66,7 @@ def stop(request: HttpRequest) -> HttpResponse:
     """End the traffic; the queues stay as they are."""
     try:
         for plan in sample_plans():
-            visibility.new_name(request, plan.name)
+            visibility.new_name(visibility.scope(request), plan.name)
     except visibility.NotYours as error:
         return refuse(request, explain(error), reverse("dashboard:overview"))
     if sample_load.stop():

@@ -20,14 +20,6 @@ from pqadmin.store import store_now
 from queues import Queue, ReadTransaction
 from queues.errors import BadPriority, QueueError, StoreError, display_name
 
-#: A busy queue may change by this share of its depth between the look and the confirmation, and by this many items.
-_TOLERATED_SHARE, _TOLERATED = 10, 10
-
-
-def tolerated(depth: int) -> int:
-    """Return by how many items a queue may differ from the depth that was confirmed."""
-    return max(_TOLERATED, depth // _TOLERATED_SHARE)
-
 
 class CreateView(ActionView):
     """Creates a queue."""
@@ -39,7 +31,7 @@ class CreateView(ActionView):
     def perform(self, form: CreateForm) -> str:
         """Create the queue; its page, or the import of a file, comes next."""
         data = form.cleaned_data
-        visibility.new_name(self.request, data["name"])
+        visibility.new_name(visibility.scope(self.request), data["name"])
         queue = self.actions.create_queue(
             data["name"],
             kind=data["kind"],
@@ -151,7 +143,7 @@ class RenameView(QueueActionView):
 
     def perform(self, form: RenameForm) -> str:
         """Rename the queue; its page has another address then."""
-        visibility.new_name(self.request, form.cleaned_data["name"])
+        visibility.new_name(visibility.scope(self.request), form.cleaned_data["name"])
         queue = self.actions.rename_queue(self.name, form.cleaned_data["name"], expect_id=self.queue_id)
         toasts.done(
             self.request,
@@ -190,7 +182,9 @@ class EmptyingView(QueueActionView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
-        return super().get_context_data(depth=self.depth, tolerance=tolerated(self.depth or 0), here=self.here, **more)
+        return super().get_context_data(
+            depth=self.depth, tolerance=visibility.tolerated(self.depth or 0), here=self.here, **more
+        )
 
     def confirmed(self, form: DeleteForm) -> dict[str, Any]:
         """Return what was confirmed, for the action."""
@@ -198,7 +192,7 @@ class EmptyingView(QueueActionView):
         return {
             "confirm": data["confirm"],
             "expect_depth": data["depth"],
-            "tolerance": tolerated(data["depth"]),
+            "tolerance": visibility.tolerated(data["depth"]),
             "expect_id": self.queue_id,
             "reason": data["reason"],
         }

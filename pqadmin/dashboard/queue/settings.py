@@ -7,12 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.roles import Right, can
-from pqadmin.dashboard.items import uncovering
 from pqadmin.dashboard.queue.settings_form import SettingsForm
 from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
 from pqadmin.display.words import setting_words
-from pqadmin.pages import toasts
+from pqadmin.pages import toasts, uncovering
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store

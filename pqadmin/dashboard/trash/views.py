@@ -96,7 +96,7 @@ class RestoreView(ActionView):
 
     def perform(self, form: Any) -> str:
         """Undo what the entry holds."""
-        self.entry = visibility.undoable(self.request, self.subject)
+        self.entry = visibility.undoable(visibility.scope(self.request), self.subject)
         try:
             undone = self.actions.undo(self.entry.id, partial="partial" in self.request.POST)
         except ItemGoneOn as error:
