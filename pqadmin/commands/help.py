@@ -14,7 +14,18 @@ from pqadmin.commands.exit_codes import Exit
 GROUPS = {
     "The site and its users": (*("serve", "create_user", "reset_password", "create_token", "tokens", "revoke_token"),),
     "Queues": (
-        *("queues", "depth", "create_queue", "configure", "targets", "pause", "resume", "rename_queue", "delete_queue"),
+        *(
+            "queues",
+            "top",
+            "depth",
+            "create_queue",
+            "configure",
+            "targets",
+            "pause",
+            "resume",
+            "rename_queue",
+            "delete_queue",
+        ),
         *("attach", "detach"),
     ),
     "Items": (

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pqadmin.display import format as write
 from pqadmin.display import items as foreign
-from pqadmin.display.format import UNKNOWN, age_since, clock, counted, number, visible
+from pqadmin.display.format import age_since, clock, counted, number, visible
 from pqadmin.display.redaction import NOTHING
 from pqadmin.live import words as live_words
 from pqadmin.live.board.rows import Row, depth_of
@@ -75,7 +75,10 @@ def queue_table(rows: Sequence[Row], now: datetime, *, width: int, rates: bool) 
         ("Min", lambda row: Text("" if row.status.min is None else foreign.priority_short(row.status.min))),
         ("Max", lambda row: Text("" if row.status.max is None else foreign.priority_short(row.status.max))),
         (">Oldest", lambda row: Text("" if row.status.oldest is None else write.age_since(row.status.oldest, now))),
-        (">Consumers", lambda row: Text(consumers_text(row.status))),
+        (
+            ">Consumers",
+            lambda row: Text(number(row.status.live_consumers)),
+        ),
         ("Verdict", lambda row: verdict_text(row, now)),
     ]
     left_out = () if width >= _WIDE else _WIDE_ONLY
@@ -105,11 +108,6 @@ def verdict_text(row: Row, now: datetime) -> Text:
 
 #: Trends that no reason tells.
 _TOLD_TRENDS = (HealthTrend.EMPTY, HealthTrend.STEADY, HealthTrend.DRAINING)
-
-
-def consumers_text(status: QueueStatus) -> str:
-    """Write the number of live consumers, if it is known."""
-    return UNKNOWN if status.live_consumers is None else number(status.live_consumers)
 
 
 def dead_text(status: QueueStatus) -> Text:
