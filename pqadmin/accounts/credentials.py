@@ -99,7 +99,7 @@ class Credentials:
         number = self._changes.number()
         kept_at, caller = self._kept.get(badge, (None, None))
         if caller is None or number is None or kept_at != number:
-            # A client that leaves must not cancel what others wait for.
+            # A client that leaves must not cancel what more requests wait for.
             found = await asyncio.shield(asyncio.wrap_future(self._ask(badge)))
             if isinstance(found, Refusal):
                 self._kept.pop(badge, None)

@@ -130,7 +130,7 @@ def test_the_preview_shows_what_the_owner_may_use_and_makes_nothing(granted) -> 
     assert Token.objects.count() == 0
 
 
-def test_tokens_of_others_are_seen_and_revoked_by_admins_alone(sign_in) -> None:
+def test_tokens_of_another_person_are_seen_and_revoked_by_admins_alone(sign_in) -> None:
     ann, bob, root = sign_in(Role.OPERATOR, "ann"), sign_in(Role.OPERATOR, "bob"), sign_in(Role.ADMIN, "root")
     create(ann)
     token = Token.objects.get()
