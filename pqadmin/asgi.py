@@ -14,6 +14,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.urls import path, re_path
 
+from pqadmin.api.cors import Cors
 from pqadmin.api.handler import ApiHandler, beside
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits.bodies import Bodies
@@ -34,7 +35,9 @@ routes = [
 ]
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
 admitted = Admission(
-    ProtocolTypeRouter({"http": beside(pages, ApiHandler()), "websocket": sockets}),
+    ProtocolTypeRouter(
+        {"http": beside(pages, Cors(ApiHandler(), settings.PQADMIN_CORS_ORIGINS)), "websocket": sockets}
+    ),
     per_address=settings.PQADMIN_REQUESTS_PER_ADDRESS,
     per_session=settings.PQADMIN_REQUESTS_PER_PERSON,
     sockets_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,

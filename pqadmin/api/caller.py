@@ -10,11 +10,14 @@ from django.middleware.csrf import CsrfViewMiddleware
 from pqadmin.accounts.callers import ALL_VERBS, Caller, Verb, VerbMissing
 from pqadmin.accounts.credentials import Badge, Credentials, Refusal, Unauthenticated, digest
 from pqadmin.accounts.roles import SAFE
+from pqadmin.api import limits
 
-__all__ = ["ALL_VERBS", "Caller", "CsrfRefused", "Unauthenticated", "Verb", "VerbMissing", "caller_of"]
+__all__ = ["ALL_VERBS", "Caller", "CsrfRefused", "Unauthenticated", "Verb", "VerbMissing", "caller_now", "caller_of"]
 
 #: The process's one.
 credentials = Credentials()
+#: The key in a request's META for its badge.
+_BADGE = "pqadmin.badge"
 
 
 class CsrfRefused(PermissionDenied):
@@ -22,22 +25,33 @@ class CsrfRefused(PermissionDenied):
 
 
 async def caller_of(request: HttpRequest) -> Caller:
-    """Return the caller; raises `Unauthenticated`, `CsrfRefused`, or a DatabaseError."""
+    """Return the caller, and count the request.
+
+    Raises `Unauthenticated`, `CsrfRefused`, the problem of too many requests, or a DatabaseError.
+    """
     shown = request.headers.get("Authorization")
     if shown is not None:
         scheme, _, secret = shown.partition(" ")
         if scheme.lower() != "bearer":
             raise Unauthenticated(Refusal.MISSING)
-        caller = await credentials.caller(Badge(token=digest(secret.strip())))
+        request.META[_BADGE] = Badge(token=digest(secret.strip()))
+        caller = await caller_now(request)
+        limits.count(request, caller)
         credentials.record_use(caller, str(request.META.get("REMOTE_ADDR", "")))
         return caller
     key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
     if not key:
         raise Unauthenticated(Refusal.MISSING)
-    caller = await credentials.caller(Badge(session=key))
+    request.META[_BADGE] = Badge(session=key)
+    caller = await caller_now(request)
     if request.method not in SAFE:
         _check_csrf(request)
     return caller
+
+
+async def caller_now(request: HttpRequest) -> Caller:
+    """Return the caller of an authenticated request with the rights that hold now; raises `Unauthenticated`."""
+    return await credentials.caller(request.META[_BADGE])
 
 
 def _unused(request: HttpRequest) -> HttpResponse:

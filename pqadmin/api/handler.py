@@ -13,7 +13,7 @@ from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http.response import HttpResponseBase
 from django.urls import get_resolver
 
-from pqadmin.api import problems
+from pqadmin.api import limits, problems
 from pqadmin.api.problems import Problem
 from pqadmin.api.site import answer_error
 from pqadmin.conf.proxy import Application
@@ -68,7 +68,7 @@ class ApiHandler(ASGIHandler):
 
     async def _answer(self, scope: Any, body: Any, send: Any) -> None:
         response = await self._response(scope, body)
-        for name, value in _SECURITY.items():
+        for name, value in {**_SECURITY, **scope.get(limits.HEADERS, {})}.items():
             response.headers.setdefault(name, value)
         try:
             await self.send_response(response, send)

@@ -18,10 +18,10 @@ from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictStr
 
 from pqadmin.accounts.rights import Right
-from pqadmin.api import problems, threads, values
+from pqadmin.api import limits, problems, threads, values
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, JSON, TEXT, Body, checked, content_type, invalid, json_of, raw, read
-from pqadmin.api.caller import Verb
+from pqadmin.api.caller import Verb, caller_now
 from pqadmin.api.problems import Problem
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import Shape, item_shape, time_shape
@@ -354,8 +354,21 @@ async def _taken(
             found: list[Shape] = json.loads(kept.content)["items"]
             return found
 
-    taken = await wait_in_loop(queue.opened, take, list[Shape](), wait or False)
+    taken = await (_waited(request, queue, take, wait) if wait else take())
     return _raw_answer(taken, form, headers) if form else answer({"items": taken}, headers=headers)
+
+
+async def _waited(
+    request: HttpRequest, queue: AnyAsyncQueue, take: Callable[[], Awaitable[list[Shape]]], wait: float
+) -> list[Shape]:
+    """Take as soon as there is something; a caller whose right ends meanwhile takes nothing."""
+
+    async def try_once() -> list[Shape]:
+        (await caller_now(request)).require(Verb.TAKE, Right.ACT, queue.sync.name)
+        return await take()
+
+    with limits.waiting(caller_in(request)):
+        return await wait_in_loop(queue.opened, try_once, list[Shape](), wait)
 
 
 def _raw_form(request: HttpRequest, n: int) -> str:

@@ -86,6 +86,14 @@ def _networks(text: str) -> tuple[Network, ...]:
     return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(part.strip().rstrip("/").lower() for part in text.split(",") if part.strip())
+    for origin in origins:
+        if not re.fullmatch(r"https?://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", origin):
+            raise ValueError(f"{origin!r} is no origin; write scheme and host, such as https://shop.example.org")
+    return origins
+
+
 def _environment(text: str) -> str:
     if len(text) > 40 or not text.isprintable():
         raise ValueError("a badge is at most 40 printable characters")
@@ -167,6 +175,12 @@ class Environment:
     requests_per_person: int = field(metadata=_setting("PQADMIN_REQUESTS_PER_PERSON", "30", _whole))
     #: Live pages of one person, or screens of one wall link, open at once; 0: no limit.
     sockets_per_person: int = field(metadata=_setting("PQADMIN_SOCKETS_PER_PERSON", "50", _whole))
+    #: Long polls and event streams of one token under way at once; 0: no limit.
+    waits_per_token: int = field(metadata=_setting("PQADMIN_WAITS_PER_TOKEN", "100", _whole))
+    #: The same of one person, with all tokens and sessions.
+    waits_per_person: int = field(metadata=_setting("PQADMIN_WAITS_PER_PERSON", "300", _whole))
+    #: Origins, by commas, whose pages may call the API with a token; empty: none but the site's own.
+    cors_origins: tuple[str, ...] = field(metadata=_setting("PQADMIN_CORS_ORIGINS", "", _origins))
     #: Threads that answer requests, 1 to 64.
     view_threads: int = field(
         metadata=_setting("PQADMIN_VIEW_THREADS", "4", _number(1, 64, "a number of threads, from 1 to 64"))

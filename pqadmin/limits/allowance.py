@@ -11,7 +11,20 @@ class Allowance:
         self._left, self._counted = float(burst), now
 
     def take(self, now: float) -> bool:
-        """Count one event; return whether it is within the rate."""
-        self._left = min(self._burst, self._left + (now - self._counted) * self._rate) - 1
+        """Count one event and return whether it is within the rate; one beyond is not counted."""
+        self._left = min(self._burst, self._left + (now - self._counted) * self._rate)
         self._counted = now
-        return self._left >= 0
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    @property
+    def left(self) -> int:
+        """How many events were permitted at once when the last one was counted."""
+        return int(self._left)
+
+    @property
+    def wait(self) -> float:
+        """Seconds from the last event until another one is permitted."""
+        return max(0.0, (1 - self._left) / self._rate)

@@ -59,7 +59,8 @@ class Admission:
 
 async def _refuse(scope: Any, receive: Any, send: Any) -> None:
     headers = {"accept-language": _header(scope, b"accept-language"), "cookie": _header(scope, b"cookie")}
-    await plain_page.send_answer(send, 429, plain_page.body(429, plain_page.language_of(headers)))
+    content, kind = plain_page.told(scope["path"], 429, plain_page.language_of(headers))
+    await plain_page.send_answer(send, 429, content, content_type=kind)
 
 
 def _header(scope: Any, wanted: bytes) -> str:

@@ -171,7 +171,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             return
         self._refused = True
         self.setTimeout(None)
-        self.transport.write(plain_page.response(status, self._language(), **values))
+        self.transport.write(plain_page.response(status, self._language(), self._target(), **values))
         self._networkProducer.unregisterProducer()
         self.transport.loseWriteConnection()
         self._within(LINGER, self.transport.abortConnection)
@@ -208,6 +208,10 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
 
     def _host(self) -> str:
         return str(getattr(self.transport.getPeer(), "host", "?"))
+
+    def _target(self) -> str:
+        """Return the path and query of the request, empty before its first line."""
+        return (getattr(self, "_path", b"") or b"").decode("latin-1")
 
     def _language(self) -> str:
         if not self.requests:

@@ -1,5 +1,6 @@
 """Answers of the server itself, for requests that reach no view."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -46,6 +47,28 @@ _PAGES = {
 }
 
 
+#: The problems of the API at these statuses, by the ends of their types; its clients read no pages.
+_PROBLEMS = {400: "bad-request", 413: "body-too-large", 429: "too-many-requests"}
+_API = "/api/v1/"
+
+
+def told(path: str, status: int, language: str = "en", **values: str) -> tuple[bytes, str]:
+    """Return the content for a request to a path, and its type: a problem for the API, else the page."""
+    if not path.startswith(_API):
+        return body(status, language, **values), "text/html; charset=utf-8"
+    with translation.override("en"):
+        title, text = (str(words) for words in _PAGES[status])
+    slug = _PROBLEMS.get(status)
+    members = {
+        "type": "about:blank" if slug is None else f"{_API}problems/{slug}",
+        "title": title if slug is None else slug.replace("-", " ").capitalize(),
+        "status": status,
+        "detail": text % values if values else text,
+        "code": HTTPStatus(status).name if slug is None else slug.title().replace("-", ""),
+    }
+    return json.dumps(members).encode(), "application/problem+json"
+
+
 def headers(status: int, content: bytes, *, content_type: str = "text/html; charset=utf-8") -> dict[str, str]:
     """Return the headers of such an answer."""
     own = {
@@ -69,10 +92,10 @@ def body(status: int, language: str = "en", **values: str) -> bytes:
     ).encode()
 
 
-def response(status: int, language: str = "en", **values: str) -> bytes:
+def response(status: int, language: str = "en", path: str = "", **values: str) -> bytes:
     """Return the whole HTTP/1.1 answer, after which the connection is closed."""
-    content = body(status, language, **values)
-    fields = {**headers(status, content), "Connection": "close"}
+    content, kind = told(path, status, language, **values)
+    fields = {**headers(status, content, content_type=kind), "Connection": "close"}
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: {value}" for name, value in fields.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + content
 

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
+from pqadmin.api import problems
 from tests.server.conftest import PATIENCE, Site, log_in, serve, site
 
 __all__ = ["serve", "site"]
@@ -46,5 +47,9 @@ def test_bodies_are_bounded_by_address(serve: Callable[..., Site]) -> None:
     host = site.address.removeprefix("http://")
     connection = http.client.HTTPConnection(host, timeout=PATIENCE)
     connection.request("POST", "/api/v1/queues/q/pop", json.dumps(large))
-    assert connection.getresponse().status == 413
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
+    found = json.loads(answer.read())
+    assert found["detail"].startswith("A request to this address may have 2,000 bytes")
+    assert found == problems.shape("BodyTooLarge", found["detail"])
     connection.close()
