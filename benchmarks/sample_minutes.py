@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 from benchmarks.harness import report
 from benchmarks.harness.browsing import open_page
 from benchmarks.harness.running_site import RunningSite
-from pqadmin.load.pace import Pace
-from pqadmin.load.run import LoadRun, create_queues
-from pqadmin.load.sample import PUSHED, TAKEN, sample_plans
+from pqadmin.load.run import create_queues
+from pqadmin.load.sample import sample_plans, start_sample
 from queues import Store, open_store
 
 #: Changes of words in two minutes, summed layout shift, percent of the main thread in long tasks, seconds to the order.
@@ -158,8 +157,7 @@ def _sample_load(store: Store, url: str, queues: int) -> Iterator[None]:
     """Run the traffic that the site offers, on so many queues, for as long as it is needed."""
     planned = sample_plans(queues)
     create_queues(store, planned)
-    run = LoadRun(url, planned, seed=0)
-    run.start(producers=1, push_pace=Pace(rate=PUSHED), workers=1, pop_pace=Pace(rate=TAKEN))
+    run = start_sample(url, planned)
     try:
         yield
     finally:

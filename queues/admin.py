@@ -34,6 +34,7 @@ from queues.health import unknown as unknown_health
 from queues.health.breaches import NOTHING_KNOWN, Share
 from queues.health.model import STALE as HEALTH_STALE
 from queues.health.verdict import AT_LEAST as TOLD_AT_LEAST
+from queues.health.verdict import with_estimates
 from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution

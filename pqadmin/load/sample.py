@@ -15,8 +15,10 @@ from queues.errors import QueueError
 
 log = logging.getLogger(__name__)
 
-#: Queues, pushes and takes a second, and seconds until it ends by itself.
-QUEUES, PUSHED, TAKEN, SECONDS = 24, 40.0, 40.0, 300.0
+#: Queues, pushes a second, and seconds until it ends by itself.
+QUEUES, PUSHED, SECONDS = 24, 40.0, 300.0
+#: How many times as fast as they fill most queues are served: one that is hardly faster grows for minutes by chance.
+_SERVED = 1.5
 PREFIX = "demo:"
 
 
@@ -46,8 +48,7 @@ class SampleLoad:
         with self._lock:
             if self._at_work():
                 raise SampleRuns("A sample load is at work already.")
-            run = LoadRun(store_url, planned, seed=0)
-            run.start(producers=1, push_pace=Pace(rate=PUSHED), workers=1, pop_pace=Pace(rate=TAKEN))
+            run = start_sample(store_url, planned)
             self._run, self._until = run, time.monotonic() + seconds
             self._timer = threading.Timer(seconds, self.stop)
             self._timer.daemon = True
@@ -86,11 +87,26 @@ class SampleLoad:
 
 def sample_plans(queues: int = QUEUES) -> Sequence[QueuePlan]:
     """Return the queues of the sample load: one of them loses its consumer, one is failed on, one has delayed items."""
-    planned = plans(queues, prefix=PREFIX, seed=0)
+    planned = [
+        replace(plan, pop_weight=_SERVED * plan.push_weight) if plan.pop_weight >= plan.push_weight else plan
+        for plan in plans(queues, prefix=PREFIX, seed=0)
+    ]
     planned[2] = replace(planned[2], served_for=30.0)
-    planned[3] = replace(planned[3], failing=0.4)
+    planned[3] = replace(planned[3], failing=0.4, pop_weight=2 * planned[3].push_weight)  # what fails is taken again
     planned[8] = replace(planned[8], delayed=0.4)
     return planned
+
+
+def take_rate(planned: Sequence[QueuePlan]) -> float:
+    """Return the takes a second with which each queue is served as many times as fast as it fills as its plan says."""
+    return PUSHED * sum(plan.pop_weight for plan in planned) / sum(plan.push_weight for plan in planned)
+
+
+def start_sample(store_url: str, planned: Sequence[QueuePlan]) -> LoadRun:
+    """Start the two processes of the sample load on queues that are there."""
+    run = LoadRun(store_url, planned, seed=0)
+    run.start(producers=1, push_pace=Pace(rate=PUSHED), workers=1, pop_pace=Pace(rate=take_rate(planned)))
+    return run
 
 
 #: The one of this process; its processes end with it.

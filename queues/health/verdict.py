@@ -7,6 +7,7 @@ the true one is close to it, so that a text changes only when there is something
 from enum import IntEnum, StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Level(IntEnum):
@@ -119,8 +120,25 @@ def told_at_least(value: float) -> float:
 
 def told(value: float | None, before: float | None) -> float | None:
     """Return a number as it is told: to two digits, and as before while it is close to that; a small count exactly."""
-    if value is None or (value < _EXACT and value.is_integer()):
+    if value is None or _is_exact(value):
         return value
     if before is not None and abs(value - before) <= _CLOSE * abs(before):
         return before
     return float(f"{value:.2g}")
+
+
+def _is_exact(value: float) -> bool:
+    return value < _EXACT and value.is_integer()
+
+
+def with_estimates(verdict: Verdict, recorded: Verdict) -> Verdict:
+    """Return a verdict with the estimates that a recorded one tells of the same reasons and trend."""
+    known = {
+        reason.code: reason.value
+        for reason in recorded.reasons
+        if reason.value is not None and not _is_exact(reason.value)
+    }
+    reasons = tuple([replace(reason, value=known.get(reason.code, reason.value)) for reason in verdict.reasons])
+    if verdict.trend is not recorded.trend:
+        return replace(verdict, reasons=reasons)
+    return replace(verdict, reasons=reasons, clears_in=recorded.clears_in, grows_by=recorded.grows_by)

@@ -139,7 +139,7 @@ def waiting() -> Board:
         unreadable_status(1, "jobs", 1, ""),
         totals=Totals(ready=1, delayed=0, leased=0, dead=0, traffic={"push": 2, "pop": 1}),
         arrived=1,
-        oldest=AT - timedelta(seconds=15),
+        oldest=AT - timedelta(seconds=20),
     )
     board.apply(Snapshot(version=1, at=AT, directory_change=1, queues={1: jobs}, changes={1: 1}), 0.0)
     return board
@@ -162,8 +162,8 @@ def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue
     before = board.overview(9.0, AT)
     assert board.row(1, 9.5) is before.rows[0], "nothing differs: it is the very same row"
     assert now(26.0) == ("critical", "no-consumer")
-    assert now(60.0) == ("critical", "no-consumer")
-    assert now(91.0) == ("critical", "no-consumer", "old")
+    assert now(50.0) == ("critical", "no-consumer")
+    assert now(81.0) == ("critical", "no-consumer", "old")
 
 
 def test_what_was_not_confirmed_for_long_is_unknown_and_not_stalled_by_that() -> None:

@@ -86,6 +86,7 @@ def test_nothing_taken_for_a_minute_while_items_are_ready(watched: Watched) -> N
 
 
 def test_a_site_that_saw_nothing_yet_says_so(store: Store, clock: Clock, watched: Watched) -> None:
+    clock.advance(61)
     late = Board()
     late.apply(store.snapshot([watched.jobs.id]), clock.now)
 
@@ -100,6 +101,22 @@ def test_a_site_that_saw_nothing_yet_says_so(store: Store, clock: Clock, watched
     assert said() == "unknown · nothing recorded yet"
     clock.advance(35)
     assert said() == "critical · no consumer for 1 min"
+
+
+def test_first_items_are_not_unknown_while_nothing_is_recorded(store: Store, clock: Clock) -> None:
+    watched = Watched(store, clock)
+    watched.jobs.push(b"x", priority=1)
+    assert watched.look() == "ok · nothing taken yet"
+    used = store.queue("jobs")
+    used.push(b"x", priority=1)
+    used.pop_min()
+    late = Board()
+    late.apply(store.snapshot([used.id]), clock.now)
+    clock.advance(50)
+    late.hold([used.id], clock.now)
+    row = late.row(used.id, clock.now)
+    assert row is not None
+    assert row.level == "ok", "no item waits for a minute yet"
 
 
 def test_a_pause_names_the_person_and_excuses_until_it_ends(store: Store, clock: Clock) -> None:

@@ -70,3 +70,32 @@ def test_words_of_33_busy_rows_change_30_times_in_two_minutes_at_the_most(store:
     assert len({words for words, _trend in shown.values()}) > 4, "there was something to tell"
     later = [sum(start <= change < start + 120 for change in changes) for start in (240,)]
     assert max(later) <= MOST, later
+
+
+@pytest.mark.parametrize(("burst", "pushed", "taken", "seed"), [(6, 0.5, 0.4, 0), (8, 0.8, 0.7, 3)])
+def test_an_estimate_is_not_told_anew_because_the_recorder_told_another(
+    store: Store, clock: Clock, burst: int, pushed: float, taken: float, seed: int
+) -> None:
+    random, board, jobs = Random(seed), Board(), store.create_queue("jobs")
+    jobs.push_many([(b"x", n) for n in range(20)])
+    jobs.pop_many(5)
+    board.put_directory(store.directory(), 1)
+    recorder = store.recorder(count=clock)
+    told: list[tuple[int, str]] = []
+    for second in range(420):
+        for _ in range(5):
+            clock.advance(0.2)
+            if random.random() < pushed / burst / 5:
+                jobs.push_many([(b"x", 1)] * burst)
+            if random.random() < taken / 5:
+                jobs.pop_min()
+            board.apply(store.snapshot([jobs.id], previous=board.previous([jobs.id])), clock())
+            row = board.row(jobs.id, clock())
+        recorder.look()
+        assert row is not None
+        words = verdict_words(row, datetime.fromtimestamp(clock(), UTC))
+        if not told or told[-1][1] != words:
+            told.append((second, words))
+    back = [told[n : n + 3] for n in range(len(told) - 2) if told[n][1] == told[n + 2][1]]
+    assert len(told) > 3
+    assert not [three for three in back if three[2][0] - three[1][0] < 15]

@@ -6,6 +6,8 @@ the verdict is unknown until it has seen enough.
 
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from queues import QueueStatus
 from queues.admin import (
     Health,
@@ -17,12 +19,15 @@ from queues.admin import (
     advance_health,
     observation_of,
     unknown_health,
+    with_estimates,
 )
 
 #: The levels, the worst first, as rows, filters and pages name them.
 LEVELS = tuple(level.name.lower() for level in sorted(HealthLevel, reverse=True))
 #: Seconds that must pass without a sign of a consumer before an unrecorded queue with items is judged.
 _WATCHED = 60.0
+#: Seconds for which the estimates of a recorded verdict are told: the recorder writes every ten seconds.
+_TOLD = 30.0
 
 
 @dataclass(slots=True)
@@ -43,7 +48,10 @@ class Watch:
             self.first = seen
         if last is None or (recorded is not None and recorded.seen.at > last.seen.at):
             last = recorded
-        self.health = health = advance_health(last, seen, targets)
+        health = advance_health(last, seen, targets)
+        if recorded is not None and at - recorded.seen.at < _TOLD:  # so that every process tells the same
+            health = structs.replace(health, verdict=with_estimates(health.verdict, recorded.verdict))
+        self.health = health
         return self._unless_new(health, targets)
 
     def glance(self, status: QueueStatus, at: float, targets: Targets) -> HealthVerdict:
@@ -72,6 +80,7 @@ class Watch:
         waits = seen.ready and seen.paused is None and targets.no_consumer
         watched = seen.at - self.first.at
         alive = seen.signs != self.first.signs or health.silent + 1.0 < watched
-        if not waits or alive or watched >= max(_WATCHED, targets.no_consumer):
+        young = seen.oldest is not None and seen.at - seen.oldest < targets.no_consumer
+        if not waits or alive or young or watched >= max(_WATCHED, targets.no_consumer):
             return verdict
         return unknown_health(HealthCode.STALE, self.first.at)

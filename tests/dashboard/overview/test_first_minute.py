@@ -19,7 +19,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
 from pqadmin.load.plan import push, take
 from pqadmin.load.run import create_queues
-from pqadmin.load.sample import sample_load, sample_plans
+from pqadmin.load.sample import PUSHED, sample_load, sample_plans, take_rate
 from queues import Store
 from tests.conftest import store_url
 from tests.dashboard.conftest import Desk
@@ -139,6 +139,15 @@ def test_the_sample_load_has_a_queue_of_each_trouble(store: Store) -> None:
                 take(queue, plan, random, 40)
             assert queue.totals().dead > 0
     assert [plan.name for plan in planned.values() if plan.served_for] == ["demo:orders:apac:payments"]
+
+
+def test_queues_of_the_sample_load_are_served_clearly_faster_or_slower_than_they_fill() -> None:
+    planned = sample_plans()
+    filled, served = sum(plan.push_weight for plan in planned), sum(plan.pop_weight for plan in planned)
+    takes = take_rate(planned)
+    shares = [takes * plan.pop_weight / served / (PUSHED * plan.push_weight / filled) for plan in planned]
+    assert all(share >= 1.4 or share < 0.9 for share in shares), shares
+    assert sum(share < 0.9 for share in shares) == 3
 
 
 def test_only_one_sample_load_runs(operator: Desk, store: Store) -> None:
