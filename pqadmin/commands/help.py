@@ -29,7 +29,7 @@ GROUPS = {
         *("attach", "detach"),
     ),
     "Items": (
-        *("push", "peek", "find", "pop", "import_items", "export_items", "move", "edit_item", "reprioritize"),
+        *("push", "peek", "show", "pop", "import_items", "export_items", "move", "edit_item", "reprioritize"),
         *("promote", "reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
     ),
     "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),

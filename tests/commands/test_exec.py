@@ -236,6 +236,7 @@ def test_a_program_reaches_the_same_store(url: str, store: Store, jobs: Priority
 
 def test_raw_writes_the_value_alone(url: str, jobs: PriorityQueue) -> None:
     jobs.push_many([(b"\x00raw\xff", 1), (b"leased", 2)])
+    assert run(url, "show", "jobs", jobs.peek_min().id, "--raw").stdout == b"\x00raw\xff"
     popped = run(url, "pop", "jobs", "--raw")
     assert (popped.returncode, popped.stdout, popped.stderr) == (0, b"\x00raw\xff", b"")
     leased = run(url, "lease", "jobs", "--raw")
