@@ -44,6 +44,7 @@ from queues.history.recorder import FLUSH as HISTORY_FLUSH
 from queues.history.sampling import as_point as as_history_point
 from queues.history.sampling import mix_of as history_mix
 from queues.items.attached import as_item as attached_item
+from queues.items.counters import BY_HAND
 from queues.items.locate import Picked, Selection
 from queues.items.ready import MAX_BYTES as MAX_TRANSACTION_BYTES
 from queues.items.ready import MAX_ITEMS as MAX_TRANSACTION_ITEMS

@@ -17,6 +17,7 @@ GROUPS = {
         *(
             "queues",
             "top",
+            "tail",
             "depth",
             "create_queue",
             "configure",

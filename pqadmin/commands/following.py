@@ -1,0 +1,134 @@
+"""What happened in a queue between two looks at it: the items that came, changed or went, and how many more.
+
+A look reads the counters of a queue, the items near both ends, and the first of each other state, at one version. The
+counters are exact: what passed unseen, because it was taken at once or lies in the middle, is told as a number.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from queues import AnyQueue, Item, Page, Pause, ReadTransaction, Snapshot, Store
+from queues.admin import BY_HAND, to_ms
+
+#: Items that are read of each end and of each state, and bytes of each.
+_WINDOW, _PREVIEW = 200, 4_096
+#: By how much an item's push may lie before the look before it: its commit came after its time was taken.
+_LATE = timedelta(seconds=2)
+#: What happens to an item, and the verbs of the counters that bring it about.
+_VERBS = {
+    "pushed": ("push", "move_in", "restore"),
+    "leased": ("lease",),
+    "released": ("release", "expire"),
+    "dead": ("release", "expire"),
+    "ready": ("promote",),
+    "retried": ("retry",),
+    "delayed": ("delay",),
+    "gone": ("pop", "ack", "delete", "move", "purge"),
+}
+#: What happened to an item by its states before and now.
+_CHANGES = {
+    ("leased", "ready"): "released",
+    ("leased", "delayed"): "released",
+    ("leased", "dead"): "dead",
+    ("delayed", "ready"): "ready",
+    ("dead", "ready"): "retried",
+    ("ready", "delayed"): "delayed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A queue at one version, as far as it is read."""
+
+    at: datetime
+    snapshot: Snapshot
+    #: Items by verb since the queue was created; None of an attached queue, whose traffic nothing counts.
+    traffic: Mapping[str, int] | None
+    items: Mapping[str, Item]
+    #: Whether every item is among these.
+    whole: bool
+    pause: Pause | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one item, and by which verb, if that is sure."""
+
+    what: str
+    item: Item
+    verb: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened between two looks; `more` are items, by verb, of which no event tells."""
+
+    events: Sequence[Event]
+    more: Mapping[str, int]
+
+
+def look(store: Store, queue: AnyQueue) -> Look:
+    """Read a queue."""
+
+    def read(tr: ReadTransaction) -> tuple[Snapshot, list[Item], bool]:
+        snapshot = store.snapshot([queue.id], preview=0, tr=tr)
+        looks: list[Callable[..., Page]] = [queue.items, partial(queue.items, end="max")]
+        looks += [] if queue.attached else [queue.delayed, queue.leased, queue.dead]
+        pages = [page(limit=_WINDOW, preview=_PREVIEW, tr=tr).items for page in looks]
+        return snapshot, [item for page in pages for item in page], all(len(page) < _WINDOW for page in pages)
+
+    snapshot, items, whole = store.read(read)
+    now, status = store.now(), snapshot.queues.get(queue.id)
+    pause = None if status is None else status.pause
+    return Look(
+        at=now,
+        snapshot=snapshot,
+        traffic=None if status is None or status.attached else status.totals.traffic,
+        items={item.id: item for item in items},
+        whole=whole,
+        pause=pause if pause is not None and pause.holds(to_ms(now)) else None,
+    )
+
+
+def changes(before: Look, now: Look, *, find: Callable[[str], Item | None], most: int) -> Changes:
+    """Return what happened between two looks, with events of at most so many items.
+
+    `find` looks for an item that was seen and is near no end any more.
+    """
+    counts = None if before.traffic is None or now.traffic is None else _counts(before.traffic, now.traffic)
+    events: list[Event] = []
+    for what, item in _seen(before, now, find):
+        if len(events) == most:
+            break
+        verbs = [verb for verb in _VERBS[what] if counts is not None and counts[verb] > 0]
+        if counts is not None and not verbs:
+            continue  # it was told before, as one of many
+        if counts is not None:
+            counts[verbs[0]] -= 1
+            counts["dead"] -= what == "dead"  # counted once more, beside the release
+        events.append(Event(what, item, verbs[0] if len(verbs) == 1 else ""))
+    return Changes(events, {} if counts is None else +counts)
+
+
+def _counts(before: Mapping[str, int], now: Mapping[str, int]) -> Counter[str]:
+    """Return the items by verb; extensions are none, and what people did is counted twice."""
+    verbs = (verb for verb in now if verb != "extend" and not verb.startswith(BY_HAND))
+    return Counter({verb: now[verb] - before.get(verb, 0) for verb in verbs})
+
+
+def _seen(before: Look, now: Look, find: Callable[[str], Item | None]) -> Iterator[tuple[str, Item]]:
+    """Yield what happened to each item that is, or was, near an end."""
+    for item_id, item in sorted(now.items.items(), key=lambda each: each[1].pushed_at or before.at):
+        was = before.items.get(item_id)
+        if was is None and (item.pushed_at is None or item.pushed_at >= before.at - _LATE):
+            yield "pushed", item
+        if item.state == "leased" and (was is None or was.leased_at != item.leased_at):
+            yield "leased", item
+        elif was is not None and (what := _CHANGES.get((was.state, item.state))):
+            yield what, item
+    for item_id, item in before.items.items():
+        if item_id not in now.items and (now.whole or find(item_id) is None):
+            yield "gone", item

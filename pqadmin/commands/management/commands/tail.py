@@ -1,0 +1,92 @@
+"""`pqadmin tail`: what is pushed to a queue and taken from it, as it happens."""
+
+import time
+from contextlib import suppress
+
+from pqadmin.commands import following
+from pqadmin.commands.arguments import QUEUE
+from pqadmin.commands.following import Event, Look
+from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.display import format as write
+from pqadmin.display import items as foreign
+from pqadmin.display.format import visible
+from pqadmin.display.redaction import NOTHING
+from pqadmin.display.words import done_words
+from pqadmin.files.plain_text import json_text
+from pqadmin.files.shapes import Shape, item_shape, pause_shape, time_shape
+from queues import AnyQueue, Store
+
+#: Seconds between two looks, and at most: other programs that write to an attached queue announce nothing.
+_SHORTEST, _LONGEST = 0.2, 1.0
+#: Items of which each look tells; of the rest the numbers.
+_MOST = 50
+#: Characters of a value on its line.
+_VALUE_WIDTH = 100
+
+
+class Command(StoreCommand):
+    """Follow a queue: a line for each item that is pushed, leased, released or taken, as it happens.
+
+    It changes nothing. Where more happens than can be told by items, numbers tell the rest. Ctrl-C ends it.
+    """
+
+    arguments = (QUEUE,)
+
+    def run(self, store: Store, options: Options) -> None:
+        """Follow the queue until stopped."""
+        queue = store.queue(options["queue"])
+        tell = self._shapes if options["json"] else self._lines
+        with Interruption() as stop, suppress(Interrupted):
+            before = following.look(store, queue)
+            if self.stderr.isatty():
+                self.tell(f"Following {queue.name}; Ctrl-C ends it.")
+            while True:
+                time.sleep(_SHORTEST)
+                store.wait_for_change(before.snapshot, timeout=_LONGEST - _SHORTEST)
+                now = following.look(store, queue)
+                if not now.snapshot.queues:
+                    store.queue(queue.name)  # says that it is gone
+                with stop.held():
+                    tell(queue, before, now)
+                    self.stdout.flush()
+                before = now
+
+    def _lines(self, queue: AnyQueue, before: Look, now: Look) -> None:
+        at = f"{now.at:%H:%M:%S.%f}"[:-3]
+        told = following.changes(before, now, find=queue.find, most=_MOST)
+        for event in told.events:
+            self.stdout.write(f"{at} {_line(event)}")
+        if told.more:
+            more = ", ".join(f"{write.number(n)} {done_words(verb)}" for verb, n in told.more.items())
+            self.stdout.write(f"{at} {write.ELLIPSIS} {more}" + (" more" if told.events else ""))
+        if now.pause != before.pause:
+            pause = now.pause
+            what = "resumed" if pause is None else f"paused by {visible(pause.by)}: {write.one_line(pause.reason)}"
+            self.stdout.write(f"{at} {what}")
+
+    def _shapes(self, queue: AnyQueue, before: Look, now: Look) -> None:
+        told = following.changes(before, now, find=queue.find, most=_MOST)
+        shared: Shape = {"queue": queue.name, "at": time_shape(now.at)}
+        for event in told.events:
+            shape = item_shape(event.item)
+            if event.item.truncated:
+                shape |= {"value": None}
+                shape.pop("value_base64", None)
+            self.stdout.write(json_text({**shared, "event": event.what, "verb": event.verb or None, "item": shape}))
+        if told.more:
+            self.stdout.write(json_text({**shared, "event": "more", "items": dict(told.more)}))
+        if now.pause != before.pause:
+            self.stdout.write(json_text({**shared, "event": "pause", "pause": pause_shape(now.pause, now.at)}))
+
+
+def _line(event: Event) -> str:
+    """Write what happened to an item: the word, its priority, its id, and its value or why."""
+    item, what = event.item, done_words(event.verb) if event.what == "gone" and event.verb else event.what
+    more = {
+        "leased": f"by {visible(item.worker)}",
+        "released": f"{item.state}, attempt {item.attempts}: {write.one_line(item.reason)}".rstrip(": "),
+        "dead": f"after {item.attempts}: {write.one_line(item.reason)}".rstrip(": "),
+    }.get(event.what)
+    value = foreign.preview(item, NOTHING, _VALUE_WIDTH) if more is None else more
+    return f"{what:<12} {foreign.priority_short(item):>8}  {item.id}  {value}"
