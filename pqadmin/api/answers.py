@@ -14,6 +14,7 @@ from pqadmin.api.caller import Caller
 from pqadmin.api.problems import Problem
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape
+from pqadmin.live.monitor import get_monitor
 from pqadmin.store import get_store
 from queues import Actions, RequestKey, Transaction
 from queues.errors import AlreadyDone
@@ -70,24 +71,35 @@ def act(
     shape: Callable[[T], Shape],
     *,
     status: int = 200,
-    headers: Mapping[str, str] | None = None,
+    where: Callable[[Shape], str] | None = None,
 ) -> HttpResponse:
-    """Perform an action of the caller, once if the request has a key; run it in a thread."""
+    """Perform an action of the caller, once if the request has a key; run it in a thread.
+
+    `where` returns the address of what was made.
+    """
     key = key_of(request)
     kept = None
     if key is not None:
         kept = RequestKey(
-            key=key, content=content_of(request), answer=lambda result: _pack(status, shape(result), headers)
+            key=key, content=content_of(request), answer=lambda result: _pack(status, shape(result), where)
         )
+    actions = get_store().actions(caller_in(request).name, via="api", key=kept)
     try:
-        result = perform(get_store().actions(caller_in(request).name, via="api", key=kept))
+        actions.refuse_repeated()  # before it reads what the first one changed
+        result = perform(actions)
+        get_monitor().outdated()
     except AlreadyDone as done:
         return _unpack(done.answer, repeated=True)
-    return answer(shape(result), status, headers)
+    made = shape(result)
+    return answer(made, status, None if where is None else {"Location": where(made)})
 
 
-def _pack(status: int, shape: Shape, headers: Mapping[str, str] | None = None) -> bytes:
-    return json.dumps([status, dict(headers or {})]).encode() + b"\n" + json_text(shape).encode()
+def _pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:
+    return (
+        json.dumps([status, {} if where is None else {"Location": where(shape)}]).encode()
+        + b"\n"
+        + json_text(shape).encode()
+    )
 
 
 def _unpack(kept: bytes, *, repeated: bool) -> HttpResponse:

@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest
 from ninja import Schema
+from ninja.parser import Parser
 from pydantic import ConfigDict, ValidationError
 from pydantic_core import from_json
 
@@ -51,9 +52,12 @@ def json_of(request: HttpRequest, most: int = MAX_JSON) -> Any:
         raise Problem("BadRequest", f"The body is no JSON: {error}.") from None
 
 
-def read(request: HttpRequest, model: type[M], most: int = MAX_JSON) -> M:
-    """Return the body as the model reads it; raise a problem that lists what is wrong."""
-    return checked(json_of(request, most), model)
+class JSONBodies(Parser):
+    """Reads the bodies that operations declare."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """Return the body's JSON; raise a problem."""
+        return json_of(request)
 
 
 def checked(found: Any, model: type[M]) -> M:

@@ -7,6 +7,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -18,9 +19,9 @@ from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictStr
 
 from pqadmin.accounts.rights import Right
-from pqadmin.api import limits, problems, threads, values
+from pqadmin.api import limits, problems, schemas, threads, values
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
-from pqadmin.api.bodies import BYTES, JSON, TEXT, Body, checked, content_type, invalid, json_of, raw, read
+from pqadmin.api.bodies import BYTES, JSON, TEXT, Body, checked, content_type, invalid, json_of, raw
 from pqadmin.api.caller import Verb, caller_now
 from pqadmin.api.problems import Problem
 from pqadmin.display.redaction import rules_of
@@ -76,7 +77,7 @@ class Released(Body):
     """Leases whose items are given back."""
 
     leases: Leases
-    delay: float | None = Field(None, ge=0, strict=False, description="Seconds until the items are ready again.")
+    delay: float | None = Field(None, ge=0, description="Seconds until the items are ready again.")
     reason: StrictStr = Field("", description="Kept with this attempt of each item.")
     traceback: StrictStr = Field("", description="Kept with this attempt of each item; of a long one its ends.")
     count_attempt: StrictBool = Field(True, description="Without it this lease counts as no attempt.")
@@ -86,7 +87,7 @@ class Extended(Body):
     """Leases that shall end later."""
 
     leases: Leases
-    seconds: float = Field(LEASE_SECONDS, gt=0, strict=False, description="Seconds from now.")
+    seconds: float = Field(LEASE_SECONDS, gt=0, description="Seconds from now.")
 
 
 async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyAsyncQueue:
@@ -102,7 +103,7 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
         return _for_coroutines(await threads.run(lambda: get_store().queue(name)))
 
 
-@router.post("/queues/{queue}/items", operation_id="push", summary="Push items")
+@router.post("/queues/{queue}/items", operation_id="push", summary="Push items", response={201: schemas.Pushed})
 async def push(
     request: HttpRequest,
     queue: str,
@@ -129,7 +130,7 @@ async def push(
     return await threads.run(partial(once, request, key, execute))
 
 
-@router.post("/queues/{queue}/pop", operation_id="pop", summary="Pop items")
+@router.post("/queues/{queue}/pop", operation_id="pop", summary="Pop items", response=schemas.Taken)
 async def pop(request: HttpRequest, queue: str, end: End = "min", n: Count = 1, wait: WaitFor = 0) -> HttpResponse:
     """Take items from one end for good; an empty list when none came.
 
@@ -152,7 +153,7 @@ async def pop(request: HttpRequest, queue: str, end: End = "min", n: Count = 1, 
     return await _taken(request, opened, execute, take, n=n, wait=wait)
 
 
-@router.post("/queues/{queue}/lease", operation_id="lease", summary="Lease items")
+@router.post("/queues/{queue}/lease", operation_id="lease", summary="Lease items", response=schemas.LeasesTaken)
 async def lease(
     request: HttpRequest,
     queue: str,
@@ -186,7 +187,9 @@ async def lease(
     return await _taken(request, opened, execute, take, n=n, wait=wait)
 
 
-@router.get("/queues/{queue}/peek", operation_id="peek", summary="Look at the items of one end")
+@router.get(
+    "/queues/{queue}/peek", operation_id="peek", summary="Look at the items of one end", response=schemas.Peeked
+)
 async def peek(request: HttpRequest, queue: str, end: End = "min", n: Count = 1) -> HttpResponse:
     """Return the items that a pop would take, and change nothing. Rules of redaction hide parts of values."""
     opened = await open_queue(request, queue, Verb.READ, Right.READ)
@@ -199,14 +202,13 @@ async def peek(request: HttpRequest, queue: str, end: End = "min", n: Count = 1)
     return await threads.run(look)
 
 
-@router.post("/queues/{queue}/ack", operation_id="ack", summary="Acknowledge leases")
-async def ack(request: HttpRequest, queue: str) -> HttpResponse:
+@router.post("/queues/{queue}/ack", operation_id="ack", summary="Acknowledge leases", response=schemas.Results)
+async def ack(request: HttpRequest, queue: str, body: Settled) -> HttpResponse:
     """Remove leased items that are done, in one transaction; acknowledging again changes nothing.
 
     Each result says whether it is done; a lease that is over has the problem `StaleLease`.
     """
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
-    body = read(request, Settled)
     if body.must_hold:
         return await _settled(
             request,
@@ -227,11 +229,10 @@ async def ack(request: HttpRequest, queue: str) -> HttpResponse:
     return await threads.run(execute)
 
 
-@router.post("/queues/{queue}/release", operation_id="release", summary="Release leases")
-async def release(request: HttpRequest, queue: str) -> HttpResponse:
+@router.post("/queues/{queue}/release", operation_id="release", summary="Release leases", response=schemas.Results)
+async def release(request: HttpRequest, queue: str, body: Released) -> HttpResponse:
     """Give leased items back to their places, perhaps after a delay. After its last attempt an item is dead."""
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
-    body = read(request, Released)
     how: dict[str, Any] = {
         "delay": body.delay,
         "reason": body.reason,
@@ -248,11 +249,10 @@ async def release(request: HttpRequest, queue: str) -> HttpResponse:
     )
 
 
-@router.post("/queues/{queue}/extend", operation_id="extend", summary="Extend leases")
-async def extend(request: HttpRequest, queue: str) -> HttpResponse:
+@router.post("/queues/{queue}/extend", operation_id="extend", summary="Extend leases", response=schemas.Results)
+async def extend(request: HttpRequest, queue: str, body: Extended) -> HttpResponse:
     """Let leases end so many seconds from now; their tokens stay."""
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
-    body = read(request, Extended)
     return await _settled(
         request,
         opened,
@@ -293,8 +293,14 @@ def _when(request: HttpRequest) -> Duration | datetime | None:
     delay, due = request.headers.get("PQ-Delay"), request.headers.get("PQ-Due")
     if delay is None and due is None:
         return None
-    fields = {"value": "", **({} if delay is None else {"delay": delay}), **({} if due is None else {"due_at": due})}
-    return checked(fields, values.NewItem).when
+    found: dict[str, Any] = {"value": ""}
+    if delay is not None:
+        with suppress(ValueError):
+            found["delay"] = float(delay)
+        found.setdefault("delay", delay)
+    if due is not None:
+        found["due_at"] = due
+    return checked(found, values.NewItem).when
 
 
 async def _push(queue: AnyAsyncQueue, items: list[Any]) -> list[Item]:

@@ -8,15 +8,17 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
-from ninja.errors import ValidationError
+from ninja.errors import HttpError, ValidationError
 
 from pqadmin import __version__
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.rights import RightMissing
-from pqadmin.api import hot, problems
-from pqadmin.api.bodies import invalid
+from pqadmin.api import bulk, catalog, hot, items, operating, problems, records, search
+from pqadmin.api.bodies import JSONBodies, invalid
 from pqadmin.api.caller import Caller, CsrfRefused, Unauthenticated, VerbMissing, caller_of
 from pqadmin.api.problems import Problem
+from pqadmin.pages import visibility
+from pqadmin.pages.refusals import Uncovers
 from queues.admin import LogLimit
 from queues.errors import QueueError, QueueNotFound, StoreError
 
@@ -37,8 +39,11 @@ api = NinjaAPI(
     docs_url=None,
     urls_namespace="api",
     auth=authenticate,
+    parser=JSONBodies(),
 )
-api.add_router("", hot.router)
+# One address is of one router: that of items lists them too.
+for _router in dict.fromkeys(part.router for part in (catalog, operating, hot, items, bulk, records, search)):
+    api.add_router("", _router)
 
 
 def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -46,12 +51,20 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
     match error:
         case Problem():
             members, headers = problems.shape(error.code, error.detail, **error.values), error.headers
+        case Uncovers():
+            members, headers = problems.shape("Uncovers", str(error)), {}
+        case visibility.NotThere() | visibility.NotYours():
+            members, headers = problems.shape("Forbidden", str(error)), {}
         case QueueNotFound():
             caller = getattr(request, "auth", None)
             near = caller.scope.of_those(error.suggestions) if isinstance(caller, Caller) else ()
             members, headers = problems.of_error(QueueNotFound(error.name, tuple(near))), {}
         case QueueError() | StoreError():
             members, headers = problems.of_error(error), {}
+        case HttpError(__cause__=Problem() as problem):  # of a body
+            return answer_error(request, problem)
+        case HttpError():
+            members, headers = problems.shape("BadRequest", f"{error}."), {}
         case ValidationError():
             return answer_error(request, invalid(_told(error.errors)))
         case Unauthenticated():
@@ -83,5 +96,5 @@ def _told(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-for _kind in (Exception, ValidationError, Http404):
+for _kind in (Exception, HttpError, ValidationError, Http404):
     api.add_exception_handler(_kind, answer_error)  # type: ignore[arg-type] # ninja hands over instances alone

@@ -9,11 +9,14 @@ from pydantic import AwareDatetime, BeforeValidator, Field, StrictFloat, StrictI
 
 from pqadmin.api.bodies import Body, invalid
 from pqadmin.display.error_text import redacted
+from pqadmin.display.format import as_text
 from pqadmin.display.redaction import Redaction
-from pqadmin.display.values import masked
-from pqadmin.files.entries import REDACTED
-from pqadmin.files.shapes import Shape, attempt_shape, item_shape, time_shape
-from queues import Duration, Item, Priority, Queue, Raw
+from pqadmin.display.values import masked, plain
+from pqadmin.display.values.decode import look
+from pqadmin.files.entries import REDACTED, VALUE_NAMES
+from pqadmin.files.plain_text import plain_text
+from pqadmin.files.shapes import Shape, attempt_shape, item_shape, job_shape, time_shape
+from queues import Duration, Item, Priority, Queue, Raw, Undone
 from queues.admin import Codec
 from queues.errors import WrongKind, display_name
 
@@ -35,26 +38,27 @@ def _only_text(found: object) -> object:
 Moment = Annotated[AwareDatetime, BeforeValidator(_only_text), Field(strict=False)]
 
 
-class NewItem(Body):
-    """An item to push: one of the three values, a priority unless the queue is FIFO, and when it is due."""
+class ValueFields(Body):
+    """A value, in one of three forms."""
 
     value: StrictStr | None = Field(None, description="The value as text, stored as UTF-8.")
     value_base64: StrictStr | None = Field(None, description="The bytes of the value in base64.")
     value_json: Any = Field(None, description="The value as JSON, encoded by the queue's codec.")
-    priority: PriorityField | None = Field(None, description="Of the queue's type; none in a FIFO queue.")
-    delay: float | None = Field(None, ge=0, le=_LONGEST_DELAY, strict=False, description="Seconds until it is ready.")
-    due_at: Moment | None = Field(None, description="When it becomes ready, ISO 8601 with a zone.")
 
-    @model_validator(mode="after")
-    def _one_value(self) -> "NewItem":
-        given = {"value", "value_base64", "value_json"} & self.model_fields_set
-        if len(given) != 1:
-            raise ValueError("exactly one of value, value_base64 and value_json is needed")
-        if self.delay is not None and self.due_at is not None:
-            raise ValueError("delay and due_at are given together; one of them is needed")
-        if self.value is None and self.value_base64 is None and "value_json" not in given:
-            raise ValueError(f"{given.pop()} is text, not null")
-        return self
+    @property
+    def has_json(self) -> bool:
+        """Whether the value is JSON, null included."""
+        return "value_json" in self.model_fields_set
+
+    @property
+    def has_value(self) -> bool:
+        """Whether there is a value."""
+        return self.has_json or self.value is not None or self.value_base64 is not None
+
+    def bytes_for(self, queue: Queue) -> bytes:
+        """Return the value as it is stored; raise `BadValue`."""
+        value = self.value_for(queue)
+        return value if isinstance(value, bytes) else Codec(queue.codec, queue.name).encode(value)
 
     def value_for(self, queue: Queue) -> Any:
         """Return the value as the queue's verbs take it; raise `BadValue`."""
@@ -65,6 +69,25 @@ class NewItem(Body):
         if queue.codec in ("bytes", "text"):
             return stored(Codec("json", queue.name).encode(self.value_json), queue)
         return self.value_json
+
+
+class NewItem(ValueFields):
+    """An item to push: one of the three values, a priority unless the queue is FIFO, and when it is due."""
+
+    priority: PriorityField | None = Field(None, description="Of the queue's type; none in a FIFO queue.")
+    delay: float | None = Field(None, ge=0, le=_LONGEST_DELAY, description="Seconds until it is ready.")
+    due_at: Moment | None = Field(None, description="When it becomes ready, ISO 8601 with a zone.")
+
+    @model_validator(mode="after")
+    def _one_value(self) -> "NewItem":
+        given = {"value", "value_base64", "value_json"} & self.model_fields_set
+        if len(given) != 1:
+            raise ValueError("exactly one of value, value_base64 and value_json is needed")
+        if self.delay is not None and self.due_at is not None:
+            raise ValueError("delay and due_at are given together; one of them is needed")
+        if not self.has_value:
+            raise ValueError(f"{given.pop()} is text, not null")
+        return self
 
     @property
     def when(self) -> Duration | datetime | None:
@@ -119,18 +142,48 @@ def pushed_shape(item: Item) -> Shape:
 
 def seen_shape(item: Item, rules: Redaction) -> Shape:
     """Describe an item that is looked at: what rules hide is marked, in its value and in its errors."""
-    shape = item_shape(item)
-    if not rules:
-        return shape
+    shape = _seen(item_shape(item), item, rules)
     shown = masked(item.raw, rules)
     if shown != item.raw:
-        for name in ("value", "value_base64", "value_json"):
+        for name in VALUE_NAMES:
             shape.pop(name, None)
         shape[REDACTED] = shown.decode("utf-8", "replace")
-    shape["reason"] = redacted(item.reason, rules) or None
-    shape["attempt_log"] = [
-        attempt_shape(one)
-        | {"error": redacted(one.error, rules) or None, "traceback": redacted(one.traceback, rules) or None}
-        for one in item.attempt_log
-    ]
     return shape
+
+
+def _seen(shape: Shape, item: Item, rules: Redaction) -> Shape:
+    """Return the shape with errors as they are shown."""
+    if rules:
+        shape["reason"] = redacted(item.reason, rules) or None
+        shape["attempt_log"] = [
+            attempt_shape(one)
+            | {"error": redacted(one.error, rules) or None, "traceback": redacted(one.traceback, rules) or None}
+            for one in item.attempt_log
+        ]
+    return shape
+
+
+def looked_shape(item: Item, rules: Redaction) -> Shape:
+    """Describe an item of a list, whose value may be cut: `truncated` says so."""
+    if not item.truncated:
+        return {**seen_shape(item, rules), "truncated": False}
+    shape = {**_seen(item_shape(item), item, rules), "truncated": True}
+    for name in VALUE_NAMES:
+        shape.pop(name, None)
+    if look(item.raw, rules, cut=True).hides:
+        return {**shape, REDACTED: plain(item.raw, rules, cut=True).decode("utf-8", "replace")}
+    text = plain_text(item.raw.decode("utf-8", "ignore").encode()) if as_text(item.raw, cut=True) is not None else None
+    value = {"value_base64": base64.b64encode(item.raw).decode()} if text is None else {"value": text}
+    return {**shape, **value}
+
+
+def undone_shape(undone: Undone) -> Shape:
+    """Describe what an undo did, or began."""
+    return {
+        "queue": undone.queue,
+        "items": undone.count,
+        "skipped": undone.skipped,
+        "item": None if undone.item is None else undone.item.id,
+        "trash_id": undone.trash_id,
+        "job": None if undone.job is None else job_shape(undone.job),
+    }

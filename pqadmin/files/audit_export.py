@@ -22,14 +22,15 @@ def lines(page_after: Callable[[str | None], RecordPage[AuditEntry]], file_forma
     while True:
         page = page_after(after)
         if page.entries:
-            shapes = [_shape(entry) for entry in page.entries]
+            shapes = [audit_shape(entry) for entry in page.entries]
             yield part(shapes, lambda shape: [_cell(shape[name]) for name in COLUMNS], file_format)
         after = page.cursor
         if after is None:
             return
 
 
-def _shape(entry: AuditEntry) -> Shape:
+def audit_shape(entry: AuditEntry) -> Shape:
+    """Describe an act."""
     return {
         "at": entry.at.isoformat(timespec="milliseconds"),
         "actor": entry.actor,

@@ -11,7 +11,18 @@ from datetime import datetime
 
 from pqadmin.files.plain_text import plain_text
 from queues import Attempt, Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
-from queues.admin import Backup, Codec, HealthVerdict, time_of_ms, to_ms
+from queues.admin import (
+    LIMIT_NAMES,
+    NOTHING_KNOWN,
+    Backup,
+    Codec,
+    HealthVerdict,
+    Share,
+    TargetRules,
+    health_at,
+    time_of_ms,
+    to_ms,
+)
 from queues.errors import BadValue, Undecodable
 
 Shape = dict[str, object]
@@ -130,13 +141,13 @@ def status_shape(
         "counted_at": time_shape(status.counted_at),
         "unreadable": status.unreadable or None,
     }
-    judged = _verdict_shape(verdict)
+    judged = verdict_shape(verdict)
     known = ("queue", "unreadable")
     shape = {name: shape[name] if name in known else None for name in shape} if status.unreadable else shape
     return shape | {"verdict": judged}
 
 
-def _verdict_shape(verdict: HealthVerdict) -> Shape:
+def verdict_shape(verdict: HealthVerdict) -> Shape:
     """Describe the verdict on a queue: codes and numbers, no words."""
     return {
         "level": verdict.level.name.lower(),
@@ -154,6 +165,35 @@ def _verdict_shape(verdict: HealthVerdict) -> Shape:
         "trend": verdict.trend.value,
         "clears_in": verdict.clears_in,
         "grows_by": verdict.grows_by,
+    }
+
+
+def breach_shares(status: QueueStatus, rules: TargetRules, now: datetime) -> dict[str, Share]:
+    """Return by limit how much of the last day a queue was beyond it."""
+    health = health_at(status, rules.targets(status.name, status.limits), now)
+    return {
+        limit: NOTHING_KNOWN if health is None else health.breaches.share(limit, now.timestamp())
+        for limit in LIMIT_NAMES
+    }
+
+
+def targets_shape(status: QueueStatus, rules: TargetRules, now: datetime) -> Shape:
+    """Describe the limits of a queue: where each comes from, and the share of the last day beyond it."""
+    targets, days = rules.resolve(status.name, status.limits), breach_shares(status, rules, now)
+    return {
+        "queue": status.name,
+        "targets": {
+            limit: {
+                "limit": target.limit,
+                "from": target.origin.value,
+                "pattern": target.pattern or None,
+                "last_24_h": {
+                    "in_breach": round(days[limit].beyond, 4),
+                    "unknown": round(days[limit].unknown, 4),
+                },
+            }
+            for limit, target in targets.items()
+        },
     }
 
 

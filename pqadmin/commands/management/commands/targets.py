@@ -10,16 +10,15 @@ from pqadmin.commands.arguments import REASON, Argument, flag
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.durations import BadDuration, duration, parse_duration
 from pqadmin.display.format import number, share, visible
+from pqadmin.files.shapes import breach_shares, targets_shape
 from queues import Store
 from queues.admin import (
     LIMIT_NAMES,
-    NOTHING_KNOWN,
     Limits,
     Share,
     Target,
     TargetRules,
     check_glob,
-    health_at,
 )
 
 #: Typed for a limit that is not set there any more.
@@ -120,27 +119,9 @@ class Command(StoreCommand):
         with store.suggesting():
             status, rules = store.read(lambda tr: (store.queue(name, tr=tr).status(tr=tr), store.targets.rules(tr=tr)))
         targets, now = rules.resolve(status.name, status.limits), store.now()
-        health = health_at(status, rules.targets(status.name, status.limits), now)
-        days = {
-            limit: NOTHING_KNOWN if health is None else health.breaches.share(limit, now.timestamp())
-            for limit in targets
-        }
+        days = breach_shares(status, rules, now)
         self.answer(
-            {
-                "queue": status.name,
-                "targets": {
-                    limit: {
-                        "limit": target.limit,
-                        "from": target.origin.value,
-                        "pattern": target.pattern or None,
-                        "last_24_h": {
-                            "in_breach": round(days[limit].beyond, 4),
-                            "unknown": round(days[limit].unknown, 4),
-                        },
-                    }
-                    for limit, target in targets.items()
-                },
-            },
+            targets_shape(status, rules, now),
             *(
                 f"{limit}: {_one(limit, target.limit)} ({_origin(target)}){_day(target, days[limit])}"
                 for limit, target in targets.items()

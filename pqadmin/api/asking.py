@@ -1,0 +1,68 @@
+"""What operations ask of a request: the right of its caller, the queue that it names, and common parameters."""
+
+from collections.abc import Mapping
+from typing import Annotated
+from urllib.parse import quote
+
+from django.http import HttpRequest
+from ninja import Body as Sent
+from ninja import Header, Query
+from pydantic import Field, StrictStr
+
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.scope import Scope
+from pqadmin.api.answers import caller_in
+from pqadmin.api.bodies import Body
+from pqadmin.api.caller import Verb
+from pqadmin.store import get_store
+from queues import AnyQueue
+
+#: Where a list goes on: what the answer before it gave as `next`.
+Cursor = Annotated[str | None, Query(max_length=14_000, description="The `next` of the answer before.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+IfMatch = Annotated[
+    str | None,
+    Header(alias="If-Match", description="The ETag of what was seen: if it has changed since, nothing is done (412)."),
+]
+ReasonField = Annotated[StrictStr, Field("", description="Why, for the audit.")]
+ReasonQuery = Annotated[str, Query(description="Why, for the audit.")]
+
+
+class Reasoned(Body):
+    """Why something is done."""
+
+    reason: ReasonField
+
+
+#: A body that may be left out, and what it is then.
+OptionalReason = Annotated[Reasoned, Sent()]
+NO_REASON = Reasoned.model_validate({})
+
+
+def allow(request: HttpRequest, verb: Verb, right: Right, queue: str | None = None) -> Scope:
+    """Return what the caller may do; raise what refuses this."""
+    caller = caller_in(request)
+    caller.require(verb, right, queue)
+    return caller.scope
+
+
+def found(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyQueue:
+    """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
+    allow(request, verb, right, name)
+    return get_store().queue(name)
+
+
+def address(*parts: str) -> str:
+    """Return the address of something of the API."""
+    return "/api/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def seen_tag(if_match: str | None) -> str | None:
+    """Return the tag that a request names in If-Match; None: any will do."""
+    text = (if_match or "*").strip()
+    return None if text == "*" else text.removeprefix("W/").strip('"')
+
+
+def tagged(tag: str) -> Mapping[str, str]:
+    """Return the header of an answer that shows something with this tag."""
+    return {"ETag": f'"{tag}"'}

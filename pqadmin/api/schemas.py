@@ -1,0 +1,471 @@
+"""What answers hold, for the schema; the shapes themselves are made in `pqadmin.files.shapes`."""
+
+from typing import Annotated, Any
+
+from ninja import Schema
+from pydantic import Field
+
+Text = Annotated[str, Field(description="Text.")]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Priority = int | float | str | None
+
+
+class Problem(Schema):
+    """A problem (RFC 9457); more members are those of its type."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    suggestions: list[str] = Field([], description="Names of queues that look alike.")
+
+
+class Made(Schema):
+    """An item that was pushed."""
+
+    id: str
+    priority: Priority
+    count: int | None
+    state: str
+    pushed_at: Time | None
+    due_at: Time | None
+
+
+class Attempt(Schema):
+    """An attempt of an item that ended without an acknowledgement."""
+
+    number: int
+    worker: str | None
+    began_at: Time
+    ended_at: Time
+    expired: bool
+    died: bool
+    error: str | None
+    traceback: str | None
+
+
+class Item(Made):
+    """An item. Its value is `value`, or `value_base64` where it is no plain text; JSON and msgpack are decoded too."""
+
+    ready_at: Time | None
+    size: int
+    attempts: int
+    expires_at: Time | None
+    worker: str | None
+    died_at: Time | None
+    reason: str | None
+    attempt_log: list[Attempt]
+    key: str | None = Field(description="The key of an item of an attached queue.")
+    value: str = Field("", description="The value, if it is plain text.")
+    value_base64: str = Field("", description="The value in base64, if it is not plain text.")
+    value_json: Any = Field(None, description="The value as the codec of the queue decodes it.")
+
+
+class ItemSeen(Item):
+    """An item that is looked at; rules of redaction hide parts of its value."""
+
+    value_redacted: str = Field("", description="The value with marks for hidden parts, in place of the others.")
+
+
+class ItemListed(ItemSeen):
+    """An item of a list, whose value may be cut."""
+
+    truncated: bool
+
+
+class Leased(Item):
+    """An item that is held for a time."""
+
+    lease: str = Field(description="The token of the lease, for ack, release and extend.")
+
+
+class Pushed(Schema):
+    """The items that were pushed, in their order."""
+
+    items: list[Made]
+
+
+class Taken(Schema):
+    """The items that were taken, the first to leave first."""
+
+    items: list[Item]
+
+
+class LeasesTaken(Schema):
+    """The items that are held, the first to leave first."""
+
+    items: list[Leased]
+
+
+class Peeked(Schema):
+    """The items of one end."""
+
+    items: list[ItemSeen]
+
+
+class ItemPage(Schema):
+    """A page of items."""
+
+    items: list[ItemListed]
+    next: str | None = Field(description="Where the next page begins; null: this is the last.")
+    searched: int = Field(description="Items that were looked at up to here.")
+
+
+class ItemReleased(Made):
+    """An item that was given back, without its value."""
+
+    attempts: int
+
+
+class Result(Schema):
+    """What became of one lease."""
+
+    lease: str
+    done: bool
+    problem: Problem | None = None
+    item: ItemReleased | None = None
+    expires_at: Time | None = None
+
+
+class Results(Schema):
+    """What became of each lease, in their order."""
+
+    results: list[Result]
+
+
+class Reason(Schema):
+    """A reason of a verdict."""
+
+    code: str
+    level: str
+    since: Time
+    value: float | None
+    limit: float | None
+
+
+class Verdict(Schema):
+    """What is to be said of a queue."""
+
+    level: str = Field(description="critical, warning, unknown or ok.")
+    since: Time
+    reasons: list[Reason]
+    trend: str
+    clears_in: float | None
+    grows_by: float | None
+
+
+class Consumer(Schema):
+    """A process that takes from a queue."""
+
+    pid: int
+    host: str
+    program: str
+    worker: str | None
+    since: Time | None
+    last_take: Time | None
+    takes: int
+    rate: float
+    waiting: int
+    holds: int
+    heard: Time | None
+    end: str | None
+
+
+class Consumers(Schema):
+    """The processes that take from a queue."""
+
+    queue: str
+    consumers: list[Consumer] | None
+    last_consumer: Consumer | None
+
+
+class Pause(Schema):
+    """Why taking has stopped."""
+
+    reason: str
+    by: str
+    since: Time
+    until: Time | None
+
+
+class QueueMade(Schema):
+    """A queue without its items."""
+
+    queue: str
+    kind: str
+    priority_type: str | None
+    codec: str
+    prefix: str | None
+
+
+class Queue(Schema):
+    """A queue, its depths, ends and verdict; of one that cannot be read, only the name, the reason and the verdict."""
+
+    queue: str
+    kind: str | None
+    priority_type: str | None
+    codec: str | None
+    ready: int | None
+    delayed: int | None
+    leased: int | None
+    dead: int | None
+    arrived: int | None
+    left: int | None
+    oldest: Time | None
+    min_priority: Priority
+    max_priority: Priority
+    consumers: list[Consumer] | None
+    last_consumer: Consumer | None
+    pause: Pause | None
+    closed: bool | None
+    rate_in: float | None
+    rate_out: float | None
+    prefix: str | None
+    counted_at: Time | None
+    unreadable: str | None
+    verdict: Verdict
+
+
+class QueueInFull(Queue):
+    """A queue with its settings."""
+
+    settings: dict[str, Any]
+
+
+class Queues(Schema):
+    """A page of queues, by name."""
+
+    queues: list[Queue]
+    next: str | None
+    at: Time
+
+
+class Settings(Schema):
+    """All settings of a queue."""
+
+    settings: dict[str, Any]
+
+
+class Trashed(Schema):
+    """What was put into the trash."""
+
+    trash_id: str
+
+
+class Done(Schema):
+    """It was done."""
+
+    queue: str
+
+
+class Changed(Schema):
+    """What was changed, and how it is undone."""
+
+    queue: str
+    items: int
+    skipped: int
+    trash_id: str | None = Field(description="For undo; null where nothing was changed.")
+
+
+class Purged(Schema):
+    """What was put into the trash."""
+
+    queue: str
+    items: int
+    skipped: int
+    trash_ids: list[str]
+    finished: bool
+
+
+class HealthOf(Schema):
+    """The verdict on a queue."""
+
+    queue: str
+    verdict: Verdict
+    rate_in: float | None
+    rate_out: float | None
+    at: Time
+
+
+class Point(Schema):
+    """A queue at a moment."""
+
+    at: Time
+    ready: int
+    delayed: int
+    leased: int
+    dead: int
+    arrived: int
+    left: int
+    oldest_at: Time | None
+    waits_ms: list[int] | None
+    mix: list[int]
+    gap: bool
+
+
+class History(Schema):
+    """What a queue held and did."""
+
+    queue: str
+    resolution: str
+    before: Point | None
+    points: list[Point]
+    damaged: list[Time]
+
+
+class LastDay(Schema):
+    """Shares of the last 24 hours."""
+
+    in_breach: float
+    unknown: float
+
+
+class Target(Schema):
+    """A limit, and where it comes from."""
+
+    limit: float
+    origin: str = Field(alias="from")
+    pattern: str | None
+    last_24_h: LastDay
+
+
+class QueueTargets(Schema):
+    """The limits of a queue."""
+
+    queue: str
+    targets: dict[str, Target]
+
+
+class PatternTargets(Schema):
+    """The limits of a pattern."""
+
+    pattern: str
+    targets: dict[str, float]
+
+
+class Targets(Schema):
+    """The defaults and the patterns."""
+
+    defaults: dict[str, float]
+    patterns: list[PatternTargets]
+
+
+class Job(Schema):
+    """A bulk job and its progress."""
+
+    job: str
+    act: str
+    queue: str
+    to: str | None
+    query: dict[str, Any] | None
+    status: str
+    total: int | None
+    met: int
+    items: int
+    skipped: int
+    by: str
+    reason: str
+    rate: float | None
+    speed: float | None
+    seconds_left: float | None
+    began_at: Time | None
+    started_at: Time | None
+    ended_at: Time | None
+    runner: str | None
+    failure: str | None
+    failed_at: str | None
+    undoes: str | None
+    undone_by: str | None
+
+
+class Jobs(Schema):
+    """A page of jobs."""
+
+    jobs: list[Job]
+    next: str | None
+
+
+class Survey(Schema):
+    """What an act on all would meet."""
+
+    queue: str
+    matched: int
+    searched: int | None
+    depth: int
+    ended: bool = Field(description="All items were looked at, so `matched` is exact.")
+    sample: list[ItemListed]
+
+
+class Act(Schema):
+    """An act of a person or a program."""
+
+    at: Time
+    actor: str
+    via: str
+    verb: str
+    queue: str | None
+    item: str | None
+    count: int
+    reason: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    id: str
+
+
+class AuditPage(Schema):
+    """A page of the audit."""
+
+    entries: list[Act]
+    next: str | None
+
+
+class TrashEntry(Schema):
+    """What an act removed or changed."""
+
+    id: str
+    what: str
+    queue: str | None
+    item: str | None
+    items: int
+    by: str
+    action: str | None
+    to: str | None
+    at: Time
+    deadline: Time
+    restored: bool
+    damage: str | None
+
+
+class TrashPage(Schema):
+    """A page of the trash."""
+
+    entries: list[TrashEntry]
+    next: str | None
+
+
+class Undone(Schema):
+    """What an undo did, or began."""
+
+    queue: str
+    items: int
+    skipped: int
+    item: str | None
+    trash_id: str | None
+    job: Job | None
+
+
+class Hit(Schema):
+    """An item that was found."""
+
+    queue: str
+    item: ItemListed
+
+
+class Hits(Schema):
+    """What a step of a search found."""
+
+    hits: list[Hit]
+    searched: int
+    unreadable: list[str]
+    next: str | None
