@@ -3,12 +3,22 @@
 import os
 import sys
 
+from pqadmin.commands.exit_codes import Exit
 from pqadmin.conf import environment
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command in `argv`; a setting that cannot be used ends with exit code 2."""
     arguments = sys.argv if argv is None else argv
+    if "_ARGCOMPLETE" in os.environ:
+        from pqadmin.commands.completing import complete
+
+        complete()
+    if arguments[1:2] == ["completion"]:  # run by every shell that starts: Django is not set up for it
+        from pqadmin.commands.management.commands.completion import Command as Completion
+
+        Completion().run_from_argv(arguments)
+        return
     if arguments[1:2] == ["work"]:  # runs a program's handlers, under that program's Django settings: not the site's
         from pqadmin.commands.management.commands.work import Command
 
@@ -19,7 +29,7 @@ def main(argv: list[str] | None = None) -> None:
         environment.read(os.environ)
     except environment.BadSetting as error:
         sys.stderr.write(f"pqadmin: {error}\n")
-        raise SystemExit(2) from None
+        raise SystemExit(Exit.USAGE) from None
     from pqadmin.commands.help import Commands  # after the settings are known to be good
 
     Commands(arguments).execute()

@@ -10,31 +10,22 @@ from pqadmin import __version__
 from pqadmin.commands.base import program
 from pqadmin.commands.exit_codes import Exit
 
-#: The commands by purpose, in the order of the list.
+#: The commands by task, in the order of the list.
 GROUPS = {
-    "The site and its users": (*("serve", "create_user", "reset_password", "create_token", "tokens", "revoke_token"),),
-    "Queues": (
-        *(
-            "queues",
-            "top",
-            "tail",
-            "depth",
-            "create_queue",
-            "configure",
-            "targets",
-            "pause",
-            "resume",
-            "rename_queue",
-            "delete_queue",
-        ),
+    "See what goes on": ("queues", "top", "tail", "depth", "peek", "show"),
+    "Push and take": ("push", "pop", "import_items", "export_items"),
+    "Work": ("work", "lease", "ack", "extend", "release", "sweep"),
+    "Put items right": (
+        *("move", "edit_item", "reprioritize", "promote", "reschedule", "retry_dead", "release_items"),
+        *("delete_items", "purge", "undo", "jobs"),
+    ),
+    "Set up and stop queues": (
+        *("create_queue", "configure", "targets", "pause", "resume", "rename_queue", "delete_queue"),
         *("attach", "detach"),
     ),
-    "Items": (
-        *("push", "peek", "show", "pop", "import_items", "export_items", "move", "edit_item", "reprioritize"),
-        *("promote", "reschedule", "retry_dead", "release_items", "delete_items", "purge", "undo", "jobs"),
-    ),
-    "Workers": ("work", "lease", "ack", "extend", "release", "sweep"),
-    "The whole store": ("doctor", "backup", "restore_backup", "copy_store", "load"),
+    "Look after the store": ("doctor", "backup", "restore_backup", "copy_store", "load"),
+    "The site and its users": ("serve", "create_user", "reset_password", "create_token", "tokens", "revoke_token"),
+    "This command line": ("completion",),
 }
 #: Width of a line: it fits on every terminal.
 WIDTH = 80
