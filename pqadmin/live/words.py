@@ -87,6 +87,8 @@ _WORDS = {
     "moved-one": gettext_lazy("1 queue changed places"),
     "worse": gettext_lazy("%(n)s worse queues are further down"),
     "worse-one": gettext_lazy("1 worse queue is further down"),
+    "behind": gettext_lazy("%(n)s queues further down belong here"),
+    "behind-one": gettext_lazy("1 queue further down belongs here"),
     "reorder": gettext_lazy("update"),
     "in-order": gettext_lazy("in order"),
     "gone": gettext_lazy("gone"),

@@ -1,5 +1,6 @@
 """A tile's words and numbers, for the first HTML; the browser writes the same with static/pqadmin/js/wall_tile.js."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -21,6 +22,8 @@ _UNITS = ("", "k", "M", "G", "T", "P", "E")
 _FIRST_WIDE = 0x2E80
 #: A name is written the smaller the longer it is, in these steps; longer ones take two lines.
 _NAMES = (12, 15, 18, 22)
+#: The space between a number and its unit.
+_AFTER_NUMBER = re.compile(r"(?<=\d) ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +62,12 @@ def depth(row: Row) -> str:
 
 
 def why(row: Row, now: datetime) -> str:
-    """Describe the verdict on a queue; where there is nothing to say, its trend."""
+    """Describe the verdict on a queue; where there is nothing to say, its trend. No number ends a line."""
     if row.verdict.reasons:
-        return verdict_words(_without_actor(row), now)
-    return f"{level_word(row.level)} · {trend_words(row)}"
+        words = verdict_words(_without_actor(row), now)
+    else:
+        words = f"{level_word(row.level)} · {trend_words(row)}"
+    return _AFTER_NUMBER.sub("\u00a0", words)
 
 
 def _without_actor(row: Row) -> Row:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Store
@@ -152,6 +153,34 @@ def test_trouble_behind_the_window_comes_into_the_table(page: Page, store: Store
     queues[122].push(b"x", priority=1)
     wait_value(page, ready_of("q122"), 1)
     expect(pill).to_be_hidden()
+
+
+@pytest.mark.parametrize("address", ["/?q=q", "/?group=group", "/?sort=-ready"])
+def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, store: Store, address: str) -> None:
+    queues = [store.create_queue(f"g{n // 2:03}:q{n:03}") for n in range(130)]
+
+    def promote(n: int) -> None:
+        queues[n].push_many([(b"x", 1)] * (500 + n))
+        queues[n].pause(reason="", by="ops-2")
+
+    page.goto(address)
+    wait_live(page)
+    wait_value(page, ready_of("g000:q000"), 0)
+    page.mouse.move(1, 1)
+    promote(120)
+    rows = page.locator("tr[data-queue]")
+    expect(rows.first).to_have_attribute("data-queue", "g060:q120")
+    expect(rows).to_have_count(100)
+    page.locator(ready_of("g000:q000")).hover()
+    promote(124)
+    pill = page.locator("#reorder")
+    expect(pill).to_have_text(re.compile(r"^\d queues? further down belongs? here.* · update$"))
+    assert "g062:q124" not in order(page)
+    page.keyboard.press("u")
+    expect(page.locator('tr[data-queue="g062:q124"]')).to_be_visible()
+    page.mouse.move(1, 1)
+    expect(pill).to_be_hidden()
+    assert {"g060:q120", "g062:q124"} <= set(order(page)[:4])
 
 
 def test_an_outage_of_more_queues_than_the_window_holds_fills_it_once(page: Page, store: Store) -> None:

@@ -17,11 +17,17 @@ const FIELDS = {
   oldest: (row) => (row.oldest === null ? -1 : 4e12 - row.oldest),
 };
 
+/** What a window has: queues, and the headings of groups. */
+const ROWS = "tr[data-queue], tr[data-group]";
 /** Milliseconds between two requests for queues behind the window. */
 const ASK_EVERY = 10_000;
 let asked = -Infinity;
 /** How many of all queues have each level; null where the table is not about all. */
 let levels = null;
+/** How many queues the server serves in place of what is here, where levels do not tell; and whether that is old. */
+let behind = 0;
+let isOld = false;
+document.addEventListener("pqadmin:changed", () => (isOld = true));
 
 /**
  * Bring the rows in order, or offer to. Return how many queues are in another place, in words. Call it once a second.
@@ -33,13 +39,13 @@ export function keepOrder(known) {
   const table = document.querySelector("#queues table.q");
   if (pill === null || table === null) return "";
   let plan = planOf(table);
-  if (plan.moved > 0 && !isAttended(document.getElementById("queues")) && !isBusy(pill)) {
+  if (plan.moved > 0 && isFree()) {
     carryOut(table, plan);
     plan = planOf(table);
   }
-  const missing = missingFrom(table);
-  if (missing > 0 && !isAttended(document.getElementById("queues")) && !isBusy(pill)) bring(table, false);
-  const told = Object.entries({ worse: missing, moved: plan.moved }).filter(([, n]) => n > 0);
+  const [isCounted, missing] = missingFrom(table);
+  if (isCounted ? missing > 0 && isFree() : isOld) bring(table, false);
+  const told = Object.entries({ [isCounted ? "worse" : "behind"]: missing, moved: plan.moved }).filter(([, n]) => n > 0);
   const said = told.map(([code, n]) => word(n === 1 ? `${code}-one` : code, { n: number(n) })).join(" · ");
   setText(pill, said === "" ? word("in-order") : `${said} · ${word("reorder")}`);
   // Never from under the pointer, which would press what is below, and never with the focus.
@@ -66,17 +72,20 @@ function update() {
   const table = document.querySelector("#queues table.q");
   if (table !== null) {
     carryOut(table, planOf(table));
-    if (missingFrom(table) > 0) bring(table, true);
+    if (missingFrom(table)[1] > 0) bring(table, true);
   }
   keepOrder(levels);
 }
 
-/** How many queues belong into the window that the server serves first, and are not in the table. */
+/**
+ * How many queues belong into the window that the server serves first, and are not in the table. The levels tell it
+ * where they decide; of another order, or part of the queues, the server does.
+ */
 function missingFrom(table) {
   const { order, sort } = table.dataset;
   const next = /** @type {HTMLElement | null} */ (document.querySelector("#queues .pager a[rel=next]"));
-  const isFirst = !new URLSearchParams(location.search).has("after");
-  if (levels === null || order !== "problems" || sort !== "" || next === null || !isFirst) return 0;
+  if (next === null || new URLSearchParams(location.search).has("after")) return [true, 0];
+  if (levels === null || order !== "problems" || sort !== "") return [false, behind];
   const rows = [...table.querySelectorAll("tr[data-queue]")];
   const starred = "stars" in table.dataset ? rows.filter(isStarred) : [];
   const ranked = rows.filter((row) => !starred.includes(row));
@@ -88,16 +97,25 @@ function missingFrom(table) {
     here += has(ranked);
     missing = Math.max(missing, Math.min(all, room) - here);
   }
-  return missing;
+  return [true, missing];
 }
 
 /** Put the queues that the server serves now into the table, in place of what is not served: it gets no longer. */
 async function bring(table, isWanted) {
   if (!isWanted && performance.now() - asked < ASK_EVERY) return;
   asked = performance.now();
+  isOld = false;
   const page = await fetchTable();
   if (page === null || !table.isConnected) return;
-  if (!isWanted && isAttended(document.getElementById("queues"))) return; // the pill says it
+  const known = new Set([...table.querySelectorAll(ROWS)].map(keyOf));
+  behind = [...page.querySelectorAll(ROWS)].filter((row) => !known.has(keyOf(row))).length;
+  if (behind === 0 || !(isWanted || isFree())) return; // the pill says it
+  behind = 0;
+  if (table.dataset.order === "group") {
+    replace(document.getElementById("queues"), page);
+    window.htmx?.process?.(page);
+    return;
+  }
   const served = [...page.querySelectorAll("tr[data-queue]")];
   const places = new Map(served.map((row, place) => [idOf(row), place]));
   const placeOf = (row) => places.get(idOf(row)) ?? places.size;
@@ -121,7 +139,16 @@ function layOut(act) {
 }
 
 function isBusy(pill) {
-  return pill.matches(":hover, :focus");
+  return pill !== null && pill.matches(":hover, :focus");
+}
+
+/** Whether nothing of the reader's is in the table or on the pill: rows may come and go. */
+function isFree() {
+  return !isAttended(document.getElementById("queues")) && !isBusy(pillOf());
+}
+
+function keyOf(row) {
+  return row.dataset.group === undefined ? idOf(row) : `group ${row.dataset.group}`;
 }
 
 /** The bodies of the table and their rows in the order in which they belong, and how many rows that moves. */

@@ -57,9 +57,10 @@ function nameSize(name) {
   return String(NAMES.find((most) => length <= most) ?? "long");
 }
 
+/** Why a queue has its level, or its trend; no number ends a line. */
 function why(row, now) {
-  if (row.reasons.length > 0) return verdictWords(row, now);
-  return `${word(`level-${row.level}`)} · ${trendWords(row)}`;
+  const words = row.reasons.length > 0 ? verdictWords(row, now) : `${word(`level-${row.level}`)} · ${trendWords(row)}`;
+  return words.replace(/(?<=\d) /g, "\u00a0");
 }
 
 /** The elements of a tile, found once. */
