@@ -14,6 +14,7 @@ from queues.admin import MAX_TRANSACTION_BYTES
 #: Bytes of a body in JSON: what one transaction takes, in base64, and as much again for the rest.
 MAX_JSON = 2 * MAX_TRANSACTION_BYTES
 JSON, TEXT, BYTES = "application/json", "text/plain", "application/octet-stream"
+NDJSON, CSV = "application/x-ndjson", "text/csv"
 #: Errors that are told of one request.
 _MOST_ERRORS = 20
 

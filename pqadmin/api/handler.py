@@ -6,7 +6,7 @@ A request that waits, or whose client is slow, is a coroutine. A client that goe
 import asyncio
 import contextlib
 from collections.abc import Awaitable
-from typing import Any
+from typing import IO, Any
 
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
@@ -39,12 +39,27 @@ class ApiRequest(ASGIRequest):
             self._body: bytes = self._stream.read()
         return self._body
 
+    @property
+    def body_file(self) -> IO[bytes]:
+        """The body as a file."""
+        file: IO[bytes] = self._stream
+        return file
+
 
 class ApiHandler(ASGIHandler):
     """Runs one request of the API."""
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Load none."""
+
+    async def read_body(self, receive: Any) -> Any:
+        """Return the body as a file, on the disk if it is large; other requests go on meanwhile."""
+
+        async def receive_in_turn() -> Any:
+            await asyncio.sleep(0)
+            return await receive()
+
+        return await super().read_body(receive_in_turn)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run one request; it ends when its client goes away."""

@@ -21,9 +21,10 @@ from pydantic import Field, StrictBool, StrictStr
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, problems, schemas, threads, values
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
-from pqadmin.api.bodies import BYTES, JSON, TEXT, Body, checked, content_type, invalid, json_of, raw
+from pqadmin.api.bodies import BYTES, CSV, JSON, NDJSON, TEXT, Body, checked, content_type, invalid, json_of, raw
 from pqadmin.api.caller import Verb, caller_now
 from pqadmin.api.problems import Problem
+from pqadmin.api.streams import import_items
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import Shape, item_shape, time_shape
 from pqadmin.store import get_store, opened_store
@@ -110,13 +111,18 @@ async def push(
     returned: Annotated[
         Literal["value"] | None, Query(alias="return", description="`value`: answer the values too.")
     ] = None,
+    strict: Annotated[bool, Query(description="Stop at the first bad line of a stream.")] = False,
 ) -> HttpResponse:
-    """Push one item or up to 1,000, all or none.
+    """Push one item or up to 1,000, all or none; or a stream of any number.
 
-    A body in JSON is an item or `{"items": […]}`. A body of another content type is the value of one item, whose
-    priority and delay are the headers `PQ-Priority` and `PQ-Delay`.
+    A body in JSON is an item or `{"items": […]}`. A body of bytes or plain text is the value of one item, whose
+    priority, delay or due time are the headers `PQ-Priority`, `PQ-Delay` and `PQ-Due`. NDJSON and CSV are pushed in
+    chunks: a bad line is left out and told, and with an `Idempotency-Key` the same request sent again goes on where it
+    was cut off.
     """
     opened = await open_queue(request, queue, Verb.PUSH, Right.ACT)
+    if content_type(request) in (NDJSON, CSV):
+        return await import_items(request, opened.sync, request.body_file, strict=strict)
     shape = item_shape if returned else values.pushed_shape
     items = _new_items(request, opened.sync)
     key = key_of(request)
@@ -275,7 +281,8 @@ def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
         return [values.arrival(queue, item) for item in items]
     if content_type(request) not in (BYTES, TEXT):
         raise Problem(
-            "UnsupportedMediaType", f"This address takes {JSON}, {BYTES} or {TEXT}, not {content_type(request)!r}."
+            "UnsupportedMediaType",
+            f"This address takes {JSON}, {BYTES}, {TEXT}, {NDJSON} or {CSV}, not {content_type(request)!r}.",
         )
     value = values.stored(raw(request), queue)
     priority, when = request.headers.get("PQ-Priority"), _when(request)

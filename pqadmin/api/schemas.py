@@ -65,7 +65,7 @@ class Item(Made):
 class ItemSeen(Item):
     """An item that is looked at; rules of redaction hide parts of its value."""
 
-    value_redacted: str = Field("", description="The value with marks for hidden parts, in place of the others.")
+    value_redacted: str = Field("", description="The value with marks for hidden parts, in place of those three.")
 
 
 class ItemListed(ItemSeen):
@@ -84,6 +84,27 @@ class Pushed(Schema):
     """The items that were pushed, in their order."""
 
     items: list[Made]
+
+
+class BadLine(Schema):
+    """A line that was left out."""
+
+    line: int
+    reason: str
+
+
+class Imported(Schema):
+    """How far a stream was pushed."""
+
+    items: int
+    bad: int
+    blank: int
+    last_line: int
+    errors: list[BadLine] = Field(description="The first hundred bad lines.")
+
+
+class Lines(Schema):
+    """Lines of NDJSON or CSV."""
 
 
 class Taken(Schema):
@@ -119,7 +140,7 @@ class ItemReleased(Made):
 
 
 class Result(Schema):
-    """What became of one lease."""
+    """The outcome of one lease."""
 
     lease: str
     done: bool
@@ -129,7 +150,7 @@ class Result(Schema):
 
 
 class Results(Schema):
-    """What became of each lease, in their order."""
+    """The outcome of each lease, in their order."""
 
     results: list[Result]
 

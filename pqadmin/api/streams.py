@@ -1,0 +1,161 @@
+"""Streams of items, NDJSON and CSV, both ways: as many as there are, of which one step is in memory.
+
+An export is made step by step, as fast as its client takes it. An import is pushed in chunks, each one transaction; with
+an Idempotency-Key each chunk is pushed once, so that the same request sent again goes on where it was cut off.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from ninja import Query, Router
+
+from pqadmin.accounts.rights import Right
+from pqadmin.api import limits, schemas, threads
+from pqadmin.api.answers import answer, caller_in, key_of
+from pqadmin.api.asking import allow
+from pqadmin.api.bodies import CSV, NDJSON, content_type
+from pqadmin.api.caller import Caller, Unauthenticated, Verb, caller_now
+from pqadmin.api.problems import Problem
+from pqadmin.api.values import stored
+from pqadmin.commands.importing import Importer, StoppedAtBadEntry
+from pqadmin.display.redaction import rules_of
+from pqadmin.files import export_parts, formats, items_export
+from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
+from pqadmin.files.shapes import Shape
+from pqadmin.store import get_store
+from queues import AnyQueue, FifoQueue, Transaction
+from queues import Query as ItemQuery
+from queues.errors import QueueError, StoreError
+
+router = Router(tags=["Items"])
+
+#: Seconds between two looks at the right of a caller that receives a stream.
+LOOK_EVERY = 2.0
+#: Bad lines that an answer tells.
+_TOLD = 100
+_FORMATS: dict[str, Format] = {NDJSON: "ndjson", CSV: "csv"}
+
+
+@router.get(
+    "/queues/{queue}/items/export",
+    operation_id="export_items",
+    summary="Export items",
+    response=schemas.Lines,
+)
+async def export_items(
+    request: HttpRequest,
+    queue: str,
+    state: Annotated[
+        Literal["ready", "delayed", "leased", "dead"], Query(description="Items of this state.")
+    ] = "ready",
+    match: Annotated[str, Query(max_length=1_000, description="A part of the value.")] = "",
+    end: Annotated[Literal["min", "max"], Query(description="The end to begin at.")] = "min",
+    file_format: Annotated[Literal["ndjson", "csv"], Query(alias="format", description="One item a line.")] = "ndjson",
+    details: Annotated[bool, Query(description="With id, state, times, attempts and errors.")] = False,
+) -> HttpResponseBase:
+    """Return all items of a state as a stream, which an import reads again; none is taken.
+
+    The queue is read step by step, so the export of a queue in use is not one snapshot. A value of which rules hide a
+    part is `value_redacted`, which no import pushes. A last line with an `error` says that the stream is not complete.
+    """
+    there = await threads.run(partial(_found, request, queue))
+    wanted = ItemQuery(state=state, text=match)
+    await threads.run(lambda: there.query(wanted))
+    rules = rules_of(there.config.redact)
+    parts = items_export.lines(there, wanted, end=end, rules=rules, file_format=file_format, details=details)
+    place = limits.waiting(caller_in(request))
+    place.__enter__()  # until the stream has ended
+    failed = partial(export_parts.failure, file_format=file_format)
+    kind = f"{CSV}; charset=utf-8" if file_format == "csv" else NDJSON
+    told = _told(request, there.name, parts, failed, lambda: place.__exit__(None, None, None))
+    return StreamingHttpResponse(told, content_type=kind)
+
+
+async def import_items(request: HttpRequest, queue: AnyQueue, stream: Any, *, strict: bool) -> HttpResponse:
+    """Push the items of a stream, and answer how many there were."""
+    with limits.waiting(caller_in(request)):
+        return answer(await asyncio.to_thread(_import, request, queue, stream, strict), 201)
+
+
+def _found(request: HttpRequest, name: str) -> AnyQueue:
+    allow(request, Verb.READ, Right.READ, name)
+    return get_store().queue(name)
+
+
+async def _told(
+    request: HttpRequest, name: str, parts: Iterator[bytes], failed: Callable[[str], bytes], end: Callable[[], object]
+) -> AsyncIterator[bytes]:
+    """Yield the parts, each made in a thread; what fails on the way is told in the last line."""
+    loop = asyncio.get_running_loop()
+    looked, began = loop.time(), caller_in(request)
+    try:
+        while (part := await threads.run(partial(next, parts, None))) is not None:
+            if loop.time() - looked >= LOOK_EVERY:
+                if not await _may_read(request, name, began):
+                    yield failed("The caller may read here no longer.")
+                    return
+                looked = loop.time()
+            yield part
+    except (QueueError, StoreError) as error:
+        yield failed(str(error))
+    finally:
+        end()
+
+
+async def _may_read(request: HttpRequest, name: str, began: Caller) -> bool:
+    try:
+        (await caller_now(request)).require(Verb.READ, Right.READ, name)
+    except (Unauthenticated, QueueError, PermissionError):
+        return False
+    except Exception:  # the tables do not answer: it goes on with the rights that it began with
+        return bool(began)
+    return True
+
+
+def _import(request: HttpRequest, queue: AnyQueue, stream: Any, strict: bool) -> Shape:
+    bad: list[Shape] = []
+
+    def note(entry: BadEntry) -> None:
+        if len(bad) < _TOLD:
+            bad.append({"line": entry.line, "reason": str(entry.reason)})
+
+    importer = Importer(
+        partial(_push, request, queue, key_of(request)), on_commit=lambda _: None, on_bad=note, strict=strict
+    )
+    outcomes = formats.read(
+        stream,
+        _FORMATS[content_type(request)],
+        priority_type=None if queue.kind == "fifo" else queue.priority_type,
+        codec=queue.config.values,
+    )
+    try:
+        report = importer.run(outcomes)
+    except StoppedAtBadEntry as stop:
+        values = {"line": stop.entry.first, "items": importer.report.items}
+        raise Problem("BadFormat", f"Line {stop.entry.first}: {stop.entry.reason}.", values) from None
+    except BadFormat as error:
+        raise Problem("BadFormat", str(error), {"items": importer.report.items}) from None
+    return {**asdict(report), "errors": bad}
+
+
+def _push(request: HttpRequest, queue: AnyQueue, key: str | None, entries: list[Entry], last_line: int) -> None:
+    """Push a chunk; under the key and the number of its last line once."""
+
+    def write(tr: Transaction) -> bytes:
+        if isinstance(queue, FifoQueue):
+            queue.enqueue_many([stored(entry.value, queue) for entry in entries], tr=tr)
+        else:
+            items: Any = [(stored(entry.value, queue), entry.priority) for entry in entries]
+            queue.push_many(items, tr=tr)
+        return b""
+
+    if key is None:
+        get_store().transact(write)
+        return
+    content = repr((request.get_full_path(), [(entry.value, entry.priority) for entry in entries])).encode()
+    get_store().once(f"{key} line {last_line}", write, content=content)

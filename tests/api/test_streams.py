@@ -1,0 +1,103 @@
+"""Streams of items over HTTP: both ways, in constant memory, once under a key."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pqadmin.accounts.models import Token
+from pqadmin.api import streams
+from queues import FifoQueue, PriorityQueue, Store
+from tests.api.conftest import Program
+from tests.api.test_hot_verbs import problem
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NDJSON = {"Content-Type": "application/x-ndjson"}
+
+
+@pytest.fixture
+def jobs(site: Store) -> PriorityQueue:
+    return site.create_queue("jobs")
+
+
+@pytest.fixture
+def line(site: Store) -> FifoQueue:
+    return site.create_queue("line", kind="fifo")
+
+
+def ndjson(n: int) -> bytes:
+    return b"".join(b'{"value": "%d", "priority": %d}\n' % (each, each) for each in range(n))
+
+
+async def test_what_is_exported_is_imported_as_it_was(program: Program, site: Store, jobs: PriorityQueue) -> None:
+    other = site.create_queue("other")
+    for n, value in enumerate((b"a", b"\xff\x00", b"=1+1", '"é",'.encode(), b"")):
+        jobs.push(value, n)
+    for kind in ("ndjson", "csv"):
+        exported = await program.get(f"queues/jobs/items/export?format={kind}")
+        assert exported.status_code == 200
+        sent = {"Content-Type": exported.headers["Content-Type"]}
+        answer = await program.post("queues/other/items", content=exported.content, headers=sent)
+        assert (answer.status_code, answer.json()["items"], answer.json()["errors"]) == (201, 5, [])
+        assert [item.raw for item in other.pop_many(10)] == [item.raw for item in jobs.peek_many(10)]
+
+
+async def test_bad_lines_are_left_out_and_told_or_end_a_strict_import(program: Program, jobs: PriorityQueue) -> None:
+    content = b'{"value": "a", "priority": 1}\n\n{"value": "b"}\n{"value": "c", "priority": 3}\n'
+    done = (await program.post("queues/jobs/items", content=content, headers=NDJSON)).json()
+    assert (done["items"], done["bad"], done["blank"], done["last_line"]) == (2, 1, 1, 4)
+    assert done["errors"] == [{"line": 3, "reason": "priority is missing"}]
+    strict = await program.post("queues/jobs/items?strict=true", content=content, headers=NDJSON)
+    found = problem(strict, 422, "BadFormat")
+    assert (found["line"], found["items"], jobs.depth()) == (3, 1, 3)
+    problem(
+        await program.post("queues/jobs/items", content=b"nonsense", headers={"Content-Type": "text/csv"}),
+        422,
+        "BadFormat",
+    )
+
+
+async def test_an_import_under_a_key_goes_on_where_it_was_cut_off(program: Program, jobs: PriorityQueue) -> None:
+    key = {**NDJSON, "Idempotency-Key": "k"}
+    await program.post("queues/jobs/items", content=ndjson(1_000), headers=key)
+    again = (await program.post("queues/jobs/items", content=ndjson(1_700), headers=key)).json()
+    assert (again["items"], jobs.depth()) == (1_700, 1_700)
+    assert (await program.post("queues/jobs/items", content=ndjson(1_700), headers=key)).json() == again
+    assert jobs.depth() == 1_700
+    changed = ndjson(1_700).replace(b'"7"', b'"8"')
+    problem(await program.post("queues/jobs/items", content=changed, headers=key), 422, "KeyReused")
+
+
+async def test_hidden_parts_are_not_exported(program: Program, site: Store, jobs: PriorityQueue) -> None:
+    site.actions("ann").configure("jobs", redact=("iban",))
+    jobs.push(b'{"iban": "s3"}', 1)
+    for kind in ("ndjson", "csv"):
+        text = (await program.get(f"queues/jobs/items/export?format={kind}&details=true")).text
+        assert "s3" not in text
+        assert "redacted" in text
+
+
+async def test_a_stream_ends_with_the_right_to_it_and_says_so(
+    program: Program, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "LOOK_EVERY", 0.0)
+    jobs.push(b"a", 1)
+    real = streams.items_export.lines
+
+    def revoking(*given: Any, **named: Any) -> Any:
+        yield from real(*given, **named)
+        Token.objects.update(revoked_at="2020-01-01T00:00:00Z")
+        yield b"never sent"
+
+    monkeypatch.setattr(streams.items_export, "lines", revoking)
+    lines = (await program.get("queues/jobs/items/export")).text.splitlines()
+    assert json.loads(lines[0])["value"] == "a"
+    assert "INCOMPLETE" in json.loads(lines[-1])["error"]
+    assert "never sent" not in lines
+
+
+async def test_a_fifo_queue_takes_no_priorities_and_keeps_the_order(program: Program, line: FifoQueue) -> None:
+    content = b"".join(b'{"value_json": %d}\n' % n for n in range(600))
+    await program.post("queues/line/items", content=content, headers=NDJSON)
+    assert [item.raw for item in line.peek_many(3)] == [b"0", b"1", b"2"]
+    assert (await program.post("queues/line/items", content=ndjson(1), headers=NDJSON)).json()["bad"] == 1
