@@ -122,7 +122,7 @@ async def push(
     """
     opened = await open_queue(request, queue, Verb.PUSH, Right.ACT)
     if content_type(request) in (NDJSON, CSV):
-        return await import_items(request, opened.sync, request.body_file, strict=strict)
+        return await import_items(request, opened.sync, request.body_file, strict=strict)  # type: ignore[attr-defined] # ours
     shape = item_shape if returned else values.pushed_shape
     items = _new_items(request, opened.sync)
     key = key_of(request)
@@ -280,10 +280,8 @@ def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
         items = checked(found, values.NewItems).items if many else [checked(found, values.NewItem)]
         return [values.arrival(queue, item) for item in items]
     if content_type(request) not in (BYTES, TEXT):
-        raise Problem(
-            "UnsupportedMediaType",
-            f"This address takes {JSON}, {BYTES}, {TEXT}, {NDJSON} or {CSV}, not {content_type(request)!r}.",
-        )
+        known = f"{JSON}, {BYTES}, {TEXT}, {NDJSON}, {CSV}"
+        raise Problem("UnsupportedMediaType", f"This address takes {known}; not {content_type(request)!r}.")
     value = values.stored(raw(request), queue)
     priority, when = request.headers.get("PQ-Priority"), _when(request)
     if queue.kind == "fifo":

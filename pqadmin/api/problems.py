@@ -185,10 +185,14 @@ def shape(code: str, detail: str, **values: Any) -> dict[str, Any]:
     }
 
 
+def code_of(error: QueueError | StoreError) -> str:
+    """Return the code of an error of the core."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in STATUSES)
+
+
 def of_error(error: QueueError | StoreError, suggestions: tuple[str, ...] | None = None) -> dict[str, Any]:
     """Return the members of a problem of the core; `suggestions` in place of the error's own."""
-    code = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in STATUSES)
-    values: dict[str, Any] = {}
+    code, values = code_of(error), dict[str, Any]()
     for name, value in vars(error).items():
         # What an error carries besides its words, as far as it is plain: a depth, a name, the changed settings.
         if name in ("depth", "gone", "total", "queue", "name") and isinstance(value, int | str):

@@ -1,7 +1,7 @@
 """Streams of items, NDJSON and CSV, both ways: as many as there are, of which one step is in memory.
 
-An export is made step by step, as fast as its client takes it. An import is pushed in chunks, each one transaction; with
-an Idempotency-Key each chunk is pushed once, so that the same request sent again goes on where it was cut off.
+An export is made step by step, as fast as its client takes it. An import is pushed in chunks, each one transaction;
+with an Idempotency-Key each chunk is pushed once, so that the same request sent again goes on where it was cut off.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from ninja import Query, Router
 
 from pqadmin.accounts.rights import Right
-from pqadmin.api import limits, schemas, threads
+from pqadmin.api import limits, problems, schemas, threads
 from pqadmin.api.answers import answer, caller_in, key_of
 from pqadmin.api.asking import allow
 from pqadmin.api.bodies import CSV, NDJSON, content_type
@@ -140,6 +140,9 @@ def _import(request: HttpRequest, queue: AnyQueue, stream: Any, strict: bool) ->
         raise Problem("BadFormat", f"Line {stop.entry.first}: {stop.entry.reason}.", values) from None
     except BadFormat as error:
         raise Problem("BadFormat", str(error), {"items": importer.report.items}) from None
+    except (QueueError, StoreError) as error:
+        told = {"items": importer.report.items, "last_line": importer.report.last_line}
+        raise Problem(problems.code_of(error), f"{error} What was pushed before it stays.", told) from error
     return {**asdict(report), "errors": bad}
 
 

@@ -101,3 +101,11 @@ async def test_a_fifo_queue_takes_no_priorities_and_keeps_the_order(program: Pro
     await program.post("queues/line/items", content=content, headers=NDJSON)
     assert [item.raw for item in line.peek_many(3)] == [b"0", b"1", b"2"]
     assert (await program.post("queues/line/items", content=ndjson(1), headers=NDJSON)).json()["bad"] == 1
+
+
+async def test_an_import_that_is_refused_on_its_way_says_how_far_it_came(
+    program: Program, site: Store, jobs: PriorityQueue
+) -> None:
+    site.actions("ann").configure("jobs", max_depth=700)
+    found = problem(await program.post("queues/jobs/items", content=ndjson(1_200), headers=NDJSON), 409, "QueueFull")
+    assert (found["items"], found["last_line"], jobs.depth()) == (500, 500, 500)
