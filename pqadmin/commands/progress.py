@@ -1,4 +1,7 @@
-"""The progress of an import on standard error: a bar on a terminal, else lines or JSON lines."""
+"""The progress of an import on standard error: a bar on a terminal, JSON lines on demand, else nothing.
+
+Of standard input alone each commit is a line everywhere: after a kill nothing else tells how far it came.
+"""
 
 from io import TextIOBase
 from types import TracebackType
@@ -24,13 +27,23 @@ _RANGES = 100
 class ImportProgress:
     """Shows the commits and the bad lines of an import. `total` is the file's size in bytes, None if unknown.
 
-    With `as_json`, every line is a JSON object, on a terminal too.
+    With `as_json`, every line is a JSON object, on a terminal too. With `as_lines`, commits are lines where there is no
+    terminal.
     """
 
-    def __init__(self, stream: IO[str] | TextIOBase, *, total: int | None, quiet: bool, as_json: bool = False) -> None:
+    def __init__(
+        self,
+        stream: IO[str] | TextIOBase,
+        *,
+        total: int | None,
+        quiet: bool,
+        as_json: bool = False,
+        as_lines: bool = False,
+    ) -> None:
         self._stream = stream
         self._quiet = quiet
         self._as_json = as_json
+        self._as_lines = as_lines or as_json
         self._total = total
         self._bad = 0
         #: First and last line of each range that is not printed yet.
@@ -67,7 +80,7 @@ class ImportProgress:
         if self._bar is not None:
             told = f"line {number(report.last_line)} · {number(report.items)} items"
             self._bar.update(self._task, completed=position or 0, description=told)
-        elif not self._quiet:
+        elif self._as_lines and not self._quiet:
             items = "1 item" if report.items == 1 else f"{report.items} items"
             shape: Shape = {"last_line": report.last_line, "items": report.items}
             self._tell(f"Committed to line {report.last_line} ({items}).", {"committed": shape})

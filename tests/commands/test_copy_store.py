@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from queues import open_store
 from queues.errors import CopyUnfinished
+from tests.commands.terminals import on_terminal
 from tests.full_count import check_full_count
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,9 +68,17 @@ def test_it_tells_progress_and_what_was_verified(urls: tuple[str, str]) -> None:
         r"Both sides were read whole and are equal: SHA-256 [0-9a-f]{64}\.\n",
         out.replace("\N{NARROW NO-BREAK SPACE}", ",").replace("\N{THIN SPACE}", ","),
     )
-    assert [line.partition(":")[0] for line in err.splitlines()] == ["Copying", "Verifying", "Finishing"]
+    assert err == "", "progress is for terminals"
     with open_store(urls[1]) as store:
         assert check_full_count(store, store.queue("jobs")) == 500
+
+
+def test_on_a_terminal_it_tells_progress(urls: tuple[str, str]) -> None:
+    with on_terminal("copy_store", *urls) as terminal:
+        terminal.until(lambda: b"Copied " in terminal.written)
+        assert terminal.process.wait(PATIENCE) == 0
+    told = [line.partition(b":")[0] for line in terminal.written.splitlines()]
+    assert told[:3] == [b"Copying", b"Verifying", b"Finishing"]
 
 
 def test_json(urls: tuple[str, str]) -> None:
@@ -98,7 +107,7 @@ def test_a_killed_copy_goes_on_and_ends_equal(urls: tuple[str, str]) -> None:
         for _ in range(6):
             store.queue("jobs").push_many([(b"x" * 100, n % 7) for n in range(1_000)])
     process = subprocess.Popen(
-        [sys.executable, "-c", HELD, "copy_store", here, there],
+        [sys.executable, "-c", HELD, "copy_store", here, there, "--json"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -106,7 +115,7 @@ def test_a_killed_copy_goes_on_and_ends_equal(urls: tuple[str, str]) -> None:
     with process:
         assert process.stderr is not None
         told = b""
-        while not told.startswith(b"Copying: "):  # then the first chunk is committed
+        while b'"copying"' not in told:  # then the first chunk is committed
             told = process.stderr.readline()
             assert told, "the copy ended by itself"
         process.kill()

@@ -89,7 +89,7 @@ class Command(StoreCommand):
         )
 
     def _progress(self, progress: Progress, *, quiet: bool) -> None:
-        """Print the progress: a line a second at most, and each phase at least once."""
+        """Print the progress on a terminal, or as JSON: a line a second at most, and each phase at least once."""
         now = time.monotonic()
         if progress.phase == self._phase and now < self._next:
             return
@@ -98,7 +98,7 @@ class Command(StoreCommand):
             return
         if self._json:
             self.tell(json_text({"phase": progress.phase, "keys": progress.keys, "bytes": progress.size}))
-        else:
+        elif self.stderr.isatty():
             self.tell(f"{progress.phase.capitalize()}: {number(progress.keys)} keys, {size(progress.size)}")
 
 

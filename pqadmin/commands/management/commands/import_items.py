@@ -87,7 +87,7 @@ class Command(StoreCommand):
             mark = self._mark(store, queue, source, options)
             start: int = options["skip"] if mark is None else mark.last_line
             total = None if options["file"] == _STDIN else os.fstat(stream.fileno()).st_size
-            how = {"quiet": options["quiet"], "as_json": options["json"]}
+            how = {"quiet": options["quiet"], "as_json": bool(options["json"]), "as_lines": options["file"] == _STDIN}
             with ImportProgress(self.progress_stream(), total=total, **how) as progress:
                 if mark is not None:
                     progress.resumed(mark)

@@ -101,7 +101,7 @@ class Command(StoreCommand):
         def progress(job: Job) -> bool:
             nonlocal told
             part = 10 * job.met // job.total if job.total else job.met // 10_000
-            if part > told and not options["quiet"] and not options["json"]:
+            if part > told and self.stderr.isatty() and not (options["quiet"] or options["json"]):
                 told = part
                 self.tell(f"{job.id}: {number(job.met)}{_of(job.total)} items")
             return not stop.requested

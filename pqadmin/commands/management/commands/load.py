@@ -19,7 +19,7 @@ from pqadmin.load.plan import plans
 from pqadmin.load.run import LoadRun, LoadStats, ProcessFailed, create_queues
 from queues import Store
 
-#: Seconds between two states of the line on a terminal, and between two lines elsewhere.
+#: Seconds between two states of the line on a terminal, and between two looks at the processes elsewhere.
 _TERMINAL_TICK, _PIPE_TICK = 0.5, 5.0
 
 _rate = number(float, 0, 1e9, "a number of at least 0")
@@ -99,12 +99,12 @@ class Command(StoreCommand):
 
     @contextmanager
     def _line(self) -> Iterator[tuple[Callable[[str], None], float]]:
-        """Yield a function that shows a state, and the seconds between two."""
+        """Yield a function that shows a state on a terminal, and the seconds between two."""
         if self.stderr.isatty():
             with Live(console=console(self.progress_stream()), auto_refresh=False, transient=True) as live:
                 yield lambda text: live.update(Text(text), refresh=True), _TERMINAL_TICK
         else:
-            yield self.tell, _PIPE_TICK
+            yield lambda text: None, _PIPE_TICK
 
 
 def _result(stats: LoadStats) -> str:
