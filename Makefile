@@ -44,8 +44,9 @@ soak-sites: $(TEST_READY) ## Thirty minutes of two sites, four workers and two i
 pictures: $(TEST_READY) ## Take the documents' pictures anew, into docs/img; needs Chromium
 	$(BIN)/python -m tests.browser.pictures
 
-reference: $(SERVE_READY) ## Make docs/reference/python-api.md from the docstrings anew
+reference: $(SERVE_READY) ## Make docs/reference/python-api.md and http-api.md from the sources anew
 	$(BIN)/python -m tests.site.api_page
+	$(BIN)/python -m tests.site.http_api_page
 
 messages: $(SERVE_READY) ## Collect the texts to translate and compile the translations; needs Debian's gettext
 	cd pqadmin && ../$(BIN)/python ../manage.py makemessages --locale zh_Hans --no-wrap --no-location --no-obsolete

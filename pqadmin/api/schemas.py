@@ -21,6 +21,16 @@ class Problem(Schema):
     suggestions: list[str] = Field([], description="Names of queues that look alike.")
 
 
+class ProblemType(Schema):
+    """What a type of problem means."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    meaning: str
+
+
 class Made(Schema):
     """An item that was pushed."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site import api_page
+from tests.site import api_page, http_api_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -56,3 +56,11 @@ def test_every_document_that_a_source_names_is_there() -> None:
 
 def test_the_reference_of_the_python_api_is_that_of_the_docstrings() -> None:
     assert api_page.PAGE.read_text("utf-8") == api_page.page(), "run `make reference`"
+
+
+def test_the_reference_of_the_http_api_is_that_of_the_schema() -> None:
+    assert http_api_page.PAGE.read_text("utf-8") == http_api_page.page(), "run `make reference`"
+
+
+def test_the_table_of_problems_is_that_of_the_api() -> None:
+    assert (DOCS / "reference" / "errors.md").read_text("utf-8").endswith(http_api_page.errors_section())

@@ -1,0 +1,67 @@
+"""The API about itself: its schema, its reference as a page, and what each problem means. Open to all."""
+
+from functools import cache
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from ninja import Router
+
+from pqadmin.api import openapi, problems, reference, schemas
+from pqadmin.api.answers import answer
+from pqadmin.api.problems import Problem
+from pqadmin.api.threads import in_thread
+from pqadmin.files.plain_text import json_text
+from pqadmin.server.security import content_security_policy
+
+router = Router(tags=["About"], auth=None)
+
+
+@router.get("/openapi.json", operation_id="openapi", summary="The schema", openapi_extra={"security": []})
+async def schema(request: HttpRequest) -> HttpResponse:
+    """Return the schema of the API, OpenAPI 3.1."""
+    return HttpResponse(_schema(), content_type="application/json")
+
+
+@router.get("/docs", operation_id="docs", summary="The reference", include_in_schema=False)
+@in_thread
+def docs(request: HttpRequest) -> HttpResponse:
+    """Return the reference as a page that loads nothing from elsewhere."""
+    page = render_to_string("api/docs.html", {"groups": _groups()})
+    return HttpResponse(page, headers={"Content-Security-Policy": content_security_policy(request.get_host())})
+
+
+@router.get(
+    "/problems/{slug}",
+    operation_id="explain_problem",
+    summary="Explain a problem",
+    response=schemas.ProblemType,
+    openapi_extra={"security": []},
+)
+async def explain_problem(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return what a type of problem means."""
+    code = problems.every().get(slug)
+    if code is None:
+        raise Problem("NotFound", "There is no problem of this type.")
+    return answer(
+        {
+            "type": problems.TYPES + slug,
+            "title": problems.title_of(code),
+            "status": problems.status_of(code),
+            "code": code,
+            "meaning": problems.meaning_of(code),
+        }
+    )
+
+
+@cache
+def _schema() -> str:
+    from pqadmin.api.site import api  # which has this router
+
+    return json_text(openapi.document(api))
+
+
+@cache
+def _groups() -> list[reference.Group]:
+    from pqadmin.api.site import api
+
+    return reference.groups(openapi.document(api))

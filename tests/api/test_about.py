@@ -1,0 +1,49 @@
+"""The API about itself: the schema, the page of the reference, the problems; open to all, and loading nothing."""
+
+import re
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pqadmin.api import openapi, problems
+from pqadmin.api.site import api
+from tests.api.conftest import Program
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def stranger() -> Program:
+    return Program(None)
+
+
+async def test_the_schema_describes_every_operation_and_is_open_to_all(stranger: Program) -> None:
+    answer = await stranger.get("openapi.json")
+    found = answer.json()
+    assert (answer.status_code, found["openapi"]) == (200, "3.1.0")
+    ids = [operation["operationId"] for _, _, operation in openapi.operations(found)]
+    assert len(ids) == len(set(ids)) > 40
+    for path, method, operation in openapi.operations(found):
+        assert path.startswith("/api/v1/"), path
+        assert operation["description"], (method, path)
+        assert operation["tags"][0] in {tag["name"] for tag in found["tags"]}
+    for name, schema in found["components"]["schemas"].items():
+        Draft202012Validator.check_schema(schema)
+        assert schema.get("description"), name
+
+
+async def test_the_page_names_every_operation_and_loads_only_what_is_ours(stranger: Program) -> None:
+    answer = await stranger.get("docs")
+    assert answer.status_code == 200
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert "<script" not in answer.text
+    assert all(address.startswith("/") for address in re.findall(r'(?:src|href)="([^"#][^"]*)"', answer.text))
+    for _, _, operation in openapi.operations(openapi.document(api)):
+        assert f'id="{operation["operationId"]}"' in answer.text
+
+
+async def test_every_problem_is_explained_under_its_type(stranger: Program) -> None:
+    for slug, code in problems.every().items():
+        found = (await stranger.get(f"problems/{slug}")).json()
+        assert (found["code"], found["type"]) == (code, f"/api/v1/problems/{slug}")
+    assert (await stranger.get("problems/nonsense")).json()["code"] == "NotFound"
