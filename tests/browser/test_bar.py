@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE, Site, sign_in
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A running site that says that it is production."""
-    made = Site(tmp_path_factory.mktemp("named"), settings={"PQADMIN_ENVIRONMENT": "production"})
+    """A running site that says that it is production, and is armed before anything can be changed."""
+    settings = {"PQADMIN_ENVIRONMENT": "production", "PQADMIN_ARM_MINUTES": "60"}
+    made = Site(tmp_path_factory.mktemp("named"), settings=settings)
     made.start()
     yield made
     made.stop()
@@ -21,7 +22,17 @@ def test_the_bar_fits_every_width(site: Site, chromium: Browser) -> None:
     page = chromium.new_context(base_url=site.address, java_script_enabled=False).new_page()
     page.set_default_timeout(PATIENCE * 1000)
     sign_in(page, "admin", site.password)
-    for width in (360, 600, 721, 768, 900, 929, 1024, 1280):
+    see_bar(page)
+    page.goto("/arm/")
+    page.fill("[name=environment]", "production")
+    page.get_by_role("button", name="Arm for").click()
+    expect(page.locator(".arming[data-armed=yes]").first).to_be_attached()
+    see_bar(page)
+
+
+def see_bar(page: Page) -> None:
+    """See all of the bar at every width."""
+    for width in (360, 600, 721, 768, 900, 929, 1024, 1120, 1280, 1366, 1440):
         page.set_viewport_size({"width": width, "height": 700})
         page.goto("/")
         for word, ago in (("as of", "23:59:59 UTC"), ("reconnecting", "119 min")):

@@ -92,7 +92,7 @@ def test_axe_finds_nothing_on_an_item_page_and_at_login(new_page: NewPage, furni
 
 #: What is pressed, chosen or typed into, in sight, that is less high than a finger needs. Values are for reading.
 SMALL = """() => [...document.querySelectorAll(
-    "button, .button, select, summary, nav a, input:not([type=hidden], [type=radio], [type=checkbox])"
+    "button, .button, select, summary, nav a, .pick label, input:not([type=hidden], [type=radio], [type=checkbox])"
 )].filter((e) => e.checkVisibility() && !e.closest(".tree, .bytes, .crumbs") && e.offsetWidth > 1)
   .map((e) => [e.outerHTML.slice(0, 90), Math.round(e.getBoundingClientRect().height)])
   .filter(([, high]) => high < 44)"""

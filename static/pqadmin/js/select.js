@@ -51,7 +51,7 @@ function offerActs(list, box) {
   acts.role = "group";
   acts.ariaLabel = list.querySelector(".actbar").ariaLabel;
   for (const button of list.querySelectorAll(".actbar button[name=act]")) acts.append(button.cloneNode(true));
-  box.after(acts);
+  box.closest("td").append(acts);
 }
 
 function range(list, from, to) {
