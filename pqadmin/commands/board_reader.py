@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
-from pqadmin.live.board.board import Board
 from pqadmin.live.board.rows import Row
-from pqadmin.live.screens import Screens
-from pqadmin.live.sweep import Sweep
 from queues import Store
 
 #: Seconds between two readings of a store that keeps changing, and at most: attached queues announce no change.
 SHORTEST, LONGEST = 0.5, 1.0
+#: A store of very many queues is read again only after this many times what the last reading took.
+_SHARE = 3.0
 
 
 class BoardReader:
@@ -26,12 +25,18 @@ class BoardReader:
         wanted: Callable[[str], bool] = lambda name: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        # These import Django's models, which completion in shells does without.
+        from pqadmin.live.board.board import Board
+        from pqadmin.live.screens import Screens
+        from pqadmin.live.sweep import WATCH_LIMIT, Sweep
+
         self._store = store
         self._wanted = wanted
         self._clock = clock
         self._board = Board()
         self._directory = Screens(self._board, clock)
         self._sweep = Sweep(self._board, clock)
+        self._watch_limit = WATCH_LIMIT
 
     def read(self) -> tuple[Sequence[Row], datetime]:
         """Read what changed; return the rows of the wanted queues, by name, and the time by the store's clock."""
@@ -59,9 +64,7 @@ class BoardReader:
         while True:
             began = self._clock()
             yield self.read()
-            self.rest(max(0.0, SHORTEST - (self._clock() - began)))
-            self._store.wait_for_change(self._board.known(self._board.ids), timeout=LONGEST - SHORTEST)
-
-    def rest(self, seconds: float) -> None:
-        """Sleep between two readings."""
-        time.sleep(seconds)
+            took = self._clock() - began
+            time.sleep(max(SHORTEST - took, _SHARE * took))
+            if len(self._board.ids) <= self._watch_limit:
+                self._store.wait_for_change(self._board.known(self._board.ids), timeout=LONGEST - SHORTEST)

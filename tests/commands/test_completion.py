@@ -58,6 +58,20 @@ def test_commands_options_and_choices_are_completed(tmp_path: Path) -> None:
     assert completed("pqadmin no-such-command --", tmp_path) == []
 
 
+def test_commands_of_stores_are_imported_without_django(tmp_path: Path) -> None:
+    """Completion reads their options: what they import must not need the site's settings."""
+    look = (
+        "import importlib, pathlib\n"
+        "for path in sorted(pathlib.Path('pqadmin/commands/management/commands').glob('[a-z]*.py')):\n"
+        "    command = importlib.import_module(f'pqadmin.commands.management.commands.{path.stem}').Command()\n"
+        "    command.create_parser('pqadmin', path.stem)\n"
+    )
+    variables = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    done = subprocess.run([sys.executable, "-c", look], env=variables, cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "--trouble" in completed("pqadmin queues --tr", tmp_path)
+
+
 def test_names_of_queues_are_completed(tmp_path: Path, url: str) -> None:
     names = {"PQADMIN_STORE": url}
     assert completed("pqadmin push ", tmp_path, **names) == ["mail", "orders:eu", "orders:us"]

@@ -14,12 +14,11 @@ from tests.commands.conftest import PATIENCE, Run, Shop, command
 
 def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> None:
     acts = shop.store.actions("ada")
-    for name in ("a:unseen", "b:paused", "c:empty", "d:dead"):
+    for name in ("a:damaged", "b:paused", "c:empty", "d:dead"):
         shop.store.create_queue(name)
     assert run("queues", "--trouble").out == "No queue is in trouble.\n"
-    unseen = shop.store.priority_queue("a:unseen")
-    unseen.push_many([(b"x", 1), (b"y", 2)])
-    unseen.pop_min()  # of a queue that was never in use, it would be ok to wait
+    config = shop.store.context.keyspace.configs.key(shop.store.queue("a:damaged").id)
+    shop.store.transact(lambda tr: tr.set(config, b"\x01\x00\x00\x02[]"))
     acts.pause("b:paused", reason="deploy")
     acts.configure("d:dead", max_attempts=1)
     broken = shop.store.priority_queue("d:dead")
@@ -31,12 +30,12 @@ def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> N
     assert [(shape["queue"], shape["verdict"]["level"]) for shape in listed] == [
         ("d:dead", "warning"),
         ("b:paused", "warning"),
-        ("a:unseen", "unknown"),
+        ("a:damaged", "unknown"),
     ]
     assert [line.split()[0] for line in run("queues", "--trouble").out.splitlines()][1:] == [
         "d:dead",
         "b:paused",
-        "a:unseen",
+        "a:damaged",
     ]
 
 

@@ -145,6 +145,22 @@ def test_a_process_follows_a_queue_and_ends_by_ctrl_c(store: Store) -> None:
     assert (process.returncode, err) == (0, "")
 
 
+def test_a_released_item_is_told_with_the_reason(store: Store) -> None:
+    mail = store.create_queue("mail")
+    item = mail.push(b"hello", priority=7)
+    with command("tail", "mail", "--store", store.url, text=True) as process:
+        assert process.stdout is not None
+        with again(lambda: mail.push(b"begun", priority=9)):
+            process.stdout.readline()
+        lease = mail.lease(seconds=60, worker="press")
+        assert lease is not None
+        assert next(line for line in process.stdout if "leased" in line).rstrip().endswith(f"7  {item.id}  by press")
+        mail.release(lease, reason="no\naddress")
+        line = next(line for line in process.stdout if "released" in line)
+        assert line.rstrip().endswith("ready, attempt 1: no ↵ address")
+        process.terminate()
+
+
 def test_its_lines_are_harmless_and_a_queue_that_is_deleted_ends_it(store: Store) -> None:
     mail = store.create_queue("mail", priority_type="str")
     with command("tail", "mail", "--store", store.url, text=True) as process:

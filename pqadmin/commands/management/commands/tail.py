@@ -83,10 +83,12 @@ class Command(StoreCommand):
 def _line(event: Event) -> str:
     """Write what happened to an item: the word, its priority, its id, and its value or why."""
     item, what = event.item, done_words(event.verb) if event.what == "gone" and event.verb else event.what
+    log = item.attempt_log
+    why = f": {write.one_line(log[-1].error if log and log[-1].error else item.reason)}".rstrip(": ")
     more = {
         "leased": f"by {visible(item.worker)}",
-        "released": f"{item.state}, attempt {item.attempts}: {write.one_line(item.reason)}".rstrip(": "),
-        "dead": f"after {item.attempts}: {write.one_line(item.reason)}".rstrip(": "),
+        "released": f"{item.state}, attempt {item.attempts}{why}",
+        "dead": f"after attempt {item.attempts}{why}",
     }.get(event.what)
     value = foreign.preview(item, NOTHING, _VALUE_WIDTH) if more is None else more
     return f"{what:<12} {foreign.priority_short(item):>8}  {item.id}  {value}"
