@@ -392,15 +392,17 @@ class Queue:
         *,
         limit: int = 50,
         after: str | None = None,
+        since: datetime | None = None,
         preview: int | None = None,
         tr: ReadTransaction | None = None,
     ) -> Page:
         """Return a page of dead items, the first to die first, changing nothing.
 
-        `after` is the cursor of the page before; values are cut to `preview` bytes.
+        `after` is the cursor of the page before; else `since` (an aware datetime) leaves out items that died earlier.
+        Values are cut to `preview` bytes.
         """
         self.opened.check_own(_NEVER_DEAD)
-        return self.opened.look(state_page_request(self.opened, "dead", limit, after, preview), tr)
+        return self.opened.look(state_page_request(self.opened, "dead", limit, after, preview, since), tr)
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""

@@ -48,6 +48,8 @@ class Scope:
         within = tuple(sorted(set(globs)))
         if "*" in within:
             return self
+        if self.within:
+            raise ValueError("a scope is restricted once")
         base = () if self.role is Role.NONE else (("*", self.role),)
         return Scope(role=Role.NONE, grants=(*base, *self.grants), within=within)
 

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import guard
@@ -41,6 +42,17 @@ PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
 FIRST_PAGE, BEHIND_REST = 0.8, 0.01
 #: More queues than this are read and added up for a page behind its back; it shows what was last known.
 PAGE_QUEUES = 2_000
+
+
+class Follower(Protocol):
+    """What looks at the board after each turn of the monitor, such as the feed of the API's event streams."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the monitor has to run for it."""
+
+    def look(self, store: Store, now: float) -> None:
+        """Look at the board, in the monitor's thread; `now` is in seconds of its clock."""
 
 
 class Monitor:
@@ -75,6 +87,7 @@ class Monitor:
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock)
         self._sweep = Sweep(self.board, clock)
+        self._follower: Follower | None = None
         self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
         self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
 
@@ -141,6 +154,11 @@ class Monitor:
         with self._reading:
             self._screens.read_directory(self._open())
 
+    def follow(self, follower: Follower) -> None:
+        """Have a follower look at the board for as long as it is wanted."""
+        self._follower = follower
+        self._look_again()
+
     @property
     def closed(self) -> bool:
         """Return whether the process is going down: no new viewers."""
@@ -167,10 +185,14 @@ class Monitor:
 
     def _look_again(self) -> None:
         with self._state:
-            if self._thread is None and len(self.hub) and not self.closed:
+            if self._thread is None and self._wanted and not self.closed:
                 self._thread = threading.Thread(target=self._run, name="pqadmin-monitor", daemon=True)
                 self._thread.start()
         self._signal.set()
+
+    @property
+    def _wanted(self) -> bool:
+        return bool(len(self.hub)) or (self._follower is not None and self._follower.wanted)
 
     # The thread
 
@@ -197,7 +219,7 @@ class Monitor:
 
     def _go_on(self) -> bool:
         with self._state:
-            if self.closed or not len(self.hub):
+            if self.closed or not self._wanted:
                 self._thread = self.hub.tick = None  # the next viewer shall not get an old frame
                 self._screens.forget()
                 self._seen.stop()
@@ -224,6 +246,8 @@ class Monitor:
             if tick is not None:
                 self.hub.publish(tick)
             self._sweep.step(store, self._screens.ids)
+            if self._follower is not None:
+                self._follower.look(store, self._clock())
             for waiter, watched in ((self._seen, self._screens.watched), (self._unseen, self._sweep.watched)):
                 if watched is not None:
                     waiter.arm(store, watched)

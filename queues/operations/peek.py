@@ -1,6 +1,8 @@
 """Looking at items, changing nothing: the ends of a queue, and pages of its items."""
 
-from queues.errors import BadEnd, TooLarge
+from datetime import datetime
+
+from queues.errors import BadEnd, NaiveTime, TooLarge
 from queues.items import ready, scan
 from queues.items.stored_item import as_item
 from queues.keys.queue_keys import Subspace
@@ -8,6 +10,7 @@ from queues.kv.port import KeyValue, ReadTransaction, Result
 from queues.model import cursor as cursors
 from queues.model.config import Config
 from queues.model.cursor import End
+from queues.model.ids import to_ms
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalize
 from queues.model.tuples import Range
@@ -71,11 +74,23 @@ def page_request(
 
 
 def state_page_request(
-    queue: OpenQueue, state: cursors.List, limit: int, after: str | None, preview: int | None
+    queue: OpenQueue,
+    state: cursors.List,
+    limit: int,
+    after: str | None,
+    preview: int | None,
+    since: datetime | None = None,
 ) -> StatePageRequest:
-    """Return the request for a page of a state; raise `BadLimit`, `BadCursor`."""
+    """Return the request for a page of a state; raise `BadLimit`, `BadCursor`, `NaiveTime`.
+
+    Without `after` it begins with the dead items that died at `since`.
+    """
     check_limit(limit)
     place = None if after is None else cursors.decode(after, queue.id, state)
+    if place is None and since is not None:
+        if since.tzinfo is None:
+            raise NaiveTime("The time since which items died needs a time zone.")
+        place = queue.keys.dead.suffix_of(queue.keys.dead.key(to_ms(since)))
     return StatePageRequest(queue.id, state, limit, place, preview)
 
 

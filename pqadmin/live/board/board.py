@@ -77,6 +77,8 @@ class Board:
         self._at = _NEVER
         self._queues: dict[int, _Queue] = {}
         self._overviews: dict[Scope, _Made] = {}
+        #: Queues that changed, came or went since `take_touched` was asked last; None: it was not asked yet.
+        self._touched: dict[int, None] | None = None
         #: Grows with all that is taken over.
         self._generation = 0
         #: The generation up to which an overview must be.
@@ -113,6 +115,7 @@ class Board:
             self._ids, self._seen = frozenset(directory.values()), _seen_in(directory)
             for gone in self._queues.keys() - self._ids:
                 del self._queues[gone]
+                self._touch(gone)
             self._generation += 1
 
     def previous(self, ids: Iterable[int]) -> Snapshot:
@@ -146,19 +149,32 @@ class Board:
             for queue_id, change in snapshot.changes.items():
                 status, known = snapshot.queues.get(queue_id), self._queues.get(queue_id)
                 if status is None:
-                    self._queues.pop(queue_id, None)
+                    if self._queues.pop(queue_id, None) is not None:
+                        self._touch(queue_id)
                 elif known is None:
                     known = _Queue(status=status, change=change, checked=now, as_of=snapshot.at)
                     self._queues[queue_id] = known
+                    self._touch(queue_id)
                     _observe(known, now, held_until=None)
                 else:
                     changed, held_until = known.change != change, known.checked
                     if changed or known.status is not status:
                         known.status, known.change, known.until = status, change, 0.0
+                        self._touch(queue_id)
                     known.checked, known.as_of = now, snapshot.at
                     if changed:
                         _observe(known, now, held_until=held_until)
             self._generation += 1
+
+    def take_touched(self) -> Collection[int]:
+        """Return the queues that changed, came or went since the last call; the first call returns all."""
+        with self._lock:
+            touched, self._touched = self._touched, {}
+            return list(self._queues if touched is None else touched)
+
+    def _touch(self, queue_id: int) -> None:
+        if self._touched is not None:
+            self._touched[queue_id] = None
 
     def hold(self, ids: Iterable[int], now: float) -> None:
         """Note that these queues were still unchanged at `now`."""

@@ -15,6 +15,7 @@ from queues.errors import (
     BadTime,
     BadToken,
     BadValue,
+    NaiveTime,
     QueueNotFound,
     QueuePaused,
     StaleLease,
@@ -623,6 +624,23 @@ def test_taking_ends_a_few_leases_and_leaves_the_rest_to_later_calls(jobs: Queue
     assert {item.died_at for item in jobs.dead().items} == {at(clock)}
     assert jobs.lease() is None
     assert depths(jobs) == (0, 0, 4, 16)
+
+
+def test_dead_items_are_read_from_the_time_of_their_death_on(jobs: Queue, clock: Clock) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"%d" % n, n) for n in range(6)])
+    for _ in range(3):
+        for lease in jobs.lease_many(2):
+            jobs.release(lease, reason="failed")
+        clock.advance(0.001)
+    died = [item.died_at for item in jobs.dead().items]
+    page = jobs.dead(since=died[2], limit=3)
+    assert [item.value for item in page.items] == [b"2", b"3", b"4"]
+    assert [item.value for item in jobs.dead(since=died[2], after=page.cursor).items] == [b"5"]
+    assert jobs.dead(since=died[5] + timedelta(milliseconds=1)).items == ()
+    assert [item.value for item in jobs.dead(since=died[0] - timedelta(days=1)).items][:1] == [b"0"]
+    with pytest.raises(NaiveTime):
+        jobs.dead(since=datetime(2026, 1, 1))
 
 
 def test_taking_in_a_transaction_or_while_paused_ends_no_lease(store: Store, jobs: Queue, clock: Clock) -> None:
