@@ -48,48 +48,42 @@ def console(stream: Stream) -> Console:
     )
 
 
+def lookalike_text(name: str) -> Text | None:
+    """Return the mark of a queue's name that looks like another name."""
+    letters = lookalikes(name)
+    return Text(f"(looks like another name: {described_name(letters)})", "yellow") if letters else None
+
+
 def _name(name: str) -> Text:
     """Write a queue's name, with a mark behind one that looks like another name."""
-    shown = Text(display_name(name), "bold")
-    letters = lookalikes(name)
-    return shown.append(f"  (looks like another name: {described_name(letters)})", "yellow") if letters else shown
+    shown, mark = Text(display_name(name), "bold"), lookalike_text(name)
+    return shown if mark is None else shown + Text("  ") + mark
 
 
 #: How a level is shown: its shape and its color.
 LEVEL_SIGNS = {"critical": ("■", "red"), "warning": ("▲", "yellow"), "unknown": ("◌", "dim"), "ok": ("●", "green")}
-#: Columns of queues that a terminal narrower than this does not show.
-_WIDE, _WIDE_ONLY = 130, ("Kind", "Min", "Max", "Consumers")
 
 
-def queue_table(rows: Sequence[Row], now: datetime, *, width: int, rates: bool) -> Table:
-    """Return a table with a line for each queue: items in each state, ends, oldest age, consumers and verdict."""
+def queue_table(rows: Sequence[Row], now: datetime, *, rates: bool) -> Table:
+    """Return a wide table with a line for each queue: states, ends, oldest age, consumers and verdict."""
     columns: list[tuple[str, Callable[[Row], Text]]] = [
         ("Queue", lambda row: _name(row.status.name)),
         ("Kind", lambda row: Text(_kind(row.status))),
         (">Ready", lambda row: Text(depth_text(row.status))),
-        (">Delayed", lambda row: Text(_number(row.status, row.status.totals.delayed))),
-        (">Leased", lambda row: Text(_number(row.status, row.status.totals.leased))),
+        (">Delayed", lambda row: Text(number_text(row.status, row.status.totals.delayed))),
+        (">Leased", lambda row: Text(number_text(row.status, row.status.totals.leased))),
         (">Dead", lambda row: dead_text(row.status)),
         (">In/s", lambda row: Text(write.rate(row.rate_in))),
         (">Out/s", lambda row: Text(write.rate(row.rate_out))),
         ("Min", lambda row: Text("" if row.status.min is None else foreign.priority_short(row.status.min))),
         ("Max", lambda row: Text("" if row.status.max is None else foreign.priority_short(row.status.max))),
         (">Oldest", lambda row: Text("" if row.status.oldest is None else write.age_since(row.status.oldest, now))),
-        (
-            ">Consumers",
-            lambda row: Text(number(row.status.live_consumers)),
-        ),
+        (">Consumers", lambda row: Text(number(row.status.live_consumers))),
         ("Verdict", lambda row: verdict_text(row, now)),
     ]
-    left_out = () if width >= _WIDE else _WIDE_ONLY
-    shown = [
-        (name, cell)
-        for name, cell in columns
-        if name.lstrip(">") not in left_out and (rates or not name.endswith("/s"))
-    ]
+    shown = [(name, cell) for name, cell in columns if rates or not name.endswith("/s")]
     table = _table(name for name, _ in shown)
-    for column in table.columns:  # these shrink on a narrow terminal
-        column.no_wrap = column.header not in ("Queue", "Verdict")
+    table.columns[-1].no_wrap = False  # verdicts take more lines, so that names are whole
     for row in rows:
         table.add_row(*(cell(row) for _, cell in shown))
     return table
@@ -103,7 +97,7 @@ def verdict_text(row: Row, now: datetime) -> Text:
         words.append(live_words.counted_words(row.status.counted_at, now))
     elif row.verdict.trend in _TOLD_TRENDS:
         words.append(live_words.trend_words(row))
-    return Text(visible(" · ".join(words)), color, no_wrap=True, overflow="ellipsis")
+    return Text(visible(" · ".join(words)), color)
 
 
 #: Trends that no reason tells.
@@ -112,7 +106,7 @@ _TOLD_TRENDS = (HealthTrend.EMPTY, HealthTrend.STEADY, HealthTrend.DRAINING)
 
 def dead_text(status: QueueStatus) -> Text:
     """Write the number of dead items, red where there are any."""
-    return Text(_number(status, status.totals.dead), "red" if status.totals.dead else "")
+    return Text(number_text(status, status.totals.dead), "red" if status.totals.dead else "")
 
 
 def _kind(status: QueueStatus) -> str:
@@ -187,7 +181,7 @@ def depth_text(status: QueueStatus) -> str:
     return counted(depth_of(status)) if status.attached else number(depth_of(status))
 
 
-def _number(status: QueueStatus, depth: int) -> str:
+def number_text(status: QueueStatus, depth: int) -> str:
     """Return a depth; attached and unreadable queues have none."""
     return "" if status.unreadable or status.attached else number(depth)
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from pqadmin.commands.queue_columns import WIDE, QueueColumns, right
 from pqadmin.commands.tables import LEVEL_SIGNS, depth_text, verdict_text
 from pqadmin.display import format as write
 from pqadmin.display import items as foreign
@@ -25,8 +26,6 @@ from queues.errors import display_name
 
 #: What rich asks for where text is wrapped; nothing is written to it.
 _CONSOLE = Console(file=io.StringIO())
-#: The narrowest screen that shows verdicts in the list; on any other the queue that is chosen tells its own.
-_WIDE = 110
 #: Lines of the block below the list, and of the head above it.
 _BLOCK, _HEAD = 5, 3
 #: Seconds without a reading after which the screen says how old it is.
@@ -208,22 +207,22 @@ class View:
         told = f" {write.number(total.ready)} ready · {write.number(total.delayed)} delayed · "
         told += f"{write.number(total.leased)} leased · {write.number(total.dead)} dead · "
         told += f"{write.rate(total.rate_in)}/s in · {write.rate(total.rate_out)}/s out"
-        return Text(told if width < _WIDE else f"{told} · {visible(self.url)}", "dim")
+        return Text(told if width < WIDE else f"{told} · {visible(self.url)}", "dim")
 
     def _list(self, rows: Sequence[Row], width: int, height: int) -> list[Text]:
-        head, line = _columns(width)
+        columns = QueueColumns(width, verdicts=width >= WIDE)
         room = max(1, height - 1 - _BLOCK)
         ids = [row.status.id for row in rows]
         at = ids.index(self.chosen) if self.chosen in ids else 0
         self.first = min(max(self.first, at - room + 1, 0), at, max(0, len(rows) - room))
         now = self.seen.now
-        shown = [line(row, now) for row in rows[self.first : self.first + room]] if now is not None else []
+        shown = [columns.line(row, now) for row in rows[self.first : self.first + room]] if now is not None else []
         if shown and self.chosen in ids:
             shown[at - self.first].stylize("reverse")
         if not shown:
             none = "Reading the queues…" if now is None else "No queues." if not self.seen.rows else "No queue fits."
             shown = [Text(f"  {none}", "dim")]
-        return [head, *shown, *[Text()] * (room - len(shown)), *self._block(width)]
+        return [columns.head, *shown, *[Text()] * (room - len(shown)), *self._block(width)]
 
     def _block(self, width: int) -> list[Text]:
         """Tell of the chosen queue what the list has no room for."""
@@ -235,7 +234,7 @@ class View:
         known = status.live_consumers
         consumers = "consumers unknown" if known is None else _count(known, "consumer")
         title = f"── {display_name(status.name)} ── {kind} · {consumers} "
-        verdict = verdict_text(row, now).wrap(_CONSOLE, width - 1, no_wrap=False)[:2]
+        verdict = verdict_text(row, now).wrap(_CONSOLE, width - 1)[:2]
         ends = [
             _item_line(word, item, now) for word, item in (("min", status.min), ("max", status.max)) if item is not None
         ]
@@ -282,7 +281,7 @@ class View:
         trouble, part = "trouble only" * self.only_trouble, f"/{visible(self.pattern)}" if self.pattern else ""
         chosen = ", ".join(filter(None, [self.order, trouble, part]))
         keys = "⏎ open  p pause  / filter  t trouble  s order  ? help  q quit"
-        return Text(f" {keys}  [{chosen}]" if chosen == self.order or width >= _WIDE else f" [{chosen}]  {keys}", "dim")
+        return Text(f" {keys}  [{chosen}]" if chosen == self.order or width >= WIDE else f" [{chosen}]  {keys}", "dim")
 
 
 def _standing(row: Row, now: datetime) -> Iterator[Text]:
@@ -313,37 +312,9 @@ def _consumer_line(one: Consumer) -> Text:
     return Text(f"   {visible(one.host)}:{one.pid} {name} · {write.rate(one.rate)}/s · holds {write.number(one.holds)}")
 
 
-def _columns(width: int) -> tuple[Text, Callable[[Row, datetime], Text]]:
-    """Return the head of the list, and what makes a line of it, for a width."""
-    columns: list[tuple[str, int, Callable[[Row, datetime], str]]] = [
-        ("Ready", 9, lambda row, now: depth_text(row.status)),
-        ("Delayed", 8, lambda row, now: _count_of(row, row.status.totals.delayed)),
-        ("Leased", 7, lambda row, now: _count_of(row, row.status.totals.leased)),
-        ("Dead", 6, lambda row, now: _count_of(row, row.status.totals.dead)),
-        ("In/s", 7, lambda row, now: write.rate(row.rate_in)),
-        ("Out/s", 7, lambda row, now: write.rate(row.rate_out)),
-        ("Oldest", 8, lambda row, now: "" if row.status.oldest is None else write.age_since(row.status.oldest, now)),
-    ]
-    numbers = sum(size for _, size, _ in columns)
-    name_width = width - 3 - numbers if width < _WIDE else min(40, (width - 3 - numbers) // 2)
-
-    def line(row: Row, now: datetime) -> Text:
-        sign, color = LEVEL_SIGNS[row.level]
-        text = Text.assemble((f" {sign} ", color), _fitted(display_name(row.status.name), name_width))
-        for name, size, cell in columns:
-            text.append(_right(cell(row, now), size), "red" if name == "Dead" and row.status.totals.dead else "")
-        if width >= _WIDE:
-            verdict = verdict_text(row, now)
-            text += Text("  ") + verdict
-        return text
-
-    head = "   " + _fitted("Queue", name_width) + "".join(_right(name, size) for name, size, _ in columns)
-    return Text(head + ("  Verdict" if width >= _WIDE else ""), "dim"), line
-
-
 def _item_line(word: str, item: Item, now: datetime) -> Text:
     """Write an item of an end: its priority, age and value."""
-    told = f" {word:<4}{_right(foreign.priority_short(item), 12)}  {_right(write.age_since(item.since, now), 7)}  "
+    told = f" {word:<4}{right(foreign.priority_short(item), 12)}  {right(write.age_since(item.since, now), 7)}  "
     return Text.assemble((told, "dim"), foreign.preview(item, NOTHING, 200))
 
 
@@ -353,21 +324,3 @@ def _sum(rows: Sequence[Row], now: datetime) -> Summary:
 
 def _count(n: int, what: str) -> str:
     return f"{write.number(n)} {what}{'' if n == 1 else 's'}"
-
-
-def _count_of(row: Row, depth: int) -> str:
-    return "" if row.status.unreadable or row.status.attached else write.number(depth)
-
-
-def _fitted(text: str, width: int) -> str:
-    """Return text in exactly so many cells; a long one loses its middle, as names differ at their ends."""
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    half = (width - 1) // 2
-    begin = set_cell_size(text, half).rstrip()
-    return set_cell_size(f"{begin}{write.ELLIPSIS}{text[-(width - cell_len(begin) - 1) :]}", width)
-
-
-def _right(text: str, width: int) -> str:
-    """Return text at the right of so many cells; what is too long takes a brief form, or is cut."""
-    return " " * (width - cell_len(text)) + text if cell_len(text) < width else " " + set_cell_size(text, width - 1)

@@ -130,7 +130,7 @@ def test_a_fatal_signal_outside_of_the_engine_shows_its_stack_and_suspects_no_st
     """A handler's own extension module, say, has crashed."""
     store = tmp_path / "store"
     make_store(store)
-    done = run_crashing(f"lmdb:{store}", "pqadmin.commands.tables.queue_table")
+    done = run_crashing(f"lmdb:{store}", "pqadmin.commands.queue_columns.queue_list")
     assert done.returncode == signal.SIGSEGV
     assert "Segmentation fault" in done.stderr
     assert "in string_at" in done.stderr

@@ -1,5 +1,6 @@
 """`pqadmin queues`: trouble, and the list that stays."""
 
+import io
 import json
 import subprocess
 from collections.abc import Iterator
@@ -7,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from pqadmin.commands.board_reader import BoardReader
+from pqadmin.commands.queue_columns import queue_list
 from queues import Store, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 
@@ -129,3 +133,22 @@ def test_the_list_that_stays_ends_quietly_when_its_reader_does(url: str, store: 
         assert process.wait(PATIENCE) == 141
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+def test_on_a_narrow_terminal_names_are_whole_and_reasons_have_lines_of_their_own(shop: Shop) -> None:
+    acts = shop.store.actions("ada")
+    for name in ("orders:eu:north:fulfilment", "orders:eu:south:fulfilment", "оrders"):
+        shop.store.create_queue(name)
+    acts.pause("orders:eu:north:fulfilment", reason="the warehouse moves to another town, " * 4)
+    rows, now = BoardReader(shop.store).read()
+    out = io.StringIO()
+    Console(file=out, width=80).print(queue_list(rows, now, width=80, rates=False))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[:3] for line in lines if line[1] in "●▲"] == [
+        ["▲", "orders:eu:north:fulfilment", "0"],
+        ["●", "orders:eu:south:fulfilment", "0"],
+        ["●", "оrders", "0"],
+    ]
+    assert "warehouse moves" in " ".join(lines[2:4])
+    assert "looks like another name" in lines[-1]

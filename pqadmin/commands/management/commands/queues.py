@@ -11,8 +11,9 @@ from rich.live import Live
 from pqadmin.commands.arguments import Argument, flag
 from pqadmin.commands.board_reader import BoardReader
 from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.queue_columns import queue_list
 from pqadmin.commands.store_command import Options, StoreCommand
-from pqadmin.commands.tables import console, queue_table
+from pqadmin.commands.tables import console
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, status_shape
 from pqadmin.live.board.rows import Row
@@ -48,7 +49,7 @@ class Command(StoreCommand):
         shown = _chosen(rows, options)
         if shown and not options["json"]:
             output = console(self.stdout)
-            output.print(queue_table(shown, now, width=output.width, rates=False))
+            output.print(queue_list(shown, now, width=output.width, rates=False))
             return
         self.answer({"queues": _shapes(shown, now)}, _none(options))
 
@@ -72,7 +73,7 @@ class Command(StoreCommand):
         output = console(self.stdout)
 
         def table(rows: Sequence[Row], now: datetime) -> RenderableType:
-            return queue_table(rows, now, width=output.width, rates=True) if rows else _none(options)
+            return queue_list(rows, now, width=output.width, rates=True) if rows else _none(options)
 
         if options["json"]:
             yield self._tell
