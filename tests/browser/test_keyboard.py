@@ -22,8 +22,8 @@ from tests.browser.wall.test_wall import make_board
 NO_PAGES = {
     "words",
     "accounts:logout", "people:role", "people:add-grant", "people:remove-grant", "people:active",
-    "people:password", "dashboard:arm", "dashboard:disarm", "dashboard:favorite", "dashboard:theme",
-    "dashboard:fold", "dashboard:rows", "dashboard:queue-targets", "dashboard:remove-targets",
+    "people:password", "people:revoke-token", "dashboard:arm", "dashboard:disarm", "dashboard:favorite",
+    "dashboard:theme", "dashboard:fold", "dashboard:rows", "dashboard:queue-targets", "dashboard:remove-targets",
     "dashboard:language", "dashboard:time-zone", "dashboard:start-sample", "dashboard:stop-sample",
     "dashboard:download", "dashboard:cancel-job", "dashboard:resume-job", "dashboard:undo-job", "dashboard:reveal",
     "dashboard:history-data", "dashboard:charts-data",

@@ -46,6 +46,8 @@ PAGES = [
     "/trash/",
     "/styleguide/",
     "/accounts/password/",
+    "/tokens/",
+    "/tokens/new/",
 ]
 
 
