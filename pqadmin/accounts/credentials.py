@@ -83,9 +83,12 @@ def digest(secret: str) -> str:
 class Credentials:
     """Callers by their badges, for requests on an event loop. Thread-safe."""
 
-    def __init__(self, clock: Callable[[], datetime] = store_now) -> None:
+    def __init__(
+        self, clock: Callable[[], datetime] = store_now, *, changes: Callable[[], int | None] | None = None
+    ) -> None:
+        """`changes` returns a number that differs after each change of the tables, or None where none is known."""
         self._clock = clock
-        self._changes = TableChanges()
+        self._changes = changes or TableChanges().number
         #: By badge: the number of changes before it was read, and the caller.
         self._kept: dict[Badge, tuple[int, Caller]] = {}
         self._lock = threading.Lock()
@@ -96,7 +99,7 @@ class Credentials:
 
     async def caller(self, badge: Badge) -> Caller:
         """Return the caller of a badge as of now; raises `Unauthenticated`, or a DatabaseError."""
-        number = self._changes.number()
+        number = self._changes()
         kept_at, caller = self._kept.get(badge, (None, None))
         if caller is None or number is None or kept_at != number:
             # A client that leaves must not cancel what more requests wait for.

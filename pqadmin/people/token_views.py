@@ -4,7 +4,7 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -34,8 +34,10 @@ _ENDED = 20
 @require(Right.READ)
 def token_list(request: HttpRequest) -> HttpResponse:
     """List tokens by name: valid ones, then those that were revoked last."""
-    asked, after = request.GET.get("q", "")[:100].strip(), request.GET.get("after", "")[:100]
-    there = _theirs(request).select_related("owner").filter(name__icontains=asked)
+    asked, after = request.GET.get("q", "")[:150].strip(), request.GET.get("after", "")[:100]
+    there = (
+        _theirs(request).select_related("owner").filter(Q(name__icontains=asked) | Q(owner__username__icontains=asked))
+    )
     some = list(there.filter(revoked_at=None, name__gt=after).order_by("name")[: PAGE + 1])
     shown, kept, now = some[:PAGE], {"q": asked} if asked else {}, store_now()
     context = {

@@ -269,6 +269,8 @@ def _about(
             action: {once.FIELD: once.number(request, f"{action}:{key}")}
             for action in ("role", "grant", "active", "password")
         },
+        "tokens": user.tokens.filter(revoked_at=None).count(),
+        "tokens_url": f"{reverse('people:tokens')}?{urlencode({'q': user.username})}",
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'by': user.username})}",
         "now": datetime.now(UTC),
     }

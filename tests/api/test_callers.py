@@ -1,5 +1,6 @@
 """Callers of the API: what a token or a session may do, and from when on no longer, in every process."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -48,15 +49,15 @@ def now() -> Now:
     return Now()
 
 
-@pytest.fixture
-def credentials(now: Now) -> Credentials:
-    return Credentials(clock=now)
+@pytest.fixture(params=["SQLite", "another database"])
+def credentials(now: Now, request: pytest.FixtureRequest) -> Credentials:
+    return Credentials(clock=now) if request.param == "SQLite" else Credentials(clock=now, changes=lambda: None)
 
 
 def make(owner: User, **fields: object) -> Token:
     """Make a token of the secret, good for everything."""
     given: dict[str, object] = {"name": "ci", "verbs": list(Verb), "queues": ["*"], "created_at": T0}
-    return Token.objects.create(owner=owner, digest=digest(SECRET), **(given | fields))
+    return Token.objects.create(owner=owner, **(given | {"digest": digest(SECRET)} | fields))
 
 
 async def in_thread(do: Callable[..., Any], *values: Any, **named: Any) -> Any:
@@ -96,7 +97,7 @@ async def test_what_was_changed_holds_for_the_next_request(person, credentials) 
     token = await in_thread(make, owner)
     before = await ask(credentials)
     assert isinstance(before, Caller)
-    assert await ask(credentials) is before  # nothing changed, nothing was read
+    assert await ask(credentials) == before
     await in_thread(grant, owner, Role.OPERATOR)
     after = await ask(credentials)
     assert isinstance(after, Caller)
@@ -112,6 +113,29 @@ async def test_what_was_changed_holds_for_the_next_request(person, credentials) 
     assert await ask(credentials) is Refusal.REVOKED
     await owner.adelete()
     assert await ask(credentials) is Refusal.UNKNOWN
+
+
+async def test_nothing_is_read_again_while_nothing_changes(person, now) -> None:
+    await in_thread(make, await in_thread(person, Role.VIEWER, "ann"))
+    credentials = Credentials(clock=now)
+    before = await ask(credentials)
+    assert await ask(credentials) is before
+    await Token.objects.aupdate(rate=5)
+    assert await ask(credentials) is not before
+
+
+async def test_requests_that_wait_together_get_their_own_callers(person, credentials) -> None:
+    owner = await in_thread(person, Role.VIEWER, "ann")
+    secrets = [f"pq_{n}" for n in range(20)]
+    for n, secret in enumerate(secrets):
+        await in_thread(lambda n=n, secret=secret: make(owner, name=f"t{n}", digest=digest(secret)))
+    left = asyncio.ensure_future(ask(credentials, secrets[0]))  # its client leaves while it waits
+    asked = [asyncio.ensure_future(ask(credentials, secret)) for secret in [*secrets, "pq_unknown"]]
+    await asyncio.sleep(0)
+    left.cancel()
+    *callers, unknown = await asyncio.gather(*asked)
+    assert [caller.name for caller in callers] == [f"token:t{n}" for n in range(20)]
+    assert unknown is Refusal.UNKNOWN
 
 
 async def test_a_token_ends_by_the_clock(person, credentials, now) -> None:

@@ -141,6 +141,8 @@ def test_tokens_of_another_person_are_seen_and_revoked_by_admins_alone(sign_in) 
     assert token.revoked_at is None
     assert "ci" not in answer.content.decode()
     assert ">ann</bdi>" in root.get(LIST).content.decode()
+    (link,) = re.findall(r'href="(/tokens/[^"]*)"[^>]*>1<', root.get(f"/people/{token.owner_id}/").content.decode())
+    assert ">ci</bdi>" in root.get(link).content.decode()
     answer = revoke(root, token)
     assert "The token ci is revoked" in answer.content.decode()
     token.refresh_from_db()
