@@ -1,12 +1,18 @@
 """The base of all commands of pqadmin."""
 
 import inspect
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from pqadmin import __version__
+from pqadmin.commands.exit_codes import Exit
+from pqadmin.display import format as write
+from pqadmin.files.plain_text import json_text
 
 
 def program(path: str) -> str:
@@ -15,13 +21,40 @@ def program(path: str) -> str:
     return "python -m pqadmin" if name == "__main__.py" else name
 
 
+class Arguments(CommandParser):
+    """A parser that takes options anywhere, also before an optional argument; its errors are one line."""
+
+    called_from_command_line: bool
+    _as_json = False
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
+        """Parse options first and what is left after them."""
+        self._as_json = not {"--json", "--jsonl"}.isdisjoint(sys.argv if args is None else args)
+        parsed: Namespace = self.parse_intermixed_args(args, namespace)
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        """End the command with one line for a shell; raise `CommandError` for a caller."""
+        if not self.called_from_command_line:
+            super().error(message)
+        told = f"{self.prog}: {write.one_line(message)}; see {self.prog} --help"
+        shape = {"error": {"code": "UsageError", "message": told, "suggestions": []}}
+        self.exit(Exit.USAGE, (json_text(shape) if self._as_json else told) + "\n")
+
+
 class OwnCommand(BaseCommand):
-    """A command whose docstring is its help, and whose `--version` is pqadmin's, not Django's."""
+    """A command whose docstring is its help, whose `--version` is pqadmin's, and whose usage errors are one line."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Take the help text from the docstring."""
         super().__init_subclass__(**kwargs)
         cls.help = " ".join(inspect.cleandoc(cls.__doc__ or "").split())
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """Make Django's parser, of our class."""
+        parser = super().create_parser(program(prog_name), subcommand, **kwargs)
+        parser.__class__ = Arguments
+        return parser
 
     def get_version(self) -> str:
         """Return what `--version` prints."""

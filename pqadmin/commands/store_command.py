@@ -8,18 +8,17 @@ import os
 import pwd
 import signal
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from pqadmin import crash_watch
 from pqadmin.commands.arguments import Argument, OneOf
-from pqadmin.commands.base import OwnCommand, program
+from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.conf.log import log_json
 from pqadmin.display import format as write
@@ -31,27 +30,6 @@ from queues.admin import verify_store
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
 
 Options = dict[str, Any]
-
-
-class Arguments(CommandParser):
-    """A parser that takes options anywhere, also before an optional argument; its errors are one line."""
-
-    called_from_command_line: bool
-    _as_json = False
-
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
-        """Parse options first and what is left after them."""
-        self._as_json = not {"--json", "--jsonl"}.isdisjoint(sys.argv if args is None else args)
-        parsed: Namespace = self.parse_intermixed_args(args, namespace)
-        return parsed
-
-    def error(self, message: str) -> NoReturn:
-        """End the command with one line for a shell; raise `CommandError` for a caller."""
-        if not self.called_from_command_line:
-            super().error(message)
-        told = f"{self.prog}: {write.one_line(message)}; see {self.prog} --help"
-        shape = {"error": {"code": "UsageError", "message": told, "suggestions": []}}
-        self.exit(Exit.USAGE, (json_text(shape) if self._as_json else told) + "\n")
 
 
 class StoreCommand(OwnCommand):
@@ -71,12 +49,6 @@ class StoreCommand(OwnCommand):
     #: The URL of the store, once it is known, and the kind of JSON that is asked for: document, lines or none.
     _url = ""
     _json = ""
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """Make Django's parser, of our class."""
-        parser = super().create_parser(program(prog_name), subcommand, **kwargs)
-        parser.__class__ = Arguments
-        return parser
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments, then the shared ones."""

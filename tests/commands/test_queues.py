@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from pqadmin.commands.board_reader import BoardReader
 from pqadmin.commands.queue_columns import queue_list
 from queues import Store, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
+from tests.commands.terminals import on_terminal
 
 
 def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> None:
@@ -109,6 +111,21 @@ def test_the_list_that_stays_prints_a_line_for_each_change(url: str, store: Stor
         process.terminate()
         _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
+
+
+def test_on_a_terminal_the_list_stays_in_its_place_until_ctrl_c(url: str, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    with on_terminal("queues", "--watch", "--store", url) as terminal:
+        before = terminal.modes
+        terminal.until(lambda: b"jobs" in terminal.written)
+        jobs.push(b"x", priority=7)
+        terminal.until(lambda: re.search(rb"jobs +1 ", terminal.written))
+        terminal.type("\x03")
+        terminal.until(lambda: b"\x1b[?25h" in terminal.written)
+        assert terminal.process.wait(PATIENCE) == 0
+        assert terminal.modes == before
+    assert terminal.written.count(b"Queue ") == terminal.written.count(b"jobs "), "each frame replaces the one before"
+    assert b"\x1b[1A" in terminal.written
 
 
 def test_trouble_that_is_over_leaves_the_list_that_stays(url: str, store: Store) -> None:

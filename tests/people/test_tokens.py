@@ -1,6 +1,7 @@
 """Tokens: made and revoked on the page and by command, shown once, audited, and of their owner alone."""
 
 import io
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -190,6 +191,10 @@ def test_the_command_prints_the_token_alone_on_the_last_line(person) -> None:
     entry = get_store().audit.entries().entries[0]
     assert (entry.verb, entry.via, entry.after["token"]) == ("create_token", "cli", "ci")
     assert any(line.startswith("ci ") for line in run("tokens"))
+    (listed,) = map(json.loads, run("tokens", "--jsonl"))
+    assert (listed["token"], listed["owner"], listed["verbs"]) == ("ci", "root", ["push", "take"])
+    assert datetime.fromisoformat(listed["expires_at"]) == token.expires_at
+    assert secret not in str(listed)
     assert run("revoke_token", "ci") == ["Revoked the token ci."]
     assert Token.objects.get().revoked_at is not None
     with pytest.raises(CommandError, match="No valid token"):

@@ -103,6 +103,10 @@ def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_
     [
         (["qeues"], "python -m pqadmin: no command is named 'qeues'. Did you mean queues? See python -m pqadmin help."),
         (["no\nsuch"], "python -m pqadmin: no command is named 'no\\nsuch'. See python -m pqadmin help."),
+        (
+            ["serve", "--port", "x"],
+            "python -m pqadmin serve: argument --port: x: a port is a number from 0 to 65535; see … --help",
+        ),
         (["push"], "python -m pqadmin push: the following arguments are required: queue; see … --help"),
         (
             ["pop", "jobs", "-n", "x\ny"],

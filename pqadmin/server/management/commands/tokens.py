@@ -5,22 +5,42 @@ from typing import Any
 from rich.table import Table
 
 from pqadmin.accounts.models import Token
-from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.store_command import StoreCommand
 from pqadmin.commands.tables import console
+from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.server.management.commands.create_user import prepare_tables
 
 
-class Command(OwnCommand):
+class Command(StoreCommand):
     """List the tokens of programs: owner, verbs, queues, expiry and last use."""
+
+    has_store = False
+    listed = "tokens"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print a line for each token that is not revoked."""
         prepare_tables(self)
+        tokens = Token.objects.filter(revoked_at=None).select_related("owner").order_by("name")
+        if options["json"]:
+            self.answer({"tokens": [_shape(token) for token in tokens]})
+            return
         table = Table(box=None, pad_edge=False, header_style="dim")
         for column in ("Token", "Owner", "Verbs", "Queues", "Expires", "Last used", "From"):
             table.add_column(column, no_wrap=column in ("Token", "Expires", "Last used"))
-        for token in Token.objects.filter(revoked_at=None).select_related("owner").order_by("name"):
+        for token in tokens:
             times = (f"{at:%Y-%m-%d %H:%M}" if at else "never" for at in (token.expires_at, token.last_used_at))
             verbs, queues = ",".join(token.verbs), ",".join(token.queues)
             table.add_row(token.name, token.owner.get_username(), verbs, queues, *times, token.last_address)
         console(self.stdout).print(table)
+
+
+def _shape(token: Token) -> Shape:
+    return {
+        "token": token.name,
+        "owner": token.owner.get_username(),
+        "verbs": list(token.verbs),
+        "queues": list(token.queues),
+        "expires_at": time_shape(token.expires_at),
+        "last_used_at": time_shape(token.last_used_at),
+        "last_address": token.last_address or None,
+    }
