@@ -29,7 +29,7 @@ from queues.admin import check_glob, name_pattern, time_of_ms, to_ms
 
 router = Router(tags=["Events"])
 
-#: Seconds between two comments to a client for which there is nothing else.
+#: Seconds after which a client for which there is nothing else is sent the id that it can go on from.
 BEAT = 15.0
 #: Seconds between two looks at the rights of the caller.
 CHECK = 0.5
@@ -141,7 +141,7 @@ class _Stream:
                         yield told
                 if loop.time() - spoken >= BEAT:
                     spoken = loop.time()
-                    yield b":\n\n"
+                    yield self._beat()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(CHECK):
                         await woken.wait()
@@ -172,6 +172,13 @@ class _Stream:
                 yield part
         self._number, self._since = number, None
         yield _event("complete", json_text({"queues": len(there)}), self._id(number, looked_at))
+
+    def _beat(self) -> bytes:
+        """Return what a client that gets no event is sent: an id alone, or a comment before there is one."""
+        looked_at = self._feed.looked_at
+        if self._number is None or looked_at is None:
+            return b":\n\n"
+        return f"id: {self._id(self._number, looked_at)}\n\n".encode()
 
     def _id(self, number: int, looked_at: datetime) -> str:
         return f"{self._feed.era}.{number}.{to_ms(looked_at)}"

@@ -54,19 +54,24 @@ class Stream:
         await self._left.wait()
         return {"type": "http.disconnect"}
 
+    async def block(self) -> dict[str, str] | None:
+        """Return the fields of the next block, an event or an id alone; None at the end of the stream."""
+        while "\n\n" not in self._text:
+            message = await asyncio.wait_for(self._sent.get(), PATIENCE)
+            self._text += message.get("body", b"").decode()
+            if not message.get("more_body"):
+                return None
+        block, _, self._text = self._text.partition("\n\n")
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        self.last = fields.get("id", self.last)
+        return fields
+
     async def event(self) -> tuple[str, Any]:
         """Return kind and data of the next event; ("", None) at the end of the stream."""
-        while True:
-            while "\n\n" not in self._text:
-                message = await asyncio.wait_for(self._sent.get(), PATIENCE)
-                self._text += message.get("body", b"").decode()
-                if not message.get("more_body"):
-                    return "", None
-            block, _, self._text = self._text.partition("\n\n")
-            fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        while (fields := await self.block()) is not None:
             if "event" in fields:
-                self.last = fields.get("id", self.last)
                 return fields["event"], json.loads(fields["data"])
+        return "", None
 
     async def until(self, kind: str, fits: Callable[[Any], bool] = lambda data: True) -> list[tuple[str, Any]]:
         """Return the events up to the next one of a kind that fits, with it."""

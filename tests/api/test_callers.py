@@ -23,10 +23,7 @@ from pqadmin.accounts.roles import grant
 from pqadmin.accounts.scope import Scope
 from pqadmin.api.caller import Caller, CsrfRefused, Verb, VerbMissing, caller_of
 from queues.errors import QueueNotFound
-from tests.accounts.conftest import granted, person
-from tests.sites import cheap_passwords
-
-__all__ = ["cheap_passwords", "granted", "person"]
+from tests.api.conftest import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -232,6 +229,20 @@ async def test_a_session_writes_to_a_read_only_site_only_when_armed(person, sett
     await in_thread(make, user)
     program = factory.get("/", headers=headers(authorization=f"Bearer {SECRET}"))
     (await caller_of(program)).require(Verb.PUSH, Right.ACT, "jobs")  # programs need no window
+
+
+async def test_what_a_token_does_is_audited_by_its_name(site, person, granted) -> None:
+    await in_thread(site.create_queue, "jobs")
+    await in_thread(make, await in_thread(person, Role.OPERATOR, "ann"), name="deploy", created_at=timezone.now())
+    async with Program(SECRET) as program:
+        assert (await program.post("queues/jobs/pause", json={"reason": "maintenance"})).status_code == 200
+    entry = site.audit.entries(queue="jobs").entries[0]
+    assert (entry.actor, entry.via, entry.verb, entry.reason) == ("token:deploy", "api", "pause", "maintenance")
+    browser = Client()
+    await in_thread(browser.force_login, await User.objects.aget(username="ann"))
+    page = (await in_thread(browser.get, "/audit/", {"by": "token:deploy"})).content.decode()
+    assert "<bdi>token:deploy</bdi>" in page
+    assert "maintenance" in page
 
 
 class Asker:

@@ -13,7 +13,7 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
 from pqadmin.api import caller as callers
-from pqadmin.api import limits
+from pqadmin.api import events, limits
 from pqadmin.api.feed import Feed
 from pqadmin.limits.places import Places
 from pqadmin.live import monitor as monitors
@@ -150,6 +150,31 @@ async def change(what: str, owner: User) -> None:
             await in_thread(grant, owner, Role.NONE)
         case "no verb":
             await Token.objects.filter(owner=owner).aupdate(verbs=[Verb.PUSH])
+
+
+async def test_a_quiet_stream_goes_on_from_where_it_is(
+    token: Any, site: Store, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "BEAT", 0.0)
+    secret = await in_thread(token)
+    await in_thread(site.create_queue, "mail")
+    async with Stream(secret, "queues=mail") as quiet:
+        await quiet.until("complete")
+        begun = int(quiet.last.split(".")[1])
+        await in_thread(jobs.push, b"x", priority=1)
+        while int(quiet.last.split(".")[1]) == begun:
+            fields = await quiet.block()
+            assert fields is not None
+            assert "event" not in fields
+
+
+async def test_a_store_that_cannot_be_read_is_told(token: Any, site: Store, jobs: PriorityQueue) -> None:
+    async with Stream(await in_thread(token)) as stream:
+        await stream.until("complete")
+        await in_thread(site.close)
+        (*_, (_, trouble)) = await stream.until("trouble")
+        assert trouble["since"]
+        assert "closed" in trouble["message"]
 
 
 @pytest.mark.parametrize("what", ["revoked", "expired", "deactivated", "no rights", "no verb"])
