@@ -93,6 +93,8 @@ def test_attach_use_and_detach_by_keyboard_at_any_width(
     page.locator("#preview button").press("Enter")
     expect(page.locator("h1")).to_have_text("legacy")
     assert store.queue("legacy").attached
+    cut = page.locator(".sum dt").evaluate_all("all => all.filter((dt) => dt.scrollWidth > dt.clientWidth).length")
+    assert cut == 0, "the name of a number runs into the next one"
 
     page.goto("/queues/legacy/detach/")
     expect(page.locator("#detach-reason")).to_be_focused()

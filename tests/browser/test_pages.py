@@ -140,10 +140,10 @@ def test_the_question_is_on_the_screen_with_its_answer(path: str, new_page: NewP
     expect(page.locator("form button.primary")).to_be_in_viewport(ratio=1)
 
 
-@pytest.mark.parametrize("width", [320, 768, 1280, 2560])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 2560])
 def test_no_page_scrolls_sideways(width: int, new_page: NewPage, furnished: Store) -> None:
     page = new_page(viewport={"width": width, "height": 800})
-    for path in ("/", "/queues/orders:eu:refunds/", "/queues/new/", "/audit/", "/accounts/password/"):
+    for path in PAGES:
         page.goto(path)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, (path, width)

@@ -219,7 +219,8 @@ def _plain(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, int | float):
-        return write.priority_short(value)
+        exact = isinstance(value, float) and value.is_integer() and name != "priority"
+        return write.priority_short(int(value) if exact else value)
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         value = ", ".join(value)
     text = detail_value(name, value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

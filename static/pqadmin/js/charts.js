@@ -181,7 +181,7 @@ function plot(host, element, data, chart, sync) {
       x: { time: true, range: () => [data.since, data.end] },
       y: mixed
         ? { range: () => [0, chart.columns.length] }
-        : { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, 1e-3) * 1.05] },
+        : { range: (_, low, high) => [Math.min(0, low ?? 0), (high > 0 ? high : 1) * 1.05] },
     },
     axes: [
       { ...axis, space: 64, values: (_, splits) => splits.map((at, n) => moment(at, splits[n - 1])) },

@@ -77,6 +77,10 @@ def test_details_are_written_as_pages_write_them(operator: Desk, store: Store, b
     assert "2031-01-02 03:04:05 UTC" in page
     assert "678901" not in page
     assert "{}" not in what(operator.open("/audit/"))
+    store.actions("ann").configure("mail", target_oldest=900.0)
+    configured = what(operator.open("/audit/?verb=configure&queue=mail"))
+    assert "900" in configured
+    assert "900.0" not in configured
 
 
 def test_a_person_is_found_in_any_letter_case(operator: Desk, store: Store, busy: None) -> None:
