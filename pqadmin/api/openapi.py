@@ -21,7 +21,7 @@ _TAGS = {
     "Queues": "Queues by name: make, change, operate and look at them.",
     "Items": "Push and take items, look at them, and act on particular ones.",
     "Jobs": "Acts on all items that match, in the background.",
-    "Records": "What was done, by whom, and undo.",
+    "Records": "What was done, its author, and undo.",
     "Events": "What changes, as it happens.",
     "About": "The API itself.",
 }

@@ -50,7 +50,7 @@ def _parser(name: str) -> ArgumentParser:
 
 
 class _Names(BaseCompleter):
-    """Names of queues for the arguments that are such names, files for all others."""
+    """Names of queues for the arguments that are such names, files for the rest."""
 
     def __call__(self, *, prefix: str, action: Action, parser: ArgumentParser, parsed_args: Namespace) -> list[str]:
         """Return what completes an argument."""
