@@ -35,6 +35,7 @@ def test_nothing_else_reads_the_environment() -> None:
         if reading.search(path.read_text(encoding="utf-8")) and path.name not in allowed
     ]
     assert set(readers) == {
+        "pqadmin/commands/completing.py",  # what the shell asks for; handed to environment.read_store
         "pqadmin/commands/executing.py",  # handed on to the program
         "pqadmin/commands/handlers.py",  # DJANGO_SETTINGS_MODULE of the handlers' program
         "pqadmin/commands/management/commands/work.py",  # handed to environment.read_store
@@ -42,7 +43,7 @@ def test_nothing_else_reads_the_environment() -> None:
         "queues/kv/embedded/verifying.py",  # handed on to a process
         "queues/workers/heartbeats.py",  # the same
     }
-    names = {setting.name for setting in SETTINGS} | {"DJANGO_SETTINGS_MODULE"}
+    names = {setting.name for setting in SETTINGS} | {"DJANGO_SETTINGS_MODULE", "_ARGCOMPLETE"}
     for path in [*(ROOT / "pqadmin" / name for name in allowed), *(ROOT / name for name in readers)]:
         text = path.read_text(encoding="utf-8")
         assert set(re.findall(r"environ(?:\.\w+\(|\[)\"([A-Z_]+)\"", text)) <= names
