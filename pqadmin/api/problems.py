@@ -197,6 +197,9 @@ def of_error(error: QueueError | StoreError, suggestions: tuple[str, ...] | None
         # What an error carries besides its words, as far as it is plain: a depth, a name, the changed settings.
         if name in ("depth", "gone", "total", "queue", "name") and isinstance(value, int | str):
             values[name] = str(value) if isinstance(value, Words) else value
+    # The limit that a request is over, as its words tell it.
+    if isinstance(most := error.words.values.get("most"), int):
+        values["most"] = most
     if isinstance(at := getattr(error, "at", None), datetime):
         values["at"] = at.isoformat(timespec="milliseconds")
     near = getattr(error, "suggestions", ()) if suggestions is None else suggestions

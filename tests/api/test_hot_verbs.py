@@ -138,8 +138,19 @@ async def test_bodies_that_cannot_be_read_are_refused(program: Program, jobs) ->
     large = json.dumps({"value": "x" * 10_000_001, "priority": 1}).encode()
     assert problem(await post("queues/jobs/items", content=large, headers=json_type), 413, "BodyTooLarge")["most"]
     too_long = json.dumps({"value": "x" * 90_001, "priority": 1}).encode()
-    problem(await post("queues/jobs/items", content=too_long, headers=json_type), 413, "ValueTooLarge")
+    found = problem(await post("queues/jobs/items", content=too_long, headers=json_type), 413, "ValueTooLarge")
+    assert found["most"] == 90_000
     assert jobs.depth() == 0
+
+
+async def test_the_limits_of_a_queue_are_told_with_the_refusal(program: Program, jobs) -> None:
+    await in_thread(jobs.configure, max_depth=1, max_value=3)
+    long, first, second = ({"value": value, "priority": 1} for value in ("long", "a", "b"))
+    found = problem(await program.post("queues/jobs/items", json=long), 413, "ValueTooLarge")
+    assert found["most"] == 3
+    assert (await program.post("queues/jobs/items", json=first)).status_code == 201
+    found = problem(await program.post("queues/jobs/items", json=second), 409, "QueueFull")
+    assert found["most"] == 1
 
 
 async def test_errors_of_the_core_are_problems_and_hidden_queues_are_not_there(

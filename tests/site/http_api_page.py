@@ -30,6 +30,10 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - Lists have a `next`, to be sent as `cursor` (of queues: as `after`); null is the end.
 - Refusals are problem details (RFC 9457) with a `code` and a `type` for each error:
   [errors](errors.md#over-http).
+- Where a request is over a limit of a queue, a value or a body, `most` in the problem is the limit.
+  Rates of tokens, long polls and streams at once are limited too: 429 with `Retry-After`
+  ([tokens](access.md#tokens)).
+- `/events` tells what changes as it happens ([events](events.md)).
 - Times are ISO 8601 with a zone; numbers are exact, so read priorities and counts as integers of
   any size.
 """
