@@ -78,8 +78,11 @@ def test_a_push_from_another_process_shows_without_a_reload(page: Page, store: S
 def test_the_first_queue_of_all_appears(page: Page, store: Store) -> None:
     page.goto("/")
     wait_live(page)
+    levels = page.locator(".sum .levels")
+    expect(levels.locator(":scope > *").filter(visible=True)).to_have_text("–")
     store.create_queue("first").push(b"x", priority=1)
     wait_value(page, ready_of("first"), 1)
+    expect(levels.locator(":scope > *").filter(visible=True)).to_have_text(re.compile(r"^1\s+ok$"))
 
     store.create_queue("second:part", kind="fifo").enqueue(b"y")
     wait_value(page, ready_of("second:part"), 1)
