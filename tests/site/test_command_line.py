@@ -105,7 +105,7 @@ def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_
         (["no\nsuch"], "python -m pqadmin: no command is named 'no\\nsuch'. See python -m pqadmin help."),
         (
             ["serve", "--port", "x"],
-            "python -m pqadmin serve: argument --port: x: a port is a number from 0 to 65535; see … --help",
+            "python -m pqadmin serve: argument --port: a port is a number from 0 to 65535; see … --help",
         ),
         (["push"], "python -m pqadmin push: the following arguments are required: queue; see … --help"),
         (
