@@ -34,6 +34,13 @@ def read_globs(text: str) -> list[str]:
     return list(dict.fromkeys(globs))
 
 
+def check_name(name: str) -> str:
+    """Return the name of a new token; raises `NotPossible`."""
+    if not re.fullmatch(r"[\w.@+:-]{1,100}", name) or any(map(is_invisible, name)):
+        raise NotPossible(_("A token's name has 1 to 100 letters, digits and @ . + - _ : characters."), "name")
+    return name
+
+
 def create(
     name: str,
     owner: User,
@@ -46,8 +53,7 @@ def create(
     rate: int | None = None,
 ) -> tuple[Token, str]:
     """Create a token and return it with its text, which is kept nowhere; raises a QueueError or StoreError."""
-    if not re.fullmatch(r"[\w.@+:-]{1,100}", name) or any(map(is_invisible, name)):
-        raise NotPossible(_("A token's name has 1 to 100 letters, digits and @ . + - _ : characters."), "name")
+    check_name(name)
     if not verbs:
         raise NotPossible(_("Choose what the token may do."), "verbs")
     secret = new_secret()

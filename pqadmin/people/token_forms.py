@@ -23,6 +23,7 @@ class TokenForm(forms.Form):
         _("Name"),
         max_length=_MAX_TYPED,
         missing=_("A token needs a name."),
+        check=tokens.check_name,
         help_text=_("The program that uses it; the audit names it so."),
         autocapitalize="off",
         autofocus=True,

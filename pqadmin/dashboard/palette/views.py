@@ -174,6 +174,8 @@ def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
         (_("Targets"), "dashboard:targets", Right.READ),
         (_("Targets of a pattern"), "dashboard:new-targets", Right.ACT),
         (_("Boards"), "wall:boards", Right.READ),
+        (_("Tokens"), "people:tokens", Right.READ),
+        (_("New token"), "people:new-token", Right.READ),
         (_("New queue"), "dashboard:new-queue", Right.ACT),
         (_("New board"), "wall:make", Right.ADMIN),
         (_("Attach a queue"), "dashboard:attach", Right.ADMIN),
