@@ -157,6 +157,21 @@ def test_nothing_in_a_row_lies_over_another(width: int, new_page: NewPage) -> No
     assert page.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.parametrize("width", [1200, 1280, 1366, 1440])
+def test_short_priorities_are_whole_and_the_tools_in_a_line(width: int, new_page: NewPage, store: Store) -> None:
+    store.create_queue("orders:apac:payments").push_many([(b'{"customer":{"id":4711}}', n) for n in (10, 99)])
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/")
+    wait_live(page)
+    for _ in range(2):
+        cut = page.locator(".end b").evaluate_all("all => all.filter((b) => b.scrollWidth > b.clientWidth).length")
+        assert cut == 0
+        if width >= 1280:
+            assert page.locator(".tools").evaluate("(tools) => tools.clientHeight") < 50
+        page.get_by_role("button", name="Compact").click()
+        wait_live(page)
+
+
 def test_all_acts_work_without_javascript(new_page: NewPage, store: Store, site: Site) -> None:
     page = new_page(java_script_enabled=False)
 
