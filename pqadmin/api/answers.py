@@ -47,8 +47,11 @@ def key_of(request: HttpRequest) -> str | None:
     key = request.headers.get("Idempotency-Key")
     if key is None:
         return None
-    if not 0 < len(key) <= MAX_KEY:
-        raise Problem("InvalidRequest", f"An Idempotency-Key has 1 to {MAX_KEY} characters.")
+    if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        words = f"An Idempotency-Key has 1 to {MAX_KEY} printable characters of ASCII."
+        raise Problem(
+            "InvalidRequest", words, {"errors": [{"in": "header", "field": "Idempotency-Key", "message": words}]}
+        )
     caller = caller_in(request)
     return f"api {caller.user_id} {caller.token_id or ''} {key}"
 

@@ -18,7 +18,9 @@ from pqadmin.store import get_store
 from queues import AnyQueue
 
 #: Where a list goes on: what the answer before it gave as `next`.
-Cursor = Annotated[str | None, Query(max_length=14_000, description="The `next` of the answer before.")]
+Cursor = Annotated[
+    str | None, Query(max_length=14_000, pattern=r"^[A-Za-z0-9_=-]*$", description="The `next` of the answer before.")
+]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 IfMatch = Annotated[
     str | None,

@@ -44,7 +44,7 @@ _KEY = {
     "required": False,
     "description": "Names the request, so that it is executed once: the same one sent again within 24 hours gets the "
     "first answer, with the header `Idempotent-Replay`.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[ -~]+$"},
 }
 #: Statuses of refusals: those of every operation, of operations on something named, and of writes.
 _ALWAYS, _OF_SOMETHING, _OF_WRITES = (400, 401, 403, 422, 429, 503), (404,), (404, 409, 412, 413, 415, 507)
@@ -100,7 +100,9 @@ def _complete(path: str, method: str, operation: Schema) -> None:
         return
     operation["security"] = [{"token": []}, {"session": []}]
     _refuse(responses, *_ALWAYS)
-    if method not in _SAFE:
+    if operation["operationId"] == "preview_bulk":  # what it looks for needs a body
+        _refuse(responses, *_OF_SOMETHING, 409, 413, 415)
+    elif method not in _SAFE:
         operation["parameters"].append(_KEY)
         _refuse(responses, *_OF_WRITES)
         for status in ("200", "201", "202"):

@@ -184,7 +184,11 @@ def history(
 
 
 @router.get(
-    "/queues/{queue}/targets", operation_id="queue_targets", summary="Targets of a queue", response=schemas.QueueTargets
+    "/queues/{queue}/targets",
+    operation_id="queue_targets",
+    summary="Targets of a queue",
+    response=schemas.QueueTargets,
+    by_alias=True,
 )
 @in_thread
 def queue_targets(request: HttpRequest, queue: str) -> HttpResponse:

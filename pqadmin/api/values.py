@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -28,10 +29,14 @@ _LONGEST_DELAY = 86_399_999_999_999.0
 PriorityField = StrictInt | StrictFloat | StrictStr
 
 
+#: How a time begins; a number would be read as seconds since 1970.
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", re.ASCII)
+
+
 def _only_text(found: object) -> object:
-    """Refuse numbers, which would be read as seconds since 1970."""
-    if not isinstance(found, str | datetime):
-        raise ValueError("a time is text in ISO 8601 with a zone")  # noqa: TRY004 # pydantic asks for it
+    """Refuse what is no time in ISO 8601."""
+    if not isinstance(found, datetime) and not (isinstance(found, str) and _DATE.match(found)):
+        raise ValueError("a time is text in ISO 8601 with a zone")  # pydantic asks for it
     return found
 
 
