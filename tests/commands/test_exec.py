@@ -184,7 +184,7 @@ def test_a_program_that_does_not_stop_is_killed_with_all_it_started(
 def test_the_lease_is_extended_while_the_program_runs(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
     item = jobs.push(b"1", priority=1)
     line = f"sh -c 'touch {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done'"
-    with command("lease", "jobs", "--for=0.6s", "--exec", line, "--store", url) as process:
+    with command("lease", "jobs", "--for=3s", "--exec", line, "--store", url) as process:
         started(jobs, tmp_path)
         first = jobs.find(item.id).expires_at
         await_true(lambda: jobs.find(item.id).expires_at > first + timedelta(seconds=1))
@@ -199,7 +199,7 @@ def test_a_program_whose_lease_is_taken_away_is_killed(
 ) -> None:
     item = jobs.push(b"1", priority=1)
     line = f"sh -c 'touch {tmp_path}/begun; sleep 600'"
-    with command("lease", "jobs", "--for=0.6s", "--exec", line, "--store", url) as process:
+    with command("lease", "jobs", "--for=3s", "--exec", line, "--store", url) as process:
         started(jobs, tmp_path)
         store.actions("ada").release("jobs", [item.id], reason="stuck")
         _, err = process.communicate(timeout=PATIENCE)
