@@ -104,7 +104,7 @@ class _Stream:
         self._fits = fits
         #: The number of the last event that was sent; None: the stream begins anew.
         self._number: int | None = None
-        #: The time since which items died that are told when it does.
+        #: The time up to which dead items were told: those since are told when it begins anew.
         self._since: datetime | None = None
         if found := _ID.fullmatch(last):
             self._since = time_of_ms(int(found[3]))
@@ -161,6 +161,7 @@ class _Stream:
                 yield part
             if found:
                 self._number = found[-1].number
+            self._since = looked_at
             return
         number, state = feed.state()
         there = [(status, text) for status, text in state if self._fits(status.name) and sees(status.name)]
@@ -170,7 +171,7 @@ class _Stream:
         if self._since is not None:
             async for part in _died([status for status, _ in there], self._since - _OVERLAP):
                 yield part
-        self._number, self._since = number, None
+        self._number, self._since = number, looked_at
         yield _event("complete", json_text({"queues": len(there)}), self._id(number, looked_at))
 
     def _beat(self) -> bytes:

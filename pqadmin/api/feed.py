@@ -32,8 +32,8 @@ MOST = 10_000
 EVERY = 0.5
 #: An item that died may be committed so much later than its time says: reading begins again that much earlier.
 LATE = timedelta(seconds=10)
-#: Dead items of one queue that are read in one turn.
-_DEAD_AT_ONCE, _PAGE = 500, 100
+#: Dead items of one queue that are told in one turn, those that are kept to tell which were told, and those of a page.
+_DEAD_AT_ONCE, _DEAD_KEPT, _PAGE = 2_000, 1_000, 100
 
 
 class Event(NamedTuple):
@@ -54,7 +54,7 @@ class _Queue:
     level: str
     codes: tuple[str, ...]
     told: float
-    #: Dead items are told from this time of death on, and those that died within `LATE` of it once.
+    #: Dead items are told from this time of death on, each once: those that were told are kept, by id.
     died: datetime
     dead: dict[str, datetime] = field(default_factory=dict)
 
@@ -167,17 +167,21 @@ class Feed:
         return not status.totals.dead or self._tell_dead(store, status, known, silent=silent)
 
     def _tell_dead(self, store: Store, status: QueueStatus, known: _Queue, *, silent: bool) -> bool:
-        since, told = known.died, 0
-        for item, died in dead_since(store, status.name, since):
-            if item.id not in known.dead and not silent:
-                told += 1
-                self._write("dead", status.name, json_text(dead_shape(status, item)))
-            known.dead[item.id] = died
-            known.died = max(since, known.died, died - LATE)
+        told = 0
+        for item, died in dead_since(store, status.name, known.died):
+            if item.id not in known.dead:
+                known.dead[item.id] = died
+                if not silent:
+                    told += 1
+                    self._write("dead", status.name, json_text(dead_shape(status, item)))
             if told >= _DEAD_AT_ONCE:
-                return False
-        known.dead = {item_id: died for item_id, died in known.dead.items() if died >= known.died}
-        return True
+                break
+        if known.dead:
+            times = sorted(known.dead.values())
+            crowded = times[-_DEAD_KEPT] if len(times) > _DEAD_KEPT else known.died
+            known.died = max(known.died, crowded, times[-1] - LATE)
+            known.dead = {item_id: died for item_id, died in known.dead.items() if died >= known.died}
+        return told < _DEAD_AT_ONCE
 
     def _write_gone(self, known: _Queue) -> None:
         self._write("queue", known.status.name, json_text({"queue": known.status.name, "gone": True}))

@@ -1,7 +1,9 @@
 """Server-sent events: what changes, for those that may see it, without a gap, and no longer than they may."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
 from pqadmin.api import caller as callers
 from pqadmin.api import events, limits
+from pqadmin.api import feed as feeds
 from pqadmin.api.feed import Feed
 from pqadmin.limits.places import Places
 from pqadmin.live import monitor as monitors
@@ -263,6 +266,45 @@ def test_a_log_that_does_not_reach_back_says_so(site: Store) -> None:
     assert feed.after(last) == []
     look()
     assert feed.state()[0] == last  # nothing changed
+
+
+def test_each_of_many_items_that_die_is_told_once(site: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "_DEAD_AT_ONCE", 3)
+    monkeypatch.setattr(feeds, "_DEAD_KEPT", 2)
+    board, now = Board(), 0.0
+    feed = Feed(board)
+    queue = site.create_queue("jobs")
+    queue.configure(max_attempts=1)
+    feed.join(None, lambda: None)
+    died: set[str] = {die(queue)}  # before the first look: not told
+    for n in range(30):
+        now += 1.0
+        board.put_directory(site.directory(), site.snapshot(()).directory_change)
+        board.apply(site.snapshot([queue.id], previous=board.previous([queue.id])), now)
+        feed.look(site, now)
+        if n % 10 == 0:
+            queue.push_many([(b"x", 1)] * 8)
+            leases = queue.lease_many(8)
+            site.transact(lambda tr, leases=leases: [queue.release(lease, tr=tr) for lease in leases])  # at once
+            died |= {lease.item.id for lease in leases}
+    told = [json.loads(event.text)["id"] for event in feed.after(0) or () if event.kind == "dead"]
+    assert len(told) == len(set(told)) == 24
+    assert set(told) < died
+
+
+async def test_a_stream_that_fell_behind_begins_anew_and_misses_no_death(
+    token: Any, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "Feed", partial(Feed, most=2))
+    async with Stream(await in_thread(token)) as stream:
+        await stream.until("complete")
+        died = {await in_thread(die, jobs) for _ in range(5)}
+        begun = False
+        while died or not begun:
+            kind, data = await stream.event()
+            begun = begun or kind == "begin"
+            if kind == "dead":
+                died.discard(data["id"])
 
 
 def test_a_busy_queue_is_told_by_its_newest_state(site: Store) -> None:
