@@ -98,7 +98,7 @@ def test_no_request_finds_an_answer_that_the_schema_does_not_have(site: Site, tm
         check=False,
     )
     told = "\n".join(line[:500] for line in run.stdout.splitlines())
-    assert run.returncode == 0, told[told.find("= ERRORS") : told.find("= WARNINGS")] + run.stderr
+    assert run.returncode == 0, told.partition("= WARNINGS")[0] + run.stderr
     tested = re.search(r"Tested: (\d+)", told)
     assert tested is not None, told
     assert int(tested[1]) == len(list(openapi.operations(openapi.document(api)))) - 1  # all but the schema's own

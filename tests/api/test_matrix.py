@@ -1,0 +1,172 @@
+"""Rights on the API: every operation of the schema × the role of a token's owner × the verbs of the token.
+
+An operation without a row fails. A queue that the caller may not see answers as one that is not there.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth.models import User
+
+from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.rights import Right, Role
+from pqadmin.api import openapi
+from pqadmin.api.site import api
+from queues import Store
+from tests.api.conftest import Program, in_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+_ROWS: Mapping[tuple[Verb, Right], str] = {
+    (Verb.READ, Right.READ): "list_queues get_queue consumers health history queue_targets list_targets list_items "
+    "get_item peek export_items search preview_bulk list_jobs get_job audit trash events",
+    (Verb.PUSH, Right.ACT): "push",
+    (Verb.TAKE, Right.ACT): "pop lease ack release extend",
+    (Verb.MANAGE, Right.ACT): "reveal_item change_item delete_item promote_item retry_item release_item move_item "
+    "act_on_items begin_bulk purge_queue",
+    # Of what they are about, the right to act is asked too.
+    (Verb.MANAGE, Right.READ): "cancel_job resume_job undo",
+    (Verb.CONFIGURE, Right.ACT): "create_queue configure_queue delete_queue rename_queue restore_queue detach_queue "
+    "pause_queue resume_queue set_targets remove_targets",
+    (Verb.CONFIGURE, Right.ADMIN): "attach_queue",
+}
+#: What each operation asks for.
+ASKS = {name: asks for asks, names in _ROWS.items() for name in names.split()}
+#: Open to all.
+OPEN = {"openapi", "explain_problem"}
+#: An allowed one does not end: tests of events have it.
+ENDLESS = {"events"}
+_ITEM = "0" * 40
+
+
+def operations() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield the id, method, path and description of each operation that asks for a caller."""
+    for path, method, operation in openapi.operations(openapi.document(api)):
+        if operation["operationId"] not in OPEN:
+            yield operation["operationId"], method, path.removeprefix("/api/v1/"), operation
+
+
+def example(schema: Any) -> Any:
+    """Return a value that a schema accepts: of an object, what is required."""
+    if "$ref" in schema:
+        return example(openapi.document(api)["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    for several in ("allOf", "anyOf", "oneOf"):
+        if several in schema:
+            return example(schema[several][0])
+    if "enum" in schema or "const" in schema:
+        return schema.get("const") or schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            return {name: example(schema["properties"][name]) for name in schema.get("required", ())}
+        case "array":
+            return [example(schema["items"])]
+        case "integer" | "number":
+            return 1
+    return "x"
+
+
+#: Bodies that need more than what is required.
+_BODIES = {
+    "move_item": {"to": "q-push"},
+    "push": {"value": "x", "priority": 1},
+    "change_item": {"priority": 1},
+    "configure_queue": {"note": "x"},
+}
+
+
+async def send(program: Program, name: str, method: str, path: str, operation: Any, queue: str) -> httpx.Response:
+    """Send the simplest valid request of an operation about a queue."""
+    filled = path.format(queue=queue, id=_ITEM, pattern="x*", slug="x")
+    query = {
+        each["name"]: example(each["schema"])
+        for each in operation["parameters"]
+        if each["in"] == "query" and each["required"]
+    }
+    content = operation.get("requestBody", {}).get("content", {})
+    body = _BODIES.get(name) or (example(content["application/json"]["schema"]) if content else None)
+    return await program.request(method, filled, params=query, json=body)
+
+
+def test_every_operation_has_a_row() -> None:
+    assert {name for name, *_ in operations()} == set(ASKS)
+
+
+@pytest.fixture
+def queues(site: Store) -> None:
+    """A queue for each operation, as some delete or rename it."""
+    for name, *_ in operations():
+        site.create_queue(f"q-{name}")
+
+
+async def allowed(program: Program) -> set[str]:
+    """Return the operations that are not refused; to a caller that sees no queue none is there."""
+    found = set()
+    for name, method, path, operation in operations():
+        if name in ENDLESS:
+            continue
+        answer = await send(program, name, method, path, operation, f"q-{name}")
+        assert answer.status_code != 401
+        assert answer.status_code < 500, (name, answer.text)
+        code = "" if answer.status_code < 400 else answer.json()["code"]
+        assert code not in ("InvalidRequest", "BadRequest"), (name, answer.text)  # it would say nothing of rights
+        if code not in ("Forbidden", "QueueNotFound"):
+            found.add(name)
+    return found
+
+
+def expected(role: Role, verbs: set[Verb]) -> set[str]:
+    """Return the operations that a token of an owner with the role is good for."""
+    return {name for name, (verb, right) in ASKS.items() if verb in verbs and role.has(right)} - ENDLESS
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_a_token_does_what_the_role_of_its_owner_allows(
+    queues: None, person: Callable[..., User], token: Callable[..., str], role: Role
+) -> None:
+    program = Program(await in_thread(token, await in_thread(person, role)))
+    assert await allowed(program) == expected(role, set(Verb))
+
+
+@pytest.mark.parametrize("verb", Verb)
+async def test_a_token_does_what_its_verb_is_for(
+    queues: None, person: Callable[..., User], token: Callable[..., str], verb: Verb
+) -> None:
+    program = Program(await in_thread(token, await in_thread(person, Role.ADMIN), verbs=[verb]))
+    assert await allowed(program) == expected(Role.ADMIN, {verb})
+
+
+async def test_nothing_is_done_without_a_token(queues: None) -> None:
+    for name, method, path, operation in operations():
+        answer = await send(Program(None), name, method, path, operation, f"q-{name}")
+        assert (answer.status_code, answer.json()["code"]) == (401, "Unauthenticated"), name
+
+
+@pytest.mark.parametrize("by", ["grant", "token"])
+async def test_a_hidden_queue_answers_as_one_that_is_not_there(
+    site: Store, granted: Callable[..., User], person: Callable[..., User], token: Callable[..., str], by: str
+) -> None:
+    """Whether the owner may not see it, or the token is not for it; and no list names it."""
+    for name in ("seen", "hidden"):
+        site.create_queue(name).push(b"x", 1)
+    trash_id = site.actions("ann").delete_item("hidden", site.queue("hidden").peek_many(1)[0].id).trash_id
+    site.actions("ann").begin_bulk("delete", "hidden")
+    site.actions("ann").set_targets("hidden*", depth=5)
+    if by == "grant":
+        secret = await in_thread(token, await in_thread(granted, Role.NONE, {"seen": Role.OPERATOR}))
+    else:
+        secret = await in_thread(token, await in_thread(person, Role.ADMIN), queues=["seen"])
+    program = Program(secret)
+    for name, method, path, operation in operations():
+        if "{queue}" in path:
+            hidden, missing = [
+                await send(program, name, method, path, operation, queue) for queue in ("hidden", "hiddem")
+            ]
+            assert hidden.text.replace("hidden", "hiddem") == missing.text, name
+            assert hidden.status_code in (403, 404), (name, hidden.text)
+        elif method == "get" and name not in ENDLESS and "{" not in path:
+            answer = await send(program, name, method, path, operation, "")
+            assert answer.status_code == 200, (name, answer.text)
+            assert "hidden" not in answer.text, name
+    assert (await program.post(f"undo/{trash_id}")).json()["code"] == "TrashNotFound"
