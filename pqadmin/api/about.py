@@ -1,9 +1,12 @@
 """The API about itself: its schema, its reference as a page, and what each problem means. Open to all."""
 
+from dataclasses import replace
 from functools import cache
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.html import escape
+from django.utils.safestring import mark_safe
 from ninja import Router
 
 from pqadmin.api import openapi, problems, reference, schemas
@@ -64,4 +67,23 @@ def _schema() -> str:
 def _groups() -> list[reference.Group]:
     from pqadmin.api.site import api
 
-    return reference.groups(openapi.document(api))
+    return [
+        replace(group, operations=[_marked(each) for each in group.operations])
+        for group in reference.groups(openapi.document(api))
+    ]
+
+
+def _marked(operation: reference.Operation) -> reference.Operation:
+    """Return an operation whose texts are HTML."""
+    return replace(
+        operation,
+        words=[_html(part) for part in operation.words],
+        fields=[replace(field, words=_html(field.words), kind=_html(field.kind)) for field in operation.fields],
+        answers=[(status, _html(kind)) for status, kind in operation.answers],
+    )
+
+
+def _html(text: str) -> str:
+    """Return a text as HTML; what is between backticks is code."""
+    parts = (f"<code>{escape(part)}</code>" if n % 2 else escape(part) for n, part in enumerate(text.split("`")))
+    return mark_safe("".join(parts))  # noqa: S308 # escaped piece by piece

@@ -38,6 +38,7 @@ STYLES = {
     ],
     "charts.css": ["charts"],
     "wall.css": ["tokens", "wall"],
+    "api.css": ["tokens", "base", "api"],
 }
 #: Entry modules of each script, below `static/pqadmin/js`; the modules that they import come with them.
 SCRIPTS = {

@@ -112,10 +112,10 @@ def extend_request(queue: OpenQueue, lease: object, seconds: Duration) -> Extend
 def expires_ms_of(queue: OpenQueue, seconds: Duration) -> int:
     """Return when a lease ends that begins now, in milliseconds; raise `BadTime`."""
     held = seconds_of(seconds, LEASE, above_zero=True)
-    expires_ms = math.ceil((queue.context.clock() + held) * 1000)
-    if expires_ms > ids.LAST_MS:
+    expires_ms = (queue.context.clock() + held) * 1000
+    if expires_ms > ids.LAST_MS:  # infinity too, by overflow
         raise BadTime("A lease ends before the year 10000.")
-    return expires_ms
+    return math.ceil(expires_ms)
 
 
 def _token(lease: object) -> str:
