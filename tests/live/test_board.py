@@ -128,6 +128,26 @@ def test_a_socket_does_not_wait_for_the_overview_of_other_people() -> None:
         assert others.result(PATIENCE).summary.queues == 1
 
 
+def test_the_sum_of_rates_is_unknown_while_busy_queues_were_not_watched(store: Store) -> None:
+    board, queues = Board(), [store.create_queue(name) for name in ("busy:1", "busy:2", "busy:3", "still")]
+    board.put_directory(store.directory(), 1)
+    ids = [queue.id for queue in queues]
+
+    def read(at: float) -> float | None:
+        board.apply(store.snapshot(ids, previous=board.previous(ids)), at)
+        board.hurry()
+        return board.overview(at, AT).summary.rate_in
+
+    read(0.0)
+    assert read(5.0) == 0.0
+    for queue in queues[:3]:
+        queue.push_many([(b"x", 1)] * 500)
+    assert read(60.0) is None, "0 would be that of the one queue that rested"
+    for queue in queues[:3]:
+        queue.push_many([(b"x", 1)] * 10)
+    assert read(65.0) == 6.0
+
+
 AT = datetime(2026, 11, 22, 8, tzinfo=UTC)
 
 

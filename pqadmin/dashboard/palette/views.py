@@ -195,8 +195,8 @@ def _acts(
     found: dict[tuple[str, ...], list[str]] = {(): [here] if here in rows else []}
     for label, path, right, fits in _all_acts():
         folded = label.casefold()
-        mine = [word for word in words if word in folded]
-        rest = tuple(word for word in words if word not in folded)
+        mine = [word for word in words if _begins(word, folded)]
+        rest = tuple(word for word in words if word not in mine)
         if words and not mine:
             continue
         if rest not in found:
@@ -211,6 +211,11 @@ def _acts(
                 url=f"{queue_url(name)}{path}",
                 grave=path in _GRAVE,
             )
+
+
+def _begins(word: str, label: str) -> bool:
+    """Return whether a word of a label begins so; letters of other scripts are not set apart by spaces."""
+    return re.search(rf"(?<![a-z0-9]){re.escape(word)}", label) is not None
 
 
 def _all_acts() -> Sequence[tuple[str, str, Right, Callable[[Row], bool]]]:

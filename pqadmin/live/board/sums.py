@@ -11,6 +11,9 @@ from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.rates import three_digits
 from pqadmin.live.board.rows import Row
 
+#: Share of the queues whose rate may be unknown in a sum: that of a new one is, for a second.
+_UNRATED = 0.1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached:
@@ -34,7 +37,7 @@ class Summary:
     delayed: int
     leased: int
     dead: int
-    #: None until a rate is known for any queue.
+    #: None until the rates of almost all queues are known.
     rate_in: float | None
     rate_out: float | None
     #: Since when the oldest ready item of all queues is ready, and where it lies.
@@ -63,7 +66,9 @@ def total_of(rows: Sequence[Row], *, queues: int, as_of: datetime) -> Summary:
     """Add up rows; `queues` is how many there are, read or not, `as_of` the oldest reading."""
     statuses = [row.status for row in rows]
     totals = [status.totals for status in statuses]
-    rated = [row for row in rows if row.rate_in is not None]
+    own = [row for row in rows if not (row.status.attached or row.status.unreadable)]
+    rated = [row for row in own if row.rate_in is not None]
+    known = rated and len(own) - len(rated) <= _UNRATED * len(own)
     found = Counter([row.level for row in rows])
     oldest = min(((status.oldest, status.name) for status in statuses if status.oldest is not None), default=None)
     return Summary(
@@ -72,8 +77,8 @@ def total_of(rows: Sequence[Row], *, queues: int, as_of: datetime) -> Summary:
         delayed=sum([total.delayed for total in totals]),
         leased=sum([total.leased for total in totals]),
         dead=sum([total.dead for total in totals]),
-        rate_in=three_digits(sum([row.rate_in or 0.0 for row in rated])) if rated else None,
-        rate_out=three_digits(sum([row.rate_out or 0.0 for row in rated])) if rated else None,
+        rate_in=three_digits(sum([row.rate_in or 0.0 for row in rated])) if known else None,
+        rate_out=three_digits(sum([row.rate_out or 0.0 for row in rated])) if known else None,
         oldest=None if oldest is None else oldest[0],
         oldest_queue=None if oldest is None else oldest[1],
         next_due=min((status.next_due for status in statuses if status.next_due is not None), default=None),
