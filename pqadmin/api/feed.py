@@ -32,6 +32,8 @@ MOST = 10_000
 EVERY = 0.5
 #: An item that died may be committed so much later than its time says: reading begins again that much earlier.
 LATE = timedelta(seconds=10)
+#: Queues that are looked at in one turn of the monitor: frames of pages wait meanwhile.
+_QUEUES_AT_ONCE = 1_000
 #: Dead items of one queue that are told in one turn, those that are kept to tell which were told, and those of a page.
 _DEAD_AT_ONCE, _DEAD_KEPT, _PAGE = 2_000, 1_000, 100
 
@@ -93,29 +95,38 @@ class Feed:
         with self._lock:
             self._streams.pop(stream, None)
 
-    def look(self, store: Store, now: float) -> None:
-        """Write down what changed on the board; `now` is in seconds of the monitor's clock."""
+    def look(self, store: Store, now: float) -> bool:
+        """Write down what changed on the board, and return whether more is to be written at once.
+
+        `now` is in seconds of the monitor's clock.
+        """
         if not self.wanted or self._board.empty:
-            return
+            return False
         first, at, before = self.looked_at is None, store.now(), self._number
         self._pending.update(dict.fromkeys(self._board.take_touched()))
-        for queue_id in list(self._pending):
-            known = self._queues.get(queue_id)
-            if known is None or now - known.told >= EVERY:
-                try:
-                    if self._look_at(store, queue_id, now, at, silent=first):
-                        del self._pending[queue_id]
-                except StoreError:
-                    raise  # it is looked at again when the store can be read
-                except Exception as error:  # a mistake of ours in one queue is none of the monitor's
+        due = [queue_id for queue_id in self._pending if self._is_due(queue_id, now)]
+        for queue_id in due[:_QUEUES_AT_ONCE]:
+            try:
+                if self._look_at(store, queue_id, now, at, silent=first):
                     del self._pending[queue_id]
-                    _limited.warn(type(error), "A queue's events were left out: %s", error, exc_info=True)
+            except StoreError:
+                raise  # it is looked at again when the store can be read
+            except Exception as error:  # a mistake of ours in one queue is none of the monitor's
+                del self._pending[queue_id]
+                _limited.warn(type(error), "A queue's events were left out: %s", error, exc_info=True)
+        if len(due) > _QUEUES_AT_ONCE:
+            return True
         self.looked_at, self.looks = at, self.looks + 1
         if first or self._number != before:
             with self._lock:
                 wakers = list(self._streams.values())
             for wake in wakers:
                 wake()
+        return False
+
+    def _is_due(self, queue_id: int, now: float) -> bool:
+        known = self._queues.get(queue_id)
+        return known is None or now - known.told >= EVERY
 
     def after(self, number: int) -> Sequence[Event] | None:
         """Return the events behind a number; None when the log does not reach back so far."""

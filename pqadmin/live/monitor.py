@@ -51,8 +51,11 @@ class Follower(Protocol):
     def wanted(self) -> bool:
         """Whether the monitor has to run for it."""
 
-    def look(self, store: Store, now: float) -> None:
-        """Look at the board, in the monitor's thread; `now` is in seconds of its clock."""
+    def look(self, store: Store, now: float) -> bool:
+        """Look at the board, in the monitor's thread, and return whether to look again at once.
+
+        `now` is in seconds of the monitor's clock.
+        """
 
 
 class Monitor:
@@ -246,12 +249,11 @@ class Monitor:
             if tick is not None:
                 self.hub.publish(tick)
             self._sweep.step(store, self._screens.ids)
-            if self._follower is not None:
-                self._follower.look(store, self._clock())
+            unfinished = self._follower is not None and self._follower.look(store, self._clock())
             for waiter, watched in ((self._seen, self._screens.watched), (self._unseen, self._sweep.watched)):
                 if watched is not None:
                     waiter.arm(store, watched)
-        nap = SWEEP_STEP if self._sweep.busy else NAP
+        nap = SWEEP_STEP if self._sweep.busy or unfinished else NAP
         polls = bool(self._screens.attached)
         # A look that found nothing is no frame: the next one may come sooner.
         if tick is not None or not polls:

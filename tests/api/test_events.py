@@ -307,6 +307,29 @@ async def test_a_stream_that_fell_behind_begins_anew_and_misses_no_death(
                 died.discard(data["id"])
 
 
+def test_very_many_queues_are_told_in_turns(site: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "_QUEUES_AT_ONCE", 2)
+    board = Board()
+    feed = Feed(board)
+    queues = [site.create_queue(f"q{n}") for n in range(5)]
+    feed.join(None, lambda: None)
+
+    def look(now: float) -> int:
+        board.put_directory(site.directory(), site.snapshot(()).directory_change)
+        ids = [queue.id for queue in queues]
+        board.apply(site.snapshot(ids, previous=board.previous(ids)), now)
+        looks = 1
+        while feed.look(site, now):
+            looks += 1
+        return looks
+
+    assert (look(0.0), len(feed.state()[1]), feed.after(0)) == (3, 5, [])
+    for queue in queues:
+        queue.push(b"x", priority=1)
+    assert look(1.0) == 3
+    assert sorted(event.queue for event in feed.after(0) or () if event.kind == "queue") == [f"q{n}" for n in range(5)]
+
+
 def test_a_busy_queue_is_told_by_its_newest_state(site: Store) -> None:
     board, now = Board(), 0.0
     feed = Feed(board)
