@@ -1,7 +1,8 @@
 """`--exec`: a program handles items, each leased while it runs; its exit code decides.
 
 The program runs in a process group of its own, so that a stop of the command reaches it once and in order: the signal
-is passed on, and after the grace time, or a second signal, the group is killed.
+is passed on, and after the grace time, or a second signal, the group is killed. A small shell waits beside the command,
+and stops the program when the command itself was killed.
 """
 
 import os
@@ -37,6 +38,11 @@ _LINES, _LINE = 50, 1_000
 #: Seconds for what the program wrote to standard error, once it has ended: a process that it left may hold it open.
 _LAST_WORDS = 1.0
 _DAY = 86_400
+#: Reads the process group of each program that runs, and an empty line when it has ended.
+_GUARD = """
+while IFS= read -r group; do running=$group; done
+[ -z "$running" ] || kill -s TERM -- "-$running"
+"""
 
 EXEC = Argument(
     "--exec",
@@ -66,6 +72,7 @@ class Execution:
         self._stop = Interruption(self._pass_on)
         self._process: subprocess.Popen[bytes] | None = None
         self._passed_on = False
+        self._guard: IO[bytes] | None = None
         self._handled = 0
         #: Of the one document that --json prints.
         self._shapes: list[Shape] = []
@@ -75,7 +82,7 @@ class Execution:
         """Handle at most the items that are asked for; end at the first that fails, or when nothing is ready."""
         end = end_of(self._queue, self._options)
         try:
-            with self._stop:
+            with self._stop, _guard() as self._guard:
                 while self._handled < self._options["n"] and self._one(end):
                     pass
         except Interrupted:
@@ -173,16 +180,24 @@ class Execution:
             except OSError as error:
                 return 127, f"{program} cannot be run: {error.strerror}"
             self._process = process
+            self._tell_guard(str(process.pid))
             if self._stop.requested and not self._passed_on:  # it came while the program was started
                 self._pass_on(signal.SIGTERM)
             reader = threading.Thread(target=_pass_words, args=(process.stderr, words), daemon=True)
             reader.start()
             code = process.wait()
             self._process = None
+            self._tell_guard("")
             reader.join(_LAST_WORDS)
         if code < 0:
             return 128 - code, f"{program} was killed by {_signal_name(-code)}"
         return code, f"{program} ended with exit code {code}" if code else ""
+
+    def _tell_guard(self, group: str) -> None:
+        with suppress(BrokenPipeError):
+            if self._guard is not None:
+                self._guard.write(f"{group}\n".encode())
+                self._guard.flush()
 
     def _pass_on(self, number: int) -> None:
         """Pass a stop signal on to the program; kill it at the second, or after the grace time."""
@@ -225,6 +240,26 @@ class Execution:
         finally:
             ended.set()
             keeper.join()
+
+
+@contextmanager
+def _guard() -> Iterator[IO[bytes] | None]:
+    """Yield what the guard reads: it outlives this process, and is in no group that is stopped with it."""
+    try:
+        guard = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+    except OSError:
+        yield None
+        return
+    try:
+        yield guard.stdin
+    finally:
+        guard.communicate()
 
 
 def _arguments(line: str) -> list[str]:

@@ -181,6 +181,23 @@ def test_a_program_that_does_not_stop_is_killed_with_all_it_started(
     assert jobs.find(item.id).attempts == 0
 
 
+def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
+    item = jobs.push(b"1", priority=1)
+    (tmp_path / "handler").write_text(
+        "exec 2> /dev/null\n"  # the reader of its errors is gone then
+        f'trap "touch {tmp_path}/asked; exit" TERM; touch {tmp_path}/begun\n'
+        "while :; do sleep 0.05; done\n"
+    )
+    with command("lease", "jobs", "--for=1s", "--exec", f"sh {tmp_path}/handler", "--store", url) as process:
+        started(jobs, tmp_path)
+        process.kill()
+        await_true((tmp_path / "asked").exists)
+    assert process.returncode == -signal.SIGKILL
+    again = jobs.lease(seconds=60, wait=PATIENCE)
+    assert again is not None
+    assert (again.item.id, again.item.attempts) == (item.id, 2)
+
+
 def test_the_lease_is_extended_while_the_program_runs(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
     item = jobs.push(b"1", priority=1)
     line = f"sh -c 'touch {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done'"
