@@ -188,7 +188,7 @@ def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: 
         f'trap "touch {tmp_path}/asked; exit" TERM; touch {tmp_path}/begun\n'
         "while :; do sleep 0.05; done\n"
     )
-    with command("lease", "jobs", "--for=1s", "--exec", f"sh {tmp_path}/handler", "--store", url) as process:
+    with command("lease", "jobs", "--for=3s", "--exec", f"sh {tmp_path}/handler", "--store", url) as process:
         started(jobs, tmp_path)
         process.kill()
         await_true((tmp_path / "asked").exists)
