@@ -14,6 +14,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.urls import path, re_path
 
+from pqadmin.api import waits
 from pqadmin.api.cors import Cors
 from pqadmin.api.handler import ApiHandler, beside
 from pqadmin.conf.proxy import TrustedProxy
@@ -26,6 +27,8 @@ from pqadmin.server.health import Health
 from pqadmin.server.origin import SameOrigin
 from pqadmin.wall.consumer import WallConsumer
 
+#: Ends the long polls of the API, when the site stops.
+stop_waits = waits.stop
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)
 routes = [
     path("live/", LiveConsumer.as_asgi(), name="live"),

@@ -19,7 +19,7 @@ from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictStr
 
 from pqadmin.accounts.rights import Right
-from pqadmin.api import limits, problems, schemas, threads, values
+from pqadmin.api import limits, problems, schemas, threads, values, waits
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, CSV, JSON, NDJSON, TEXT, Body, checked, content_type, invalid, json_of, raw
 from pqadmin.api.caller import Verb, caller_now
@@ -379,7 +379,8 @@ async def _waited(
         return await take()
 
     with limits.waiting(caller_in(request)):
-        return await wait_in_loop(queue.opened, try_once, list[Shape](), wait)
+        waiting = wait_in_loop(queue.opened, try_once, list[Shape](), wait)
+        return await waits.until_stopped(waiting, list[Shape]())
 
 
 def _raw_form(request: HttpRequest, n: int) -> str:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import signal
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 from pqadmin.api import problems
 from tests.server.conftest import PATIENCE, Site, log_in, serve, site
+from tests.waiting import await_true, begin
 
 __all__ = ["serve", "site"]
 
@@ -53,3 +55,16 @@ def test_bodies_are_bounded_by_address(serve: Callable[..., Site]) -> None:
     assert found["detail"].startswith("A request to this address may have 2,000 bytes")
     assert found == problems.shape("BodyTooLarge", found["detail"])
     connection.close()
+
+
+def test_a_site_that_stops_answers_what_waits_and_takes_nothing_for_it(serve: Callable[..., Site]) -> None:
+    site = serve()
+    cookies = log_in(site)
+    csrf = dict(pair.split("=", 1) for pair in cookies.split("; "))["pqadmin_csrf"]
+    headers = {"Cookie": cookies, "X-CSRFToken": csrf}
+    assert call(site, "POST", "queues", {"name": "jobs"}, **headers)[0] == 201
+    waiting = begin(lambda: call(site, "POST", "queues/jobs/pop?wait=60", **headers))
+    await_true(lambda: call(site, "GET", "queues/jobs/consumers", **headers)[2]["consumers"])
+    site.signal(signal.SIGTERM)
+    assert waiting.result(PATIENCE)[2] == {"items": []}
+    assert site.exit_code() == 0

@@ -84,7 +84,12 @@ class Command(OwnCommand):
             connections_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
             is_proxy=lambda address: proxy.is_in(address, settings.PQADMIN_TRUSTED_PROXY),
         )
-        server = DaphneServer(application, listener, limits, on_drain=monitor.shutdown)
+
+        def drain() -> None:
+            asgi.stop_waits()
+            monitor.shutdown()
+
+        server = DaphneServer(application, listener, limits, on_drain=drain)
         badge = [("Environment", settings.PQADMIN_ENVIRONMENT)] if settings.PQADMIN_ENVIRONMENT else []
         _show(
             [
