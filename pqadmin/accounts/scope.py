@@ -50,6 +50,8 @@ class Scope:
             return self
         if self.within:
             raise ValueError("a scope is restricted once")
+        if not within:
+            return NOTHING
         base = () if self.role is Role.NONE else (("*", self.role),)
         return Scope(role=Role.NONE, grants=(*base, *self.grants), within=within)
 

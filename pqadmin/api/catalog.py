@@ -226,7 +226,10 @@ def restore_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_RE
 @in_thread
 def attach_queue(request: HttpRequest, queue: str, body: Attached) -> HttpResponse:
     """Attach a subspace that other programs write, as a queue of this name; for admins."""
-    visibility.new_name(allow(request, Verb.CONFIGURE, Right.ADMIN), queue)
+    scope = allow(request, Verb.CONFIGURE, Right.ADMIN)
+    if not scope.role.has(Right.ADMIN):  # a prefix may lie anywhere, also where queues of other names are
+        raise RightMissing(Right.ADMIN, scope.role)
+    visibility.new_name(scope, queue)
     options: Any = body.model_dump(exclude={"prefix"})
     try:
         options["prefix"] = parse_prefix(body.prefix)

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -81,6 +81,8 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
             members, headers = problems.shape("Forbidden", f"This {error}." if str(error) else "Forbidden."), {}
         case Http404():
             members, headers = problems.shape("NotFound", "The API has nothing at this address."), {}
+        case SuspiciousOperation():  # such as a form of too many fields
+            members, headers = problems.shape("BadRequest", "The request is malformed."), {}
         case DatabaseError():
             _limited.warn(type(error), "An API request was refused: the database failed: %s", error)
             members, headers = problems.shape("DatabaseError", "The site's database does not answer."), {}

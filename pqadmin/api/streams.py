@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
@@ -110,7 +111,7 @@ async def _told(
 async def _may_read(request: HttpRequest, name: str, began: Caller) -> bool:
     try:
         (await caller_now(request)).require(Verb.READ, Right.READ, name)
-    except (Unauthenticated, QueueError, PermissionError):
+    except (Unauthenticated, QueueError, PermissionDenied):
         return False
     except Exception:  # the tables do not answer: it goes on with the rights that it began with
         return bool(began)

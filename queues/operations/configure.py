@@ -5,10 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from queues.errors import NaiveTime, TimePassed
+from queues.errors import BadTime, NaiveTime, TimePassed
 from queues.items.counters import wake
 from queues.kv.port import Transaction
 from queues.model.config import MAX_REASON, Pause, check_text
+from queues.model.ids import LAST_MS, to_ms
 from queues.model.settings import Settings, check_settings, check_together, plain
 from queues.operations.open_queue import OpenQueue, Request, executes
 
@@ -26,13 +27,15 @@ class ConfigureRequest(Request[bytes], frozen=True, gc=False):
 
 
 def pause_request(queue: OpenQueue, *, reason: str, until: datetime | None, by: str) -> PauseRequest:
-    """Return the request to pause from now on; raise `NaiveTime`, `TimePassed`, `BadText`."""
+    """Return the request to pause from now on; raise `NaiveTime`, `TimePassed`, `BadTime`, `BadText`."""
     queue.check_own("it cannot be paused, as other programs would go on taking.")
     if until is not None and until.utcoffset() is None:
         raise NaiveTime("The time to resume needs a time zone.")
     now = queue.context.now()
     if until is not None and until <= now:
         raise TimePassed("The time to resume has passed already.")
+    if until is not None and to_ms(until) > LAST_MS:  # in another time zone than ours
+        raise BadTime("A pause ends before the year 10000.")
     pause = Pause(reason=check_text(reason, MAX_REASON), by=check_text(by), since=now, until=until)
     return PauseRequest(queue.id, pause)
 

@@ -124,3 +124,4 @@ def test_a_restricted_scope_has_each_right_within_its_globs_alone() -> None:
     assert not ALL.restricted_to(["mail"]).role.has(Right.READ)
     assert not NOTHING.restricted_to(["mail"]).anywhere(Right.READ)
     assert ALL.restricted_to(["mail", "*"]) == ALL
+    assert ALL.restricted_to([]) == NOTHING

@@ -110,6 +110,19 @@ async def test_an_attached_queue_is_for_admins(program: Program, site: Store, gr
     problem(await program.get("queues/old"), 404, "QueueNotFound")
 
 
+async def test_a_restricted_token_of_an_admin_attaches_no_subspace(program: Program, site: Store, token) -> None:
+    restricted = Program(await in_thread(token, queues=["orders:*"]))
+    body = {"prefix": '("legacy", "jobs")', "kind": "fifo"}
+    problem(await restricted.post("queues/orders:x/attach", json=body), 403, "Forbidden")
+
+
+async def test_a_pause_that_ends_in_the_year_10000_is_refused(program: Program, site: Store) -> None:
+    site.create_queue("jobs")
+    until = "9999-12-31T23:59:59-23:00"
+    problem(await program.post("queues/jobs/pause", json={"reason": "r", "until": until}), 422, "BadTime")
+    assert (await program.get("queues/jobs")).status_code == 200
+
+
 async def test_only_an_admin_lifts_rules_of_redaction(program: Program, site: Store, granted, token) -> None:
     site.create_queue("jobs")
     operator = Program(await in_thread(token, await in_thread(granted, Role.OPERATOR, {})))
