@@ -77,7 +77,7 @@ def test_writes_wait_until_the_site_is_armed_and_nothing_typed_is_lost(
     expect(page.locator("header .env, .env").first).to_contain_text("production")
     for width in (929, 993, 1280):
         page.set_viewport_size({"width": width, "height": 700})
-        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     operator.push('{"order": "typed by hand"}', 7, queue="jobs")
     operator.expect_words("read-only until you arm it")
     button = page.get_by_role("button", name="Arm for 15 minutes")
