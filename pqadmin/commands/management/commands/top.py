@@ -59,7 +59,7 @@ class Command(StoreCommand):
 
     def _show(self, store: Store, view: View, terminal: Terminal, stop: Interruption, output: Console) -> None:
         while view.wish != "quit":
-            width, height = output.size
+            width, height = os.get_terminal_size(sys.stdout.fileno())  # COLUMNS and LINES do not follow it
             with output.capture() as capture:
                 output.print(view.draw(width, height, time.monotonic()), end="", soft_wrap=True)
             lines = capture.get().split("\n")
