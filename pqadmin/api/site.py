@@ -13,9 +13,11 @@ from ninja.errors import HttpError, ValidationError
 from pqadmin import __version__
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.rights import RightMissing
-from pqadmin.api import about, bulk, catalog, events, hot, items, operating, problems, records, search, streams
+from pqadmin.api import bulk, catalog, hot, items, operating, problems, records, search, streams
 from pqadmin.api.bodies import JSONBodies, invalid
 from pqadmin.api.caller import Caller, CsrfRefused, Unauthenticated, VerbMissing, caller_of
+from pqadmin.api.docs import about
+from pqadmin.api.events import stream
 from pqadmin.api.problems import Problem
 from pqadmin.pages import visibility
 from pqadmin.pages.refusals import Uncovers
@@ -43,9 +45,10 @@ api = NinjaAPI(
 )
 # One address is of one router: that of items lists them too.
 for _router in dict.fromkeys(
-    part.router for part in (streams, catalog, operating, hot, items, bulk, records, search, events, about)
+    part.router for part in (streams, catalog, operating, hot, items, bulk, records, search, stream)
 ):
     api.add_router("", _router)
+api.add_router("", about.router_of(api))
 
 
 def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:

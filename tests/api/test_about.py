@@ -5,7 +5,8 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from pqadmin.api import openapi, problems
+from pqadmin.api import problems
+from pqadmin.api.docs import openapi
 from pqadmin.api.site import api
 from tests.api.conftest import Program
 

@@ -15,9 +15,10 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
 from pqadmin.api import caller as callers
-from pqadmin.api import events, limits
-from pqadmin.api import feed as feeds
-from pqadmin.api.feed import Feed
+from pqadmin.api import limits
+from pqadmin.api.events import feed as feeds
+from pqadmin.api.events import stream as streams
+from pqadmin.api.events.feed import Feed
 from pqadmin.limits.places import Places
 from pqadmin.live import monitor as monitors
 from pqadmin.live.board.board import Board
@@ -158,7 +159,7 @@ async def change(what: str, owner: User) -> None:
 async def test_a_quiet_stream_goes_on_from_where_it_is(
     token: Any, site: Store, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "BEAT", 0.0)
+    monkeypatch.setattr(streams, "BEAT", 0.0)
     secret = await in_thread(token)
     await in_thread(site.create_queue, "mail")
     async with Stream(secret, "queues=mail") as quiet:
@@ -295,7 +296,7 @@ def test_each_of_many_items_that_die_is_told_once(site: Store, monkeypatch: pyte
 async def test_a_stream_that_fell_behind_begins_anew_and_misses_no_death(
     token: Any, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "Feed", partial(Feed, most=2))
+    monkeypatch.setattr(streams, "Feed", partial(Feed, most=2))
     async with Stream(await in_thread(token)) as stream:
         await stream.until("complete")
         died = {await in_thread(die, jobs) for _ in range(5)}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pqadmin.api import openapi
+from pqadmin.api.docs import openapi
 from pqadmin.api.site import api
 from tests.server.conftest import PATIENCE, ROOT, Site
 

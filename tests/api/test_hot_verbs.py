@@ -174,9 +174,9 @@ async def test_a_token_does_what_its_verbs_allow(site: Store, token, jobs) -> No
     assert (await pusher.post("queues/jobs/items", json={"value": "a", "priority": 1})).status_code == 201
     problem(await pusher.post("queues/jobs/pop"), 403, "Forbidden")
     problem(await pusher.get("queues/jobs/peek"), 403, "Forbidden")
-    nobody = await Program(None).post("queues/jobs/pop")
-    problem(nobody, 401, "Unauthenticated")
-    assert nobody.headers["WWW-Authenticate"].startswith("Bearer")
+    anonymous = await Program(None).post("queues/jobs/pop")
+    problem(anonymous, 401, "Unauthenticated")
+    assert anonymous.headers["WWW-Authenticate"].startswith("Bearer")
     assert jobs.depth() == 1
 
 

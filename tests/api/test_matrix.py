@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from pqadmin.accounts.callers import Verb
 from pqadmin.accounts.rights import Right, Role
-from pqadmin.api import openapi
+from pqadmin.api.docs import openapi
 from pqadmin.api.site import api
 from queues import Store
 from tests.api.conftest import Program, in_thread

@@ -41,7 +41,7 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 
 def page() -> str:
     """Return the page."""
-    from pqadmin.api import openapi, reference
+    from pqadmin.api.docs import openapi, reference
     from pqadmin.api.site import api
 
     document = openapi.document(api)
@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def _operation(each: object) -> str:
-    from pqadmin.api.reference import Operation
+    from pqadmin.api.docs.reference import Operation
 
     assert isinstance(each, Operation)
     words = "\n\n".join(each.words)
@@ -71,7 +71,7 @@ def _operation(each: object) -> str:
 
 
 def _table(fields: object, *, places: bool) -> str:
-    from pqadmin.api.reference import Field
+    from pqadmin.api.docs.reference import Field
 
     assert isinstance(fields, list)
     rows = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pqadmin.api.openapi import PREFIX, Schema, operations
+from pqadmin.api.docs.openapi import PREFIX, Schema, operations
 
 #: The order in which parameters are told.
 _PLACES = ("path", "query", "header")

@@ -19,7 +19,7 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.api import limits, problems, threads
 from pqadmin.api.answers import caller_in
 from pqadmin.api.caller import Unauthenticated, Verb, caller_now
-from pqadmin.api.feed import LATE, Feed, dead_shape, dead_since
+from pqadmin.api.events.feed import LATE, Feed, dead_shape, dead_since
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.live.monitor import Monitor, get_monitor

@@ -1,0 +1,1 @@
+"""What the API tells of itself: its schema, its reference and its page."""

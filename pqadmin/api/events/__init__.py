@@ -1,0 +1,1 @@
+"""Server-sent events: the feed of what changed, and the streams that send it."""
