@@ -265,7 +265,9 @@ def test_load_works_for_its_seconds_and_is_never_faster_than_asked(url: str, sto
     summary = json.loads(out)
     assert summary["seconds"] >= 2
     assert (summary["pushed"], summary["taken"]) == pushed_and_taken(store)
-    assert 0 < summary["pushed"] <= 400 * summary["seconds"], "all of its time went by before anything was pushed"
+    assert 0 < summary["pushed"] <= 400 * (summary["seconds"] + 0.05), (
+        "all of its time went by before anything was pushed"
+    )
 
 
 def test_load_needs_a_store_that_other_callers_can_open() -> None:

@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import lmdb
 
-from queues.kv.embedded import redo
+from queues.kv.embedded import write_ahead_log
+from queues.kv.embedded.checkpoints import flush
 from queues.kv.embedded.damage import SUSPECT, refuse_cut_off, verify
 from queues.kv.embedded.failures import translate
-from queues.kv.embedded.flushes import flush
 from queues.kv.embedded.store import open_embedded
 from queues.kv.errors import PathTaken, StoreUnavailable
 from queues.kv.port import KeyValueStore
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _DATA, _LOCK = "data.mdb", "lock.mdb"
 #: What an open store keeps beside its file.
-_BESIDE = (_LOCK, "turns", redo.NAME, SUSPECT)
+_BESIDE = (_LOCK, "turns", write_ahead_log.NAME, write_ahead_log.STATE_NAME, SUSPECT)
 
 
 def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:

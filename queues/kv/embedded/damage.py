@@ -6,9 +6,9 @@ A file that is shorter than its meta page says, or that a process died of, is fi
 import contextlib
 import logging
 import os
-import struct
 from pathlib import Path
 
+from queues.kv.embedded.meta_pages import MetaPages
 from queues.kv.embedded.verifying import find_damage
 from queues.kv.errors import StoreDamaged, StoreUnavailable
 
@@ -16,10 +16,6 @@ log = logging.getLogger("queues.kv")
 
 #: Lies beside a file that a process died of, until it was read whole.
 SUSPECT = "suspect"
-#: A meta page, from its magic number on: magic, version, address, map size; two trees (page size, flags, depth, pages
-#: of three kinds, entries, root); the last page, the number of the commit.
-_META = struct.Struct("=IIQQ" + 2 * "IHHQQQQQ" + "QQ")
-_HEADER_BYTES, _MAGIC = 16, 0xBEEFC0DE
 
 
 def check(folder: Path, data: Path, *, opened_before: bool) -> None:
@@ -90,19 +86,9 @@ def damaged(path: str, reason: str) -> StoreDamaged:
 
 def _needed(data: Path) -> int | None:
     """Return the bytes that a file has to have by its newest meta page; None: it has none."""
-    newest: tuple[int, int] | None = None
     with data.open("rb") as file:
-        at = 0
-        for _ in range(2):
-            page = os.pread(file.fileno(), _HEADER_BYTES + _META.size, at)
-            if len(page) < _HEADER_BYTES + _META.size:
-                return 1 << 62 if at else None  # cut off within its first pages
-            meta = _META.unpack_from(page, _HEADER_BYTES)
-            if meta[0] != _MAGIC:
-                return None
-            page_size, last_page, txnid = meta[4], meta[-2], meta[-1]
-            if not at:
-                at = page_size
-            if newest is None or txnid > newest[0]:
-                newest = txnid, (last_page + 1) * page_size
-    return None if newest is None else newest[1]
+        try:
+            pages = MetaPages.read(file.fileno())
+        except EOFError:
+            return 1 << 62
+    return None if pages is None else pages.needed

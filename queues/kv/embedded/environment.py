@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import time
@@ -11,11 +10,10 @@ from pathlib import Path
 
 import lmdb
 
-from queues.kv.embedded import damage, redo, rights
+from queues.kv.embedded import damage, rights
+from queues.kv.embedded.checkpoints import Checkpoints
 from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
-from queues.kv.embedded.flushes import Flushes
-from queues.kv.embedded.redo import CHAIN, LINK_BYTES
 from queues.kv.embedded.space import KNOWN_FOR, LITTLE, SpaceLimit
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
@@ -32,9 +30,8 @@ MAX_READERS = 1_024
 _LOCK_BYTES = 64 * MAX_READERS + 4_096
 #: Read transactions kept for reuse: each saves a search for a reader slot.
 _SPARE_READS = 16
-#: Seconds between sweeps of dead processes' reader slots, and between looks at the file.
+#: Seconds between sweeps of dead processes' reader slots.
 _SWEEP_EVERY = 30.0
-_LOOK_EVERY = 0.25
 
 
 #: Keys with this prefix are the writers' own: the last commit of each process.
@@ -65,7 +62,6 @@ class Environment:
         self._closed = False
         self._spares: list[lmdb.Transaction[bytes]] = []
         self._sweep_at = 0.0
-        self._look_at = 0.0
         try:
             path.mkdir(mode=rights.FOLDER, parents=True, exist_ok=True)
             rights.warn_of_writers(path)
@@ -74,7 +70,7 @@ class Environment:
         self.folder = path
         self._data = path / "data.mdb"
         self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
-        self.flushes = Flushes(path)
+        self.checkpoints = Checkpoints(path, self._rest)
         self.space = SpaceLimit(self.path, max_bytes, self.usage)
         #: Bytes that growing writes may still add, as far as they are known, and until when.
         self.room, self._room_until = 0, 0.0
@@ -101,10 +97,7 @@ class Environment:
 
         Raises `FileReplaced` when the writer has to open another file first.
         """
-        now = time.monotonic()
-        if now > self._look_at:
-            self.check_file()
-            self._look_at = now + _LOOK_EVERY
+        self.check_file()
         with self._gate:
             env = self._opened()
             self._readers += 1
@@ -161,6 +154,8 @@ class Environment:
         if self.room < LITTLE or now > self._room_until:
             self._room_until = now + KNOWN_FOR
             self.room = self.space.left()
+            if self.checkpoints.is_gone():
+                self._reopen()
         fairness, slot = self.fairness, self.fairness.slot
         if fairness.map[: len(NOT_WAITING)] != NOT_WAITING:
             fairness.give_way()
@@ -194,52 +189,33 @@ class Environment:
         batch.flush_all()
         if self.fairness.slot is not None:
             self._sequence += 1
-            batch.cursor.put(*self._mark())
-        flushes = self.flushes
-        if flushes.redo is not None:
-            flushes.previous = batch.txn.get(CHAIN) or bytes(LINK_BYTES)
-        flushes.links += 1
-        batch.txn.put(CHAIN, flushes.name + flushes.links.to_bytes(8, "big"))
+            batch.put(*self._mark())
 
     def commit(self, batch: Batch) -> None:
-        """Commit, and return once it is durable. Raises lmdb.Error."""
-        if self.flushes.redo is None:
-            batch.txn.commit()
-            return
+        """Commit, and return once it is durable. Raises lmdb.Error, OSError."""
         with self._gate:
             env = self._opened()
-        keys = batch.keys()
-        if self.fairness.slot is not None:
-            keys.add(self._mark()[0])
-        self.flushes.commit(env, batch.txn, keys)
+        self.checkpoints.commit(env, batch.txn, batch.keys())
 
     def settle(self, error: BaseException, batch: Batch) -> Outcome:
         """Find the outcome of a commit that raised: reopen the file, and look for its number and its mark."""
-        if is_interrupt(error) and self.flushes.redo is None and _is_over(batch.txn):
+        if is_interrupt(error) and _is_over(batch.txn):
             return Outcome.DONE  # the thread was interrupted just after it
         batch.txn.abort()
-        mark, txnid = self._mark() if self.fairness.slot is not None else None, batch.version
-        twice = self.flushes.redo is None
-        self.flushes.failed()
+        mark = self._mark() if self.fairness.slot is not None else None
         try:
             self._reopen()
             with self._gate:
                 env = self._opened()
-            if not twice:
-                return _outcome(self.flushes.settle(env, mark, txnid))
-            if env.info()["last_txnid"] < txnid:
-                return Outcome.NOT_DONE
-            if mark is None:
-                return Outcome.UNKNOWN
-            with env.begin() as txn:
-                if txn.get(mark[0]) != mark[1]:
-                    return Outcome.NOT_DONE
-            if getattr(error, "code", 0) == errno.EIO:  # seen in memory, but perhaps never on disk
-                return Outcome.UNKNOWN
-            env.sync(True)
+            txn = env.begin(write=True)
+            try:
+                done = txn.id() > batch.version and (None if mark is None else txn.get(mark[0]) == mark[1])
+                self.checkpoints.settle(env, txn.id() - 1)
+            finally:
+                txn.abort()
         except (lmdb.Error, OSError, StoreError):
             return Outcome.UNKNOWN
-        return Outcome.DONE
+        return Outcome.UNKNOWN if done is None else Outcome.DONE if done else Outcome.NOT_DONE
 
     def others_write(self) -> bool:
         """Say whether another process waits for the write lock or has it; to be asked while this one does neither."""
@@ -264,7 +240,6 @@ class Environment:
         with self._gate:
             env = self._opened()
         try:
-            env.sync(True)
             env.begin(write=True).abort()
         except lmdb.Error as error:
             raise translate(error, self.path) from error
@@ -277,9 +252,10 @@ class Environment:
         self._close_file()
 
     def _close_file(self) -> None:
+        self.checkpoints.stop()
         with self._gate:
             self._closed = True
-            self.flushes.close(self._env)
+            self.checkpoints.close(self._env)
             self._shut()
 
     def hold_still(self, timeout: float) -> None:
@@ -307,7 +283,7 @@ class Environment:
         self._spares.clear()
         self._env = None
         self._closed = True
-        self.flushes.abandon()
+        self.checkpoints.abandon()
 
     def check_file(self) -> None:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
@@ -341,17 +317,18 @@ class Environment:
     def _open(self, *, create: bool) -> None:
         env = None
         try:
+            self.checkpoints.prepare()
             damage.check(self.folder, self._data, opened_before=(self.folder / "turns").exists())
-            self.flushes.prepare(first=create)
             env = self._map_some(create=create)
             found = self._data.stat()
             self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
-            env.reader_check()
-            self.flushes.opened(env, first=create)
+            self.checkpoints.opened(env)
         except BaseException as error:
-            self.flushes.give_up()
+            self.checkpoints.give_up()
             if env is not None:
                 env.close()
+            if create:
+                self.checkpoints.close(None)
             if isinstance(error, (lmdb.Error, OSError)):
                 raise translate(error, self.path) from error
             raise
@@ -376,13 +353,13 @@ class Environment:
             max_readers=MAX_READERS,
             max_spare_txns=_SPARE_READS,
             readahead=False,
-            metasync=self.flushes.redo is None,
+            metasync=False,
+            sync=False,
             mode=rights.file_mode(folder),
             create=create,
         )
         try:
-            for name in ("data.mdb", redo.NAME):
-                rights.settle(folder / name)
+            rights.settle(folder / "data.mdb")
         except BaseException:
             env.close()
             raise
@@ -395,6 +372,7 @@ class Environment:
         if not self._gate.wait_for(lambda: not self._readers, 2 * MAX_TRANSACTION_SECONDS):
             self._env = env
             raise StoreUnavailable("The store {path} has a read that does not end; it stays open.", path=self.path)
+        self.checkpoints.give_up()
         env.close()
 
     def _opened(self) -> lmdb.Environment:
@@ -414,21 +392,42 @@ class Environment:
         try:
             return env.begin()
         except lmdb.ReadersFullError:
-            env.reader_check()
+            txn = env.begin(write=True)
+            try:
+                env.reader_check()
+            finally:
+                txn.abort()
             return env.begin()
 
     def _begin_write(self) -> lmdb.Transaction[bytes]:
         with self._gate:
             env = self._opened()
-        self._sweep(env)
         txn = env.begin(write=True)
-        if self.flushes.doubtful:
-            try:
-                self.flushes.make_sure(env)
-            except OSError as error:
-                txn.abort()
+        try:
+            self._sweep(env)
+            self.checkpoints.begin(env, txn.id() - 1)
+        except BaseException as error:
+            txn.abort()
+            if isinstance(error, OSError):
                 raise translate(error, self.path) from error
+            raise
         return txn
+
+    def _rest(self) -> None:
+        """Have the data file made whole, as there was no commit for a while. Raises lmdb.Error, OSError."""
+        with self._gate:
+            env = self._env
+            if env is None or self._shutting or self._closed:
+                return
+            self._readers += 1
+        try:
+            txn = env.begin(write=True)
+            try:
+                self.checkpoints.leave(env, txn.id() - 1)
+            finally:
+                txn.abort()
+        finally:
+            self._leave()
 
     def _leave(self) -> None:
         with self._gate:
@@ -437,6 +436,7 @@ class Environment:
                 self._gate.notify_all()
 
     def _sweep(self, env: lmdb.Environment) -> None:
+        """Free the reader slots of dead processes: under the write lock, as a writer may rely on one of them."""
         now = time.monotonic()
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
@@ -450,12 +450,6 @@ def _is_over(txn: lmdb.Transaction[bytes]) -> bool:
     except lmdb.Error:
         return True
     return False
-
-
-def _outcome(done: bool | None) -> Outcome:
-    if done is None:
-        return Outcome.UNKNOWN
-    return Outcome.DONE if done else Outcome.NOT_DONE
 
 
 def _allocate(lock_file: Path) -> None:

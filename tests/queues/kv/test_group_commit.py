@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,7 +13,7 @@ import lmdb
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, flushes, transaction
+from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from queues.kv.port import Transaction
@@ -25,9 +24,8 @@ from tests.waiting import LONG
 MANY = 40
 
 
-@pytest.fixture(params=[math.inf, 0.0], ids=["quick disk", "slow disk"])
-def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[EmbeddedStore]:
-    monkeypatch.setattr(flushes, "SLOW_FLUSH", request.param)
+@pytest.fixture
+def kv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedStore]:
     monkeypatch.setattr(
         transaction, "MAX_SECONDS", float("inf")
     )  # what waits together is a batch on a slow machine too

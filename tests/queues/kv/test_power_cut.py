@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import redo
+from queues.kv.embedded import write_ahead_log
 from queues.kv.port import ReadTransaction
 from tests.queues.kv.tracing import SystemCall, traced
 
 CALL = re.compile(r"(?P<name>\w+)\(\d+<(?P<path>[^>]*)>(?:\(deleted\))?,? ?(?P<rest>.*)", re.DOTALL)
 TEXT = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
-TOLD = re.compile(r"(ack put|ask take|ack take) (token-\S+;)")
-FILES = ("data.mdb", redo.NAME)
+TOLD = re.compile(r"(ask put|ack put|ask take|ack take) (token-\S+;)")
+FILES = ("data.mdb", write_ahead_log.NAME)
 #: Bytes that a disk writes as one.
 BLOCK = 512
 #: Which share of what was not flushed each file holds.
@@ -133,7 +133,7 @@ def put_back(files: dict[str, bytearray], store: Path) -> None:
         with (store / name).open("r+b") as file:
             file.truncate(0)
             file.write(content)
-    for name in ("lock.mdb", "turns"):  # these mean nothing after a start of the machine
+    for name in ("lock.mdb", "turns", write_ahead_log.STATE_NAME):  # these mean nothing after a start of the machine
         (store / name).unlink(missing_ok=True)
 
 
@@ -169,9 +169,11 @@ def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
         for call in calls
         if call.file not in FILES and (found := TOLD.search(call.data.decode("latin-1")))
     ]
-    assert [what for _, what, _ in told].count("ack put") == len(names) * THREADS * EACH
+    puts = [what for _, what, _ in told].count("ack put")
+    assert puts == len(names) * THREADS * EACH or (failing and puts)
     moments = {call.began for call in calls} | {call.ended for call in calls} | {max(call.ended for call in calls) + 1}
-    later = sorted(moment for moment in moments if moment >= told[0][0])  # a file that is not made yet is nothing
+    begin = min(began for began, what, _ in told if what == "ack put")  # a file that is not made yet is nothing
+    later = sorted(moment for moment in moments if moment >= begin)
     for cut in later[:: 3 if failing else 1]:
         present, possible = expected(told, cut)
         for shares in ((0.0, 0.0), (0.5, 0.5), next(MIXTURES)):
@@ -180,7 +182,7 @@ def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
             assert present <= one <= possible, (cut, shares)
             assert one == two
             assert len(one) == count
-    assert "written again from the redo log" in caplog.text, "some cuts came before LMDB's own flush"
+    assert "executed again from its log" in caplog.text
 
 
 def expected(told: list[tuple[int, str, str]], cut: int) -> tuple[set[str], set[str]]:
@@ -193,6 +195,6 @@ def expected(told: list[tuple[int, str, str]], cut: int) -> tuple[set[str], set[
             present.add(token)
         elif what == "ask take":
             present.discard(token)
-        else:
+        elif what == "ack take":
             taken.add(token)
     return present, possible - taken

@@ -56,7 +56,6 @@ def test_a_folder_that_its_group_may_write_is_shared_with_the_group(umask: int, 
 def test_files_of_an_older_release_get_the_rights_that_new_ones_have(rights: int, wanted: int, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     use(folder)
-    (folder / "redo").touch()
     folder.chmod(rights)
     for path in folder.iterdir():
         path.chmod(0o664)

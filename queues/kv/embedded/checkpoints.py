@@ -1,0 +1,462 @@
+"""Checkpoints: with them a commit needs one flush, that of its record in the write-ahead log.
+
+LMDB writes its pages without flushes, so a power cut may leave any of them behind. But it never changes a page that a
+reader may need. So one process keeps a read transaction of the newest checkpoint, whose pages are all on the disk:
+they are not used again until the next checkpoint. The first process that opens the store after a power cut puts the
+checkpoint's meta pages back, and executes the records of the log once more.
+
+A thread flushes the data file while commits go on; the next commit writes that checkpoint into the log. A second after
+the last commit, and when the store is closed, the data file is made whole by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import lmdb
+
+from queues.kv.embedded import damage, meta_pages
+from queues.kv.embedded.failures import reason
+from queues.kv.embedded.meta_pages import MetaPages
+from queues.kv.embedded.write_ahead_log import (
+    LINK_BYTES,
+    MAX_RECORD,
+    NAME,
+    RING_BYTES,
+    Checkpoint,
+    Record,
+    State,
+    WriteAheadLog,
+    packed,
+    unpacked,
+)
+from queues.kv.errors import StoreUnavailable
+
+log = logging.getLogger("queues.kv")
+
+#: A checkpoint begins after so many bytes of records, or so many commits.
+BYTES, COMMITS = 1 << 19, 512
+#: Seconds without a commit after which the data file is made whole.
+REST = 1.0
+
+
+class _Flush:
+    """A flush of the data file, for the thread; it knows no transaction, as a forked child keeps what threads held."""
+
+    def __init__(self, data: int) -> None:
+        #: A descriptor of the data file, closed by the thread.
+        self.data = data
+        self.done = False
+
+
+class _Coming(NamedTuple):
+    """A checkpoint that is on its way to the disk."""
+
+    #: Keeps the checkpoint's pages.
+    reader: lmdb.Transaction[bytes]
+    checkpoint: Checkpoint
+    flush: _Flush
+
+
+class Checkpoints:
+    """One process's part in it. All but opening and closing under the store's write lock.
+
+    `rest` is called by the thread a second after the last commit; it calls `leave`, with the write lock held.
+    """
+
+    def __init__(self, folder: Path, rest: Callable[[], None]) -> None:
+        self._folder, self._data = folder, folder / "data.mdb"
+        self._rest = rest
+        self._log: WriteAheadLog | None = None
+        #: The data file: device and inode.
+        self._identity = (0, 0)
+        #: Records that the data file has lost.
+        self._lost: list[Record] = []
+        #: Of the newest checkpoint, while this process keeps its pages.
+        self._reader: lmdb.Transaction[bytes] | None = None
+        self._coming: _Coming | None = None
+        #: The header of the coming checkpoint was written.
+        self._written = False
+        #: For the thread: flushes, True when there is a reader, False to end.
+        self._asked: queue.SimpleQueue[_Flush | bool] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def log(self) -> WriteAheadLog:
+        """The log; there from `prepare` to `close`."""
+        assert self._log is not None
+        return self._log
+
+    # Opening
+
+    def prepare(self) -> None:
+        """Before the file is opened: open the log, and set the file back to a checkpoint if it has lost commits.
+
+        Raises StoreError, OSError.
+        """
+        if self._log is not None and self.is_gone():  # with the whole folder, say
+            self._log.close()
+            self._log = None
+        if self._log is None:
+            self._log = WriteAheadLog(self._folder)
+            if self._log.sole and (checkpoint := self._log.newest()) is not None:
+                self._lost = list(self._log.records(checkpoint))
+                if self._lost:
+                    self._set_back(checkpoint)
+
+    def opened(self, env: lmdb.Environment) -> None:
+        """Execute again what the file has lost. Raises StoreUnavailable, lmdb.Error, OSError."""
+        found, shared = self._data.stat(), self.log
+        self._identity = found.st_dev, found.st_ino
+        if self._lost:
+            try:
+                self._execute_again(env)
+            except (lmdb.Error, OSError) as error:
+                raise StoreUnavailable(
+                    "The store {path} has lost its newest transactions, and what its file {log} holds of them cannot "
+                    "be written: {reason}. Make room, keep both files, and open it again.",
+                    path=str(self._folder),
+                    log=NAME,
+                    reason=reason(error),
+                ) from error
+            log.warning("%d transactions of %s were executed again from its log", len(self._lost), self._folder)
+            self._lost = []
+        elif shared.sole:
+            self._trust(env)
+        if shared.state.holder == os.getpid():  # a process that has ended had this number
+            shared.state = shared.state._replace(holder=0)
+        shared.share()
+
+    def give_up(self) -> None:
+        """Let go of what belongs to the open file: it is closed, or opened anew."""
+        if self._coming is not None:
+            self._coming.reader.abort()
+        if self._reader is not None:
+            self._reader.abort()
+        self._reader = self._coming = None
+
+    # Writing
+
+    def is_gone(self) -> bool:
+        """Say whether the log was removed or replaced, so that the file has to be opened anew."""
+        return self._log is not None and self._log.is_gone()
+
+    def begin(self, env: lmdb.Environment, newest: int) -> None:
+        """See to it that the write transaction that has just begun leaves the checkpoint's pages alone.
+
+        `newest` is the number of the last commit. Raises lmdb.Error, OSError, StoreUnavailable.
+        """
+        shared = self.log
+        self._refuse_failed()
+        state, own = shared.state, os.getpid()
+        known = shared.sound and state.txnid == newest and (state.device, state.inode) == self._identity
+        if not known or state.tail - state.base > RING_BYTES - 2 * MAX_RECORD:
+            self._make(env, newest)
+        elif state.holder == own and self._reader is not None:
+            self._go_on(env, state, newest)
+            return
+        elif state.checkpoint == newest:
+            self.give_up()
+            self._keep(env.begin(), state)
+        elif state.holder != own and _keeps(env, state):
+            self.give_up()  # that is another process's by now
+        else:
+            self._make(env, newest)
+        self._tell(True)
+
+    def commit(self, env: lmdb.Environment, txn: lmdb.Transaction[bytes], keys: Iterable[bytes]) -> None:
+        """Commit, and return once that is durable. Raises lmdb.Error, OSError."""
+        shared, get = self.log, txn.get
+        pairs = packed((key, get(key)) for key in keys)
+        shared.sound = False
+        state = shared.append(shared.state, txn.id(), pairs)
+        if self._coming is not None and self._written:
+            state = self._adopt(self._coming, state)
+        if len(pairs) <= MAX_RECORD:
+            shared.state = state  # before the commit, after which the lock is another process's
+            shared.sound = True
+            txn.commit()
+            return
+        txn.commit()
+        with env.begin(write=True) as after:
+            if not shared.sound:  # no other process has made the checkpoint
+                self._refuse_failed()
+                self._make(env, after.id() - 1)
+
+    def settle(self, env: lmdb.Environment, newest: int) -> None:
+        """After a commit that failed: see to it that what LMDB has is durable, and that no more is executed again.
+
+        Raises lmdb.Error, OSError, StoreUnavailable.
+        """
+        self._refuse_failed()
+        self._make(env, newest)
+
+    def leave(self, env: lmdb.Environment, newest: int) -> None:
+        """Make the data file whole, and keep no pages any more. Raises lmdb.Error, OSError."""
+        if self._reader is not None and self.log.state.holder == os.getpid() and not self.log.failed:
+            self._make_whole(env, newest)
+        self.give_up()
+
+    # Closing
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self._thread is not None:
+            self._asked.put(False)
+            self._thread.join()
+            self._thread = None
+
+    def close(self, env: lmdb.Environment | None) -> None:
+        """Leave the data file whole: it may be copied by itself, or put back, once it is closed."""
+        shared = self._log
+        if shared is None:
+            return
+        try:
+            keeps = self._reader is not None and shared.state.holder == os.getpid()
+            if env is not None and not shared.failed and (keeps or (shared.become_sole() and shared.state.epoch)):
+                with env.begin(write=True) as txn:
+                    self._make_whole(env, txn.id() - 1)
+        except (lmdb.Error, OSError) as error:
+            log.warning("The store %s was closed with its log in use: %s", self._folder, error)
+        finally:
+            self.give_up()
+            self._log = None
+            shared.close()
+
+    def abandon(self) -> None:
+        """Let go of a parent's log in a forked child: dropping its read transactions leaves them to the parent."""
+        self._reader = self._coming = None
+        if self._log is not None:
+            self._log.close()
+
+    # Checkpoints
+
+    def _refuse_failed(self) -> None:
+        if self.log.failed:
+            raise StoreUnavailable(
+                "The disk of the store {path} failed. Nothing is written until all programs that have it open are "
+                "stopped; the next one to open it executes again what the disk has lost.",
+                path=str(self._folder),
+            )
+
+    def _make(self, env: lmdb.Environment, newest: int) -> None:
+        """Make a checkpoint of the last commit at once, and keep its pages."""
+        shared, reader = self.log, env.begin()
+        try:
+            _flush_data(self._data, shared)
+            before = shared.newest()
+            if (
+                before is not None
+            ):  # seen in memory, but perhaps not on the disk, where its slot must not be the only one
+                shared.write_header(before)
+                shared.flush()
+            epoch = 1 if before is None else before.epoch + 1
+            checkpoint = self._describe(epoch, newest, 0, os.urandom(LINK_BYTES))
+            shared.write_header(checkpoint)
+            shared.flush()
+        except BaseException:
+            reader.abort()
+            raise
+        self.give_up()
+        self._keep(reader, State(newest, 0, 0, epoch, newest, *self._identity, holder=0, link=checkpoint.link))
+        shared.sound = True
+
+    def _make_whole(self, env: lmdb.Environment, newest: int) -> None:
+        shared = self.log
+        if not shared.sound or shared.state.checkpoint != newest:
+            self._make(env, newest)
+        shared.state = shared.state._replace(holder=0)
+
+    def _go_on(self, env: lmdb.Environment, state: State, newest: int) -> None:
+        """Begin a checkpoint when it is time, or write the one that was flushed into the log."""
+        coming = self._coming
+        if coming is None:
+            if state.tail - state.base > BYTES or newest - state.checkpoint > COMMITS:
+                self._ask(env, state, newest)
+        elif coming.flush.done and not self._written:
+            self.log.write_header(coming.checkpoint)
+            self._written = True
+
+    def _ask(self, env: lmdb.Environment, state: State, newest: int) -> None:
+        """Begin a checkpoint, which the thread flushes."""
+        checkpoint = self._describe(state.epoch + 1, newest, state.tail, state.link)
+        flush = _Flush(os.open(self._data, os.O_RDONLY | os.O_CLOEXEC))
+        try:
+            self._coming, self._written = _Coming(env.begin(), checkpoint, flush), False
+        except BaseException:
+            os.close(flush.data)
+            raise
+        if not self._tell(flush):
+            os.close(flush.data)
+            self._make(env, newest)
+
+    def _adopt(self, coming: _Coming, state: State) -> State:
+        """Take a checkpoint whose header is on the disk for the newest one."""
+        checkpoint, reader = coming.checkpoint, self._reader
+        self._reader, self._coming = coming.reader, None
+        if reader is not None:
+            reader.abort()
+        return state._replace(base=checkpoint.start, epoch=checkpoint.epoch, checkpoint=checkpoint.txnid)
+
+    def _keep(self, reader: lmdb.Transaction[bytes], state: State) -> None:
+        self._reader = reader
+        self.log.state = state._replace(holder=os.getpid())
+
+    def _describe(self, epoch: int, newest: int, start: int, link: bytes) -> Checkpoint:
+        descriptor = os.open(self._data, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            metas = MetaPages.read(descriptor)
+            assert metas is not None
+            roots = _digest_of(descriptor, metas.page_size, metas.roots)
+        finally:
+            os.close(descriptor)
+        return Checkpoint(epoch, newest, start, link, metas.page_size, roots, metas.content)
+
+    # Recovery
+
+    def _set_back(self, checkpoint: Checkpoint) -> None:
+        """Put a checkpoint's meta pages back into the file. Raises StoreError, OSError."""
+        metas = MetaPages.of(checkpoint.metas)
+        try:
+            descriptor = os.open(self._data, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise self._of_another_file() from None
+        try:
+            if os.fstat(descriptor).st_size < max((0, *metas.roots)) * metas.page_size:
+                raise damage.damaged(str(self._folder), "its file data.mdb was cut off")
+            if _digest_of(descriptor, metas.page_size, metas.roots) != checkpoint.roots:
+                raise self._of_another_file()
+            meta_pages.write(descriptor, metas)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _of_another_file(self) -> StoreUnavailable:
+        return StoreUnavailable(
+            "The file {log} of the store {path} holds transactions of another file data.mdb than the one that is "
+            "there. Put that one back, or move {log} away to go on without them. Nothing was changed.",
+            log=NAME,
+            path=str(self._folder),
+        )
+
+    def _execute_again(self, env: lmdb.Environment) -> None:
+        with env.begin():  # keeps the checkpoint's pages, as this may be cut off, too
+            for record in self._lost:
+                if record.large:  # it was never acknowledged on its record alone
+                    break
+                with env.begin(write=True) as txn:
+                    if txn.id() != record.txnid:
+                        raise OSError(f"commit {record.txnid} cannot follow commit {txn.id() - 1}")
+                    for key, value in unpacked(record.pairs):
+                        if value is None:
+                            txn.delete(key)
+                        else:
+                            txn.put(key, value)
+            with env.begin(write=True) as txn:
+                self._make(env, txn.id() - 1)
+        self.give_up()
+
+    def _trust(self, env: lmdb.Environment) -> None:
+        """Go on from the newest checkpoint when the file is still the one of then."""
+        checkpoint, newest = self.log.newest(), env.info()["last_txnid"]
+        if checkpoint is None:
+            flush(self._folder)  # both files are in it
+        elif checkpoint.txnid == newest:
+            found = self._describe(checkpoint.epoch, newest, checkpoint.start, checkpoint.link)
+            if found == checkpoint:
+                at, epoch, link = checkpoint.start, checkpoint.epoch, checkpoint.link
+                self.log.state = State(newest, at, at, epoch, newest, *self._identity, holder=0, link=link)
+                self.log.sound = True
+
+    # The thread
+
+    def _tell(self, what: _Flush | bool) -> bool:
+        """Tell the thread; False without one."""
+        if self._thread is None:
+            try:
+                thread = threading.Thread(target=self._work, name="pq-checkpoints", daemon=True)
+                thread.start()
+            except RuntimeError:  # a limit of the machine
+                return False
+            self._thread = thread
+        self._asked.put(what)
+        return True
+
+    def _work(self) -> None:
+        """Flush the data file when asked; after a rest, have it made whole."""
+        seen = None
+        while True:
+            try:
+                asked = self._asked.get(timeout=None if self._reader is None else REST)
+            except queue.Empty:
+                seen = self._look(seen)
+                continue
+            if asked is False:
+                return
+            if isinstance(asked, _Flush):
+                self._flush(asked)
+
+    def _flush(self, flush: _Flush) -> None:
+        try:
+            os.fdatasync(flush.data)
+            flush.done = True
+        except OSError:
+            log.exception("The disk of the store %s failed", self._folder)
+            self.log.fail()
+        finally:
+            os.close(flush.data)
+
+    def _look(self, seen: State | None) -> State | None:
+        """Call `rest` when nothing was committed since the state that was seen."""
+        try:
+            state = self.log.state
+            if state == seen or state.holder != os.getpid():
+                self._rest()
+        except Exception:  # never end: nothing else lets the pages go
+            log.exception("The data file of the store %s could not be made whole yet", self._folder)
+            return None
+        return state
+
+
+def flush(path: Path) -> None:
+    """Flush a file, or the names in a folder. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _flush_data(data: Path, shared: WriteAheadLog) -> None:
+    descriptor = os.open(data, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fdatasync(descriptor)
+    except OSError:
+        shared.fail()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _keeps(env: lmdb.Environment, state: State) -> bool:
+    """Say whether the process that keeps the checkpoint's pages still has its read transaction."""
+    rows = (line.split() for line in env.readers().splitlines())  # process, thread, commit
+    return any(
+        len(row) == 3 and row[0] == str(state.holder) and row[2].isdigit() and int(row[2]) <= state.checkpoint
+        for row in rows
+    )
+
+
+def _digest_of(descriptor: int, page_size: int, pages: Iterable[int]) -> bytes:
+    """Return the digest of some pages of the data file."""
+    digest = hashlib.blake2b(digest_size=LINK_BYTES)
+    for page in pages:
+        digest.update(os.pread(descriptor, page_size, page * page_size))
+    return digest.digest()

@@ -1,0 +1,284 @@
+"""The write-ahead log of a store: what each commit writes, flushed before LMDB has it.
+
+The file `log` has two headers and a ring of records. The newer of the valid headers names the newest checkpoint, and
+where the records behind it begin. The digest of a record includes that of the one before it, so no record of an
+earlier lap passes for one of this lap. What living processes share about it is in the file `log-state`, which is never
+flushed.
+"""
+
+import errno
+import fcntl
+import hashlib
+import mmap
+import os
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from queues.kv.embedded import rights
+from queues.kv.embedded.meta_pages import USED
+from queues.kv.errors import StoreUnavailable
+
+NAME, STATE_NAME = "log", "log-state"
+#: Bytes of the ring, and of the largest record. A larger commit is flushed with a checkpoint.
+RING_BYTES = 2 << 20
+MAX_RECORD = RING_BYTES // 4
+_HEADERS_AT, _RING_AT = (0, 4_096), 8_192
+_FILE_BYTES = _RING_AT + RING_BYTES
+LINK_BYTES = 16
+#: Seconds for which opening waits for a process that recovers the store, and between two looks.
+PATIENCE, _LOOK_EVERY = 60.0, 0.002
+#: A header behind its digest: magic; epoch, commit, start; link, page size, digest of the root pages, meta pages.
+_HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{LINK_BYTES}s{2 * USED}s")
+_MAGIC = b"pqlog1\0\0"
+#: A record behind its digest: number of the commit, whether the pairs are left out, bytes of the pairs.
+_RECORD = struct.Struct("=Q?I")
+#: A pair of a record: size of the key, size of the value (or that there is none); both follow.
+_PAIR = struct.Struct("=HI")
+_ABSENT = 0xFFFF_FFFF
+#: The shared file: two flags, and the state.
+_SOUND, _FAILED, _STATE_AT = 0, 1, 8
+_STATE = struct.Struct(f"=QQQQQQQQ{LINK_BYTES}s")
+_SHARED_BYTES = _STATE_AT + _STATE.size
+
+
+class Checkpoint(NamedTuple):
+    """A commit whose pages are all on the disk, and where the records of later ones begin."""
+
+    epoch: int
+    txnid: int
+    #: Bytes of records before it since the ring was begun.
+    start: int
+    #: Digest of the record before `start`, or random bytes.
+    link: bytes
+    page_size: int
+    #: Digest of the first pages of its trees: by it the file is known.
+    roots: bytes
+    #: The used bytes of LMDB's two meta pages.
+    metas: bytes
+
+
+class State(NamedTuple):
+    """What the living processes share about the log; it means nothing after the last of them ended."""
+
+    #: The last commit that is in the log, and where the next record goes.
+    txnid: int
+    tail: int
+    #: The newest checkpoint: where its records begin, its epoch, its commit.
+    base: int
+    epoch: int
+    checkpoint: int
+    #: The data file: device and inode.
+    device: int
+    inode: int
+    #: The process that keeps the checkpoint's pages from being used again, by its id; 0 when there is none.
+    holder: int
+    link: bytes
+
+
+class Record(NamedTuple):
+    """What a commit has left under the keys that it wrote."""
+
+    txnid: int
+    #: The pairs were too many: the commit was never acknowledged on this record alone.
+    large: bool
+    pairs: bytes
+
+
+class WriteAheadLog:
+    """One process's hold of the log. All but opening and closing under the store's write lock."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._descriptor, self.sole = _open(self._path)
+        try:
+            self._map = _map(folder / STATE_NAME)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        if self.sole:  # what is there is from before
+            self._map[:_SHARED_BYTES] = bytes(_SHARED_BYTES)
+
+    @property
+    def sound(self) -> bool:
+        """Whether the last commit is done and in the log: false while one is made, and after one that failed."""
+        return self._map[_SOUND] == 1
+
+    @sound.setter
+    def sound(self, sound: bool) -> None:
+        self._map[_SOUND] = sound
+
+    @property
+    def failed(self) -> bool:
+        """Whether a flush of the data file failed: then no process knows what of it is on the disk."""
+        return self._map[_FAILED] == 1
+
+    def fail(self) -> None:
+        """Note that a flush of the data file failed."""
+        self._map[_FAILED] = 1
+
+    @property
+    def state(self) -> State:
+        """What the processes share."""
+        return State._make(_STATE.unpack_from(self._map, _STATE_AT))
+
+    @state.setter
+    def state(self, state: State) -> None:
+        _STATE.pack_into(self._map, _STATE_AT, *state)
+
+    def append(self, state: State, txnid: int, pairs: bytes) -> State:
+        """Write and flush a commit's record; return the state behind it. Raises OSError."""
+        large = len(pairs) > MAX_RECORD
+        if large:
+            pairs = b""
+        record = _RECORD.pack(txnid, large, len(pairs)) + pairs
+        link = _digest(record, state.link)
+        self._write(state.tail, link + record)
+        self.flush()
+        return state._replace(txnid=txnid, tail=state.tail + LINK_BYTES + len(record), link=link)
+
+    def records(self, checkpoint: Checkpoint) -> Iterator[Record]:
+        """Return the records behind a checkpoint. Raises OSError."""
+        at, link, head = checkpoint.start, checkpoint.link, LINK_BYTES + _RECORD.size
+        while True:
+            digest, record = _split(self._read(at, head))
+            if len(record) < _RECORD.size:  # the file was cut off
+                return
+            txnid, large, size = _RECORD.unpack(record)
+            if size > MAX_RECORD:
+                return
+            record += self._read(at + head, size)
+            if _digest(record, link) != digest:
+                return
+            yield Record(txnid, large, record[_RECORD.size :])
+            at, link = at + head + size, digest
+
+    def write_header(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint into the slot of the one before the last; the next flush makes it valid."""
+        header = _HEADER.pack(_MAGIC, *checkpoint)
+        _pwrite(self._descriptor, _digest(header) + header, _HEADERS_AT[checkpoint.epoch % 2])
+
+    def newest(self) -> Checkpoint | None:
+        """Return the newest checkpoint that is whole. Raises OSError."""
+        found: list[Checkpoint] = []
+        for at in _HEADERS_AT:
+            digest, header = _split(os.pread(self._descriptor, LINK_BYTES + _HEADER.size, at))
+            if _digest(header) == digest:
+                found.append(Checkpoint._make(_HEADER.unpack(header)[1:]))
+        return max(found, default=None)
+
+    def flush(self) -> None:
+        """Return once all that was written is durable. Raises OSError."""
+        os.fdatasync(self._descriptor)
+
+    def is_gone(self) -> bool:
+        """Say whether the file was removed or replaced: no process would find what is written to it."""
+        try:
+            return not os.path.samestat(self._path.stat(), os.fstat(self._descriptor))
+        except OSError:
+            return True
+
+    def become_sole(self) -> bool:
+        """Say whether no other process has the log open; then none opens it before `share`."""
+        self.sole = self.sole or _lock(self._descriptor, fcntl.LOCK_EX)
+        return self.sole
+
+    def share(self) -> None:
+        """Let other processes open the log."""
+        if self.sole:
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            self.sole = False
+
+    def close(self) -> None:
+        """Let go of the file; also in a forked child, where it stays open in the parent."""
+        self._map.close()
+        os.close(self._descriptor)
+
+    def _write(self, at: int, content: bytes) -> None:
+        """Write into the ring, over its end too."""
+        place = at % RING_BYTES
+        room = RING_BYTES - place
+        _pwrite(self._descriptor, content[:room], _RING_AT + place)
+        if len(content) > room:
+            _pwrite(self._descriptor, content[room:], _RING_AT)
+
+    def _read(self, at: int, size: int) -> bytes:
+        place = at % RING_BYTES
+        content = os.pread(self._descriptor, min(size, RING_BYTES - place), _RING_AT + place)
+        return content + os.pread(self._descriptor, size - len(content), _RING_AT) if len(content) < size else content
+
+
+def packed(pairs: Iterator[tuple[bytes, bytes | None]]) -> bytes:
+    """Pack keys and values, None for keys that are not there."""
+    parts: list[bytes] = []
+    for key, value in pairs:
+        parts += (_PAIR.pack(len(key), _ABSENT if value is None else len(value)), key, value or b"")
+    return b"".join(parts)
+
+
+def unpacked(packed: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+    """Unpack what `packed` has packed."""
+    at = 0
+    while at < len(packed):
+        key_size, value_size = _PAIR.unpack_from(packed, at)
+        value_at = at + _PAIR.size + key_size
+        at = value_at + (0 if value_size == _ABSENT else value_size)
+        yield packed[value_at - key_size : value_at], None if value_size == _ABSENT else packed[value_at:at]
+
+
+def _open(path: Path) -> tuple[int, bool]:
+    """Open the log with all its blocks; say whether no other process has it open. Raises OSError."""
+    descriptor = rights.open_file(path)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not (sole := _lock(descriptor, fcntl.LOCK_EX)):
+            if _lock(descriptor, fcntl.LOCK_SH):
+                if os.fstat(descriptor).st_size >= _FILE_BYTES:
+                    break
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            elif time.monotonic() > until:
+                raise StoreUnavailable(
+                    "The store {path} is being recovered by another process. Try again.", path=str(path.parent)
+                )
+            time.sleep(_LOOK_EVERY)
+        size = os.fstat(descriptor).st_size
+        if size < _FILE_BYTES:  # zeros, as a flush would have to tell the file system of each new block
+            _pwrite(descriptor, bytes(_FILE_BYTES - size), size)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, sole
+
+
+def _map(path: Path) -> mmap.mmap:
+    """Map the file of what the processes share, which is made if it is not there. Raises OSError."""
+    descriptor = rights.open_file(path)
+    try:
+        if os.fstat(descriptor).st_size < _SHARED_BYTES:
+            os.posix_fallocate(descriptor, 0, _SHARED_BYTES)  # a hole would kill us on a full disk
+        return mmap.mmap(descriptor, _SHARED_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, how: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _pwrite(descriptor: int, content: bytes, at: int) -> None:
+    if os.pwrite(descriptor, content, at) < len(content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    return content[:LINK_BYTES], content[LINK_BYTES:]
+
+
+def _digest(content: bytes, link: bytes = b"") -> bytes:
+    return hashlib.blake2b(content, digest_size=LINK_BYTES, key=link).digest()

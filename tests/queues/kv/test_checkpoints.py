@@ -1,0 +1,342 @@
+"""Checkpoints and the write-ahead log, step by step; test_power_cut.py cuts the power of whole programs."""
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from queues.kv import open_kv
+from queues.kv.embedded import EmbeddedStore, checkpoints, environment, write_ahead_log
+from queues.kv.embedded.write_ahead_log import WriteAheadLog, packed, unpacked
+from queues.kv.errors import OutcomeUnknown, StoreUnavailable
+from queues.kv.port import KeyValueStore
+from tests.waiting import await_true
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a closed store with one key."""
+    path = tmp_path / "store"
+    with closing(open_kv(f"lmdb:{path}")) as kv:
+        put(kv, b"key", b"1")
+    return path
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of the files that were flushed."""
+    names: list[str] = []
+    flush = os.fdatasync
+
+    def noted(descriptor: int) -> None:
+        flush(descriptor)
+        names.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    monkeypatch.setattr(os, "fdatasync", noted)
+    return names
+
+
+def put(kv: KeyValueStore, key: bytes, value: bytes) -> None:
+    kv.transact(lambda tr: tr.set(key, value))
+
+
+def get(kv: KeyValueStore, key: bytes) -> bytes | None:
+    return kv.read(lambda tr: tr.get(key).wait())
+
+
+def lose(folder: Path, *steps: str) -> None:
+    """Have a process commit each of some steps and be killed; the data file loses them all, the log none."""
+    data = folder / "data.mdb"
+    before = data.read_bytes()
+    program = f"""
+import os
+from queues.kv import open_kv
+kv = open_kv("lmdb:{folder}")
+for step in {steps!r}:
+    kv.transact(lambda tr: eval(step, {{"tr": tr}}))
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    data.write_bytes(before)
+
+
+def test_what_the_data_file_has_lost_is_executed_again(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    many = "[tr.set(b'many%d' % n, bytes(100)) for n in range(1_000)]"
+    lose(folder, "tr.set(b'new', b'2')", "tr.set(b'empty', b'')", "tr.clear(b'key')", many, "tr.add(b'count', 3)")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert [get(kv, key) for key in (b"new", b"empty", b"key", b"many999")] == [b"2", b"", None, bytes(100)]
+        assert get(kv, b"count") == (3).to_bytes(8, "little")
+        assert "5 transactions" in caplog.text
+        put(kv, b"new", b"3")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"new") == b"3"
+
+
+def test_a_recovery_that_is_cut_off_begins_anew(folder: Path) -> None:
+    before = (folder / "data.mdb").read_bytes()
+    lose(folder, "tr.set(b'key', b'2')")
+    log = (folder / "log").read_bytes()
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+    (folder / "log").write_bytes(log)  # the pages of the recovery are on the disk, its checkpoint is not
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+    (folder / "log").write_bytes(log)
+    (folder / "data.mdb").write_bytes(before)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+
+
+def test_a_record_that_is_not_whole_ends_the_log(folder: Path) -> None:
+    lose(folder, "tr.set(b'key', b'2')", "tr.set(b'key', b'3')", "tr.set(b'key', b'4')")
+    log = folder / "log"
+    content = bytearray(log.read_bytes())
+    content[content.index(b"key" + b"3") + 3] ^= 1
+    log.write_bytes(content)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+
+
+def test_a_closed_store_is_whole_in_its_one_file_and_an_older_copy_may_be_put_back(folder: Path) -> None:
+    data = folder / "data.mdb"
+    copy = shutil.copy(data, folder.with_name("copy"))
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        kv.transact(lambda tr: tr.clear(b"key"))
+    shutil.copyfile(copy, data)  # into the same file
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"1"
+        put(kv, b"key", b"2")
+    (folder / "log").unlink()
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+
+
+def test_a_log_with_transactions_of_another_data_file_is_refused(folder: Path, tmp_path: Path) -> None:
+    with closing(open_kv(f"lmdb:{tmp_path}/other")) as kv:
+        for n in range(5):
+            put(kv, b"other", b"%d" % n)
+    lose(folder, "tr.set(b'key', b'2')")
+    own = (folder / "data.mdb").read_bytes()
+    other = (tmp_path / "other" / "data.mdb").read_bytes()
+    (folder / "data.mdb").write_bytes(other)
+    with pytest.raises(StoreUnavailable, match=r"another file data.mdb .* Nothing was changed"):
+        open_kv(f"lmdb:{folder}")
+    assert (folder / "data.mdb").read_bytes() == other
+    (folder / "data.mdb").write_bytes(own)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+
+
+def test_a_data_file_that_is_gone_is_not_made_anew_while_the_log_has_transactions(folder: Path) -> None:
+    lose(folder, "tr.set(b'key', b'2')")
+    aside = (folder / "data.mdb").rename(folder / "aside")
+    with pytest.raises(StoreUnavailable, match="another file"):
+        open_kv(f"lmdb:{folder}")
+    assert not (folder / "data.mdb").exists()
+    aside.rename(folder / "data.mdb")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+
+
+def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(folder: Path) -> None:
+    copy = folder.with_name("copy")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        copy.mkdir()
+        assert isinstance(kv, EmbeddedStore)
+        kv.copy_into(str(copy))
+        folder.rename(folder.with_name("old"))
+        copy.rename(folder)
+        put(kv, b"key", b"2")
+        before = (folder / "data.mdb").read_bytes()
+        assert get(kv, b"key") == b"2"
+    assert (folder / "log").exists()
+    (folder / "data.mdb").write_bytes(before)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"2"
+
+
+def test_a_commit_takes_one_flush(folder: Path, flushed: list[str]) -> None:
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        put(kv, b"key", b"2")
+        flushed.clear()
+        for n in range(10):
+            put(kv, b"key", b"%d" % n)
+        assert flushed.count("log") == 10
+
+
+def test_after_a_rest_the_data_file_is_whole_by_itself(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, flushed: list[str]
+) -> None:
+    monkeypatch.setattr(checkpoints, "REST", 0.05)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        put(kv, b"key", b"2")
+        await_true(lambda: "data.mdb" in flushed)
+        flushed.clear()
+        put(kv, b"key", b"3")
+        await_true(lambda: "data.mdb" in flushed)
+        put(kv, b"key", b"4")
+        assert get(kv, b"key") == b"4"
+
+
+def test_without_a_thread_the_store_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "pq-checkpoints":
+            raise RuntimeError("can't start new thread")
+        started(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(checkpoints, "COMMITS", 3)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        for n in range(10):
+            put(kv, b"key", b"%d" % n)
+        assert get(kv, b"key") == b"9"
+
+
+def test_what_cannot_be_executed_again_is_said_and_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lose(folder, "[tr.set(b'large%d' % n, bytes(90_000)) for n in range(4)]")
+    with monkeypatch.context() as small:
+        small.setattr(environment, "MAP_BYTES", 0)
+        small.setattr(environment, "MAP_RESERVE", 0)
+        with pytest.raises(StoreUnavailable, match="keep both files") as kept:
+            open_kv(f"lmdb:{folder}", max_bytes=200_000)
+    assert kept.value.__cause__ is not None
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        put(kv, b"key", b"2")
+        assert get(kv, b"large3") == bytes(90_000)
+
+
+def test_a_store_that_another_process_recovers_is_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_ahead_log, "PATIENCE", 0.0)
+    with (folder / "log").open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(StoreUnavailable, match="is being recovered by another process"):
+            open_kv(f"lmdb:{folder}")
+        fcntl.flock(other, fcntl.LOCK_UN)
+        with closing(open_kv(f"lmdb:{folder}")) as kv:
+            assert get(kv, b"key") == b"1"
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_an_error_of_no_kind_that_is_known_tells_no_lie(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, done: bool
+) -> None:
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert isinstance(kv, EmbeddedStore)
+        environment = kv.engine.environment
+        commit = environment.commit
+
+        def broken(*arguments: Any) -> None:
+            if done:
+                commit(*arguments)
+            raise MemoryError("none left")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(environment, "commit", broken)
+            with nullcontext() if done else pytest.raises(StoreUnavailable, match="none left"):
+                put(kv, b"key", b"2")
+        assert get(kv, b"key") == (b"2" if done else b"1")
+        put(kv, b"key", b"3")
+        assert get(kv, b"key") == b"3"
+
+
+def test_a_transaction_whose_flush_failed_is_executed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its record may be on the disk all the same; it must not be executed at the next start besides."""
+    program = f"""
+import errno, os
+from queues.kv import open_kv
+kv = open_kv("lmdb:{folder}")
+kv.transact(lambda tr: tr.add(b"count", 1))
+flush, left = os.fdatasync, [1]
+def failing(descriptor):
+    if left:
+        left.pop()
+        raise OSError(errno.EIO, "it fails once")
+    flush(descriptor)
+os.fdatasync = failing
+kv.transact(lambda tr: tr.add(b"count", 1))
+assert not left
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"count") == (2).to_bytes(8, "little")
+
+
+def test_a_disk_that_fails_is_written_no_more_until_the_store_is_opened_anew(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"""
+import sys
+from queues.kv import open_kv
+from queues.kv.errors import StoreUnavailable
+kv = open_kv("lmdb:{folder}")
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    kv.transact(lambda tr: tr.set(b"key", b"3"))
+except StoreUnavailable as error:
+    print(error, flush=True)
+"""
+    other = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    with closing(open_kv(f"lmdb:{folder}")) as kv, other:
+        assert other.stdout.readline() == "ready\n"
+        put(kv, b"key", b"1")
+        with failing_flushes(monkeypatch), pytest.raises(OutcomeUnknown, match="Look before you try again"):
+            put(kv, b"key", b"2")
+        with pytest.raises(StoreUnavailable, match="The disk of the store"):
+            put(kv, b"key", b"3")
+        other.stdin.write("\n")
+        other.stdin.flush()
+        assert "The disk of the store" in other.stdout.readline()
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") in {b"1", b"2"}
+        put(kv, b"key", b"4")
+
+
+def test_pairs_are_unpacked_as_they_were_packed() -> None:
+    pairs = [(b"a", b"1"), (b"b", None), (b"", b""), (b"long" * 100, bytes(300_000))]
+    assert list(unpacked(packed(iter(pairs)))) == pairs
+
+
+def test_records_go_round_the_ring(tmp_path: Path) -> None:
+    with closing(WriteAheadLog(tmp_path)) as log:
+        checkpoint = write_ahead_log.Checkpoint(1, 0, 0, b"l" * 16, 4096, b"r" * 16, bytes(512))
+        state = log.state._replace(link=checkpoint.link)
+        for lap in range(20):
+            at = write_ahead_log.Checkpoint(1, 0, state.tail, state.link, 4096, b"r" * 16, bytes(512))
+            sizes = [0, 1, 200_000, 33_333 * lap % 250_000]
+            for size in sizes:
+                state = log.append(state, state.txnid + 1, b"%d" % (lap % 10) * size)
+            found = list(log.records(at))
+            assert [len(record.pairs) for record in found] == sizes
+            assert {record.pairs[:1] for record in found} == {b"", b"%d" % (lap % 10)}
+        assert state.tail > 2 * write_ahead_log.RING_BYTES
+
+
+@contextmanager
+def failing_flushes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let flushes fail, as those of a broken disk do."""
+
+    def failing(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", failing)
+        yield
