@@ -105,7 +105,7 @@ def _stock(folder: Path, page: str, queues: int) -> Iterator[tuple[int, int, str
     """Run the plain site with what surrounds the rows of our page; give its process, port and cookie."""
     before, _, rest = page.partition('<tr data-queue="')
     after = rest.rpartition("</tr>")[2]
-    rows = re.search(r'ROWS = """(.*?)"""', (_ROOT / "benchmarks" / "stock_site.py").read_text(), re.DOTALL)
+    rows = re.search(r'ROWS = """(.*?)"""', (_ROOT / "benchmarks" / "harness" / "stock_site.py").read_text(), re.DOTALL)
     assert rows is not None
     (folder / "page.html").write_text(
         f"{{% verbatim %}}{before}{{% endverbatim %}}{rows[1]}{{% verbatim %}}{after}{{% endverbatim %}}"

@@ -15,6 +15,9 @@ from queues.model.priority import Priority
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, open_queue
 from queues.trash.trash import Trash
 
+#: Handles that are kept for callers that open a queue for each request; one more, and all are made anew.
+_MOST_OPENED = 1_000
+
 
 class OfAnyKind(TypedDict, total=False):
     """Options of a new queue of either kind."""
@@ -37,6 +40,8 @@ class QueueCatalog:
         #: The parts of the open store: for tools and tests, not for programs.
         self.context = context
         self._trash = Trash(context)
+        #: Handles that were opened last, by the config that they were opened with.
+        self._opened: dict[bytes, AnyQueue] = {}
 
     @overload
     def create_queue(
@@ -127,8 +132,14 @@ class QueueCatalog:
         kind, use `priority_queue` or `fifo_queue`.
         """
         with self.suggesting(tr):
-            config = self.context.read(lambda tr: directory.find(tr, self.context.keyspace, name), tr)
-            return open_queue(self.context, config)
+            record = self.context.read(lambda tr: directory.find_record(tr, self.context.keyspace, name), tr)
+            if record is None or (queue := self._opened.get(record)) is None:
+                queue = open_queue(self.context, Config.of(name, record))
+                if record is not None:
+                    if len(self._opened) >= _MOST_OPENED:
+                        self._opened.clear()
+                    self._opened[record] = queue
+            return queue
 
     def priority_queue(self, name: str, *, tr: ReadTransaction | None = None) -> PriorityQueue:
         """Return the priority queue of this name; raise `QueueNotFound`, and `WrongKind` for a FIFO queue."""

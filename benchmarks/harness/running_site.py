@@ -7,6 +7,7 @@ import secrets
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from http.cookies import SimpleCookie
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +43,9 @@ class RunningSite:
     Or on another store, or started by another module of this package that does the same and more.
     """
 
-    def __init__(self, folder: Path, *, store_url: str = "", module: str = "pqadmin") -> None:
+    def __init__(
+        self, folder: Path, *, store_url: str = "", module: str = "pqadmin", settings: Mapping[str, str] | None = None
+    ) -> None:
         self.store_url = store_url or f"lmdb:{folder}/store"
         self._module = module
         self.host, self.port = "", 0
@@ -56,6 +59,7 @@ class RunningSite:
             "PQADMIN_REQUESTS_PER_ADDRESS": "0",
             "PQADMIN_REQUESTS_PER_PERSON": "0",
             "PQADMIN_SOCKETS_PER_PERSON": "0",
+            **(settings or {}),
         }
         self._environment.pop("DATABASE_URL", None)
         self._process: subprocess.Popen[str] | None = None
@@ -108,6 +112,18 @@ class RunningSite:
             stdout=subprocess.PIPE,
         )
         return made.stdout.split("\n")[:count]
+
+    def token(self, *, queues: str = "*", verbs: str = "all") -> str:
+        """Create a token of the oldest admin, and return it."""
+        made = subprocess.run(
+            [sys.executable, "-m", "pqadmin", "create_token", "bench", "--queues", queues, "--verbs", verbs],
+            cwd=_ROOT,
+            env=self._environment,
+            text=True,
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        return made.stdout.split()[-1]
 
     def log_in(self, *, role: str = "operator") -> str:
         """Create a user of the role, log in as a browser does, and return the Cookie header of the session."""

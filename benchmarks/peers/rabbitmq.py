@@ -13,9 +13,9 @@ from pika.exceptions import AMQPError
 from benchmarks.peers.peer import Door, Missing
 from benchmarks.peers.server_process import free_port, program, server
 
-_QUEUE = "jobs"
-_PRIORITIES = 10
-_PERSISTENT = 2
+QUEUE = "jobs"
+PRIORITIES = 10
+PERSISTENT = 2
 #: Where Debian puts it; its program there runs in the foreground as any user.
 _HOME = Path("/usr/lib/rabbitmq")
 _LOOPBACK = "-kernel inet_dist_use_interface {127,0,0,1}"
@@ -30,12 +30,18 @@ class RabbitMQ:
 
 
 @contextmanager
-def running(folder: Path, environment: Mapping[str, str]) -> Iterator[RabbitMQ]:
-    """Start RabbitMQ with one empty queue; Erlang's register of nodes is one of its own."""
+def running(folder: Path, environment: Mapping[str, str], *, management: int = 0) -> Iterator[RabbitMQ]:
+    """Start RabbitMQ with one empty queue; Erlang's register of nodes is one of its own.
+
+    With a port for it the management plugin runs too.
+    """
     names, broker = program("epmd", "rabbitmq-server"), str(_HOME / "bin" / "rabbitmq-server")
     if not Path(broker).exists():
         raise Missing(f"there is no {broker}; on Debian: apt-get install rabbitmq-server")
     port = free_port()
+    if management:
+        (folder / "plugins").write_text("[rabbitmq_management].")
+        (folder / "rabbitmq.conf").write_text(f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {management}\n")
     own = {
         "HOME": str(folder),
         "ERL_EPMD_PORT": str(free_port()),
@@ -48,7 +54,7 @@ def running(folder: Path, environment: Mapping[str, str]) -> Iterator[RabbitMQ]:
         "RABBITMQ_MNESIA_BASE": str(folder / "data"),
         "RABBITMQ_LOG_BASE": str(folder / "logs"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
-        "RABBITMQ_CONFIG_FILE": str(folder / "none"),
+        "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq"),
         "RABBITMQ_CONF_ENV_FILE": "/dev/null",
     } | environment
     with (
@@ -56,8 +62,8 @@ def running(folder: Path, environment: Mapping[str, str]) -> Iterator[RabbitMQ]:
         server([broker], log=folder / "log", ready=lambda: _answers(port), user=None, environment=own),
     ):
         with _connected(port) as connection:
-            arguments = {"x-max-priority": _PRIORITIES}
-            connection.channel().queue_declare(_QUEUE, durable=True, arguments=arguments)
+            arguments = {"x-max-priority": PRIORITIES}
+            connection.channel().queue_declare(QUEUE, durable=True, arguments=arguments)
         release = next((_HOME / "lib").glob("rabbitmq_server-*")).name
         facts = f"{release}, durable queue, publisher confirms, pops not flushed, pika {version('pika')}"
         yield RabbitMQ(Door("rabbitmq", str(port)), facts)
@@ -85,16 +91,16 @@ class RabbitClient:
 
     def push(self, value: bytes, priority: int) -> None:
         """Add one value; the smallest priority here is the greatest there."""
-        turned = _PRIORITIES - 1 - priority % _PRIORITIES
-        self._channel.basic_publish("", _QUEUE, value, pika.BasicProperties(delivery_mode=_PERSISTENT, priority=turned))
+        turned = PRIORITIES - 1 - priority % PRIORITIES
+        self._channel.basic_publish("", QUEUE, value, pika.BasicProperties(delivery_mode=PERSISTENT, priority=turned))
 
     def pop(self) -> bytes | None:
         """Take the first value."""
-        return self._channel.basic_get(_QUEUE, auto_ack=True)[2]
+        return self._channel.basic_get(QUEUE, auto_ack=True)[2]
 
     def lease(self) -> int | None:
         """Hold the first value."""
-        found = self._channel.basic_get(_QUEUE)[0]
+        found = self._channel.basic_get(QUEUE)[0]
         return None if found is None else found.delivery_tag
 
     def ack(self, lease: int) -> None:
@@ -108,7 +114,7 @@ class RabbitClient:
 
     def depth(self) -> int:
         """Return how many values there are."""
-        return self._channel.queue_declare(_QUEUE, passive=True).method.message_count
+        return self._channel.queue_declare(QUEUE, passive=True).method.message_count
 
     def close(self) -> None:
         """End the connection."""

@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 
 
 class TableChanges:
@@ -19,17 +19,18 @@ class TableChanges:
 
     def number(self) -> int | None:
         """Return a number that is another one after each commit; None: another database, or no answer."""
-        if connection.vendor != "sqlite":
+        # Without Django's connection: each request of an event loop would make one of its own.
+        database = connections.settings[DEFAULT_DB_ALIAS]
+        if not database["ENGINE"].endswith("sqlite3"):
             return None
         with self._lock:
             try:
-                return int(self._opened().execute("PRAGMA data_version").fetchone()[0])
+                return int(self._opened(str(database["NAME"])).execute("PRAGMA data_version").fetchone()[0])
             except sqlite3.Error:
                 self._close()
                 return None
 
-    def _opened(self) -> sqlite3.Connection:
-        name = str(connection.settings_dict["NAME"])
+    def _opened(self, name: str) -> sqlite3.Connection:
         if self._connection is None or name != self._name:
             self._close()
             self._name = name

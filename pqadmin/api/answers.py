@@ -44,7 +44,7 @@ def caller_in(request: HttpRequest) -> Caller:
 
 def key_of(request: HttpRequest) -> str | None:
     """Return the request's Idempotency-Key, known for this caller alone; None: it has none."""
-    key = request.headers.get("Idempotency-Key")
+    key = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if key is None:
         return None
     if not (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):

@@ -29,7 +29,7 @@ async def caller_of(request: HttpRequest) -> Caller:
 
     Raises `Unauthenticated`, `CsrfRefused`, the problem of too many requests, or a DatabaseError.
     """
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() == "bearer":  # another scheme is that of a proxy, perhaps
         request.META[_BADGE] = Badge(token=digest(secret.strip()))
         caller = await caller_now(request)

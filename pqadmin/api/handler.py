@@ -6,17 +6,19 @@ A request that waits, or whose client is slow, is a coroutine. A client that goe
 import asyncio
 import contextlib
 from collections.abc import Awaitable
+from functools import lru_cache
 from typing import IO, Any
 
 from django.core.exceptions import DisallowedHost
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
-from django.http.response import HttpResponseBase
-from django.urls import get_resolver
+from django.http.response import HttpResponse, HttpResponseBase
+from django.urls import ResolverMatch, get_resolver
 
-from pqadmin.api import limits, problems
+from pqadmin.api import limits, problems, waits
 from pqadmin.api.problems import Problem
 from pqadmin.api.site import answer_error
 from pqadmin.conf.proxy import Application
+from pqadmin.limits.bodies import BODY
 from pqadmin.server.security import HEADERS
 
 #: Where the API is.
@@ -27,10 +29,22 @@ _SECURITY = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store, private",
 }
+#: Statuses without a body, and so without its length.
+_EMPTY = (204, 304)
+
+
+@lru_cache(maxsize=1_000)
+def _match(path: str) -> ResolverMatch:
+    return get_resolver(URLS).resolve(path)
 
 
 class ApiRequest(ASGIRequest):
     """A request whose body is bounded by the server and by its view, not by the setting for forms."""
+
+    def __init__(self, scope: Any, body: IO[bytes], receive: Any) -> None:
+        super().__init__(scope, body)
+        #: Brings what else comes from the client, at last that it went away.
+        self.receive = receive
 
     @property
     def body(self) -> bytes:
@@ -62,44 +76,49 @@ class ApiHandler(ASGIHandler):
         return await super().read_body(receive_in_turn)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Run one request; it ends when its client goes away."""
-        try:
-            body = await self.read_body(receive)
-        except Exception:  # the client has gone
-            return
-        with contextlib.closing(body):
-            answering = asyncio.ensure_future(self._answer(scope, body, send))
-            leaving = asyncio.ensure_future(receive())
+        """Run one request; one that waits or streams ends when its client goes away."""
+        body = scope.get("extensions", {}).get(BODY)
+        if body is None:  # another server than ours
             try:
-                await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in (leaving, answering):
-                    if not task.done():
-                        task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await answering
-                with contextlib.suppress(asyncio.CancelledError):
-                    await leaving
+                body = await self.read_body(receive)
+            except Exception:  # the client has gone
+                return
+        with contextlib.closing(body):
+            try:
+                await self._answer(scope, body, receive, send)
+            except asyncio.CancelledError:
+                if (task := asyncio.current_task()) is None or task.cancelling():
+                    raise  # it is the server that ends
 
-    async def _answer(self, scope: Any, body: Any, send: Any) -> None:
-        response = await self._response(scope, body)
+    async def _answer(self, scope: Any, body: Any, receive: Any, send: Any) -> None:
+        response = await self._response(scope, body, receive)
         for name, value in {**_SECURITY, **scope.get(limits.HEADERS, {})}.items():
             response.headers.setdefault(name, value)
-        try:
-            await self.send_response(response, send)
-        finally:
-            response.close()
+        if not isinstance(response, HttpResponse):
+            try:
+                async with waits.while_there(receive):
+                    await self.send_response(response, send)
+            finally:
+                response.close()
+            return
+        # Nothing is to be closed, and with its length it is one write.
+        content = response.content
+        headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in response.headers.items()]
+        if response.status_code not in _EMPTY:
+            headers.append((b"Content-Length", b"%d" % len(content)))
+        await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
 
-    async def _response(self, scope: Any, body: Any) -> HttpResponseBase:
+    async def _response(self, scope: Any, body: Any, receive: Any) -> HttpResponseBase:
         try:
-            request = ApiRequest(scope, body)
+            request = ApiRequest(scope, body, receive)
         except UnicodeDecodeError:
             return problems.answer(problems.shape("BadRequest", "The address is not valid UTF-8."))
         try:
             request.get_host()
             if request.content_type == "multipart/form-data":
                 raise Problem("UnsupportedMediaType", "The API takes no forms.")
-            match = get_resolver(URLS).resolve(request.path_info)
+            match = _match(request.path_info)
             request.resolver_match = match
             view: Awaitable[HttpResponseBase] = match.func(request, *match.args, **match.kwargs)
             response = await view

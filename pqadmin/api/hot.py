@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, unquote
@@ -380,12 +380,13 @@ async def _waited(
 
     with limits.waiting(caller_in(request)):
         waiting = wait_in_loop(queue.opened, try_once, list[Shape](), wait)
-        return await waits.until_stopped(waiting, list[Shape]())
+        async with waits.while_there(request.receive):  # type: ignore[attr-defined] # ours
+            return await waits.until_stopped(waiting, list[Shape]())
 
 
 def _raw_form(request: HttpRequest, n: int) -> str:
     """Return the content type of a raw answer; empty: JSON is wanted."""
-    accepted = request.headers.get("Accept", "*/*")
+    accepted = request.META.get("HTTP_ACCEPT", "*/*")
     if "*/*" in accepted or JSON in accepted or "application/*" in accepted:
         return ""
     form = next((form for form in (BYTES, TEXT) if form in accepted), "")
@@ -476,6 +477,7 @@ def _find(name: str) -> AnyQueue:
     return store.read(lambda tr: store.queue(name, tr=tr))
 
 
+@lru_cache(maxsize=1_000)
 def _for_coroutines(queue: AnyQueue) -> AnyAsyncQueue:
     return AsyncFifoQueue(queue) if isinstance(queue, FifoQueue) else AsyncPriorityQueue(queue)
 

@@ -1,13 +1,44 @@
-"""Long polls under way: when the site stops they end at once, with nothing or with what they just took."""
+"""Long polls under way: they end when their client goes away, and at once when the site stops.
+
+Then they answer with nothing or with what they just took.
+"""
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _under_way: set[asyncio.Task[Any]] = set()
+
+
+@asynccontextmanager
+async def while_there(receive: Callable[[], Awaitable[Any]]) -> AsyncIterator[None]:
+    """Cancel what the block awaits when the client goes away."""
+
+    async def leave() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass  # a part of the body
+
+    task, leaving = asyncio.current_task(), asyncio.ensure_future(leave())
+    assert task is not None
+    ended = canceled = False
+
+    def cancel(left: object) -> None:
+        nonlocal canceled
+        if not ended:
+            canceled = True
+            task.cancel()
+
+    leaving.add_done_callback(cancel)
+    try:
+        yield
+    finally:
+        ended = True
+        leaving.cancel()
+        if canceled:
+            task.uncancel()
 
 
 async def until_stopped(wait: Coroutine[Any, Any, T], nothing: T) -> T:

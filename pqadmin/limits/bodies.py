@@ -16,6 +16,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 BODY = "pqadmin.body"
 _PART = 65_536
 _MARK = "_pqadmin_takes_uploads"
+_API = "/api/v1/"
 #: The address of the API that takes items; the rest of the API takes as much as a page.
 _ITEMS = re.compile(r"/api/v1/queues/[^/]+/items")
 
@@ -29,8 +30,8 @@ def takes_uploads(view: View) -> View:
 def most(target: bytes) -> int:
     """Return the bytes that a request for this target (path and query) may bring."""
     path = unquote(target.partition(b"?")[0].decode("latin-1"))
-    if _ITEMS.fullmatch(path):
-        return int(settings.PQADMIN_MAX_UPLOAD)
+    if path.startswith(_API):
+        return int(settings.PQADMIN_MAX_UPLOAD if _ITEMS.fullmatch(path) else settings.PQADMIN_MAX_BODY)
     try:
         view = resolve(path).func
     except Resolver404:
@@ -49,7 +50,7 @@ class Bodies:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass one request or socket on."""
-        content: IO[bytes] | None = (scope.get("extensions") or {}).pop(BODY, None)
+        content: IO[bytes] | None = (scope.get("extensions") or {}).get(BODY)
         if content is None:
             await self._application(scope, receive, send)
             return

@@ -286,6 +286,9 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         channel.requestFactory = SiteRequest
         return channel
 
+    def log(self, request: Any) -> None:
+        """Write no line for each request: Twisted would make one that nothing keeps."""
+
     def entered(self, transport: Any) -> None:
         """Count a connection, until it is `left`."""
         host = str(getattr(transport.getPeer(), "host", ""))

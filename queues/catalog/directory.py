@@ -121,7 +121,12 @@ _STEP = 10_000
 
 def find(tr: ReadTransaction, keyspace: Keyspace, name: str) -> Config:
     """Return the config of the queue of this name; raise `QueueNotFound`."""
-    return Config.of(canonical(name), tr.get(keyspace.configs.key(find_id(tr, keyspace, name))).wait())
+    return Config.of(canonical(name), find_record(tr, keyspace, name))
+
+
+def find_record(tr: ReadTransaction, keyspace: Keyspace, name: str) -> bytes | None:
+    """Return the config of the queue of this name as it is stored; raise `QueueNotFound`."""
+    return tr.get(keyspace.configs.key(find_id(tr, keyspace, name))).wait()
 
 
 def find_id(tr: ReadTransaction, keyspace: Keyspace, name: str) -> int:

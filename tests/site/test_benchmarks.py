@@ -1,4 +1,4 @@
-"""`python -m benchmarks shapes`: it runs, and says what misses its bar."""
+"""`python -m benchmarks shapes` and `http`: they run, and say what misses its bar."""
 
 import re
 import subprocess
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import shapes
+from benchmarks import http, shapes
 from benchmarks.harness.callers import Run
+from benchmarks.harness.http_caller import Answered
 from benchmarks.harness.rounds import Measured, Shape
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,3 +49,19 @@ def test_slow_pushes_of_lone_callers_are_a_miss(milliseconds: float, met: bool) 
 
 def measured(runs: dict[tuple[str, Shape], list[Run]], slowed: float = 0.1) -> Measured:
     return Measured(facts=(), runs=runs, flush=0.1, slowed=slowed)
+
+
+def test_pairs_batches_and_streams_over_http_are_measured_and_told() -> None:
+    command = [sys.executable, "-m", "benchmarks", "http", "--clients", "2", "--rounds", "1", "--seconds", "0.2"]
+    done = subprocess.run([*command, "--items", "2000"], cwd=ROOT, capture_output=True, text=True)
+    assert re.search(r"^\| 2 \| [1-9]", done.stdout, re.MULTILINE), done.stderr
+    for figure in ("batches of 100", "2,000 items imported", "2,000 items exported"):
+        assert figure in done.stdout, done.stdout
+    for server in (http.RABBIT, http.MINIMAL):
+        assert re.search(rf"{server} is left out: .*(install|root)|against {server}", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize(("rate", "met"), [(310, True), (290, False)])
+def test_a_server_that_comes_too_close_to_ours_is_a_miss(rate: float, met: bool) -> None:
+    runs = {(http.OURS, 16): [Answered(rate, [], [])], (http.RABBIT, 16): [Answered(100, [], [])]}
+    assert [figure.met for figure in http.judged(runs)] == [met]
