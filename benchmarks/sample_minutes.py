@@ -4,8 +4,9 @@
 
 The page opens `--warm-up` seconds after the load began, when every queue has had traffic. Counted in the page: changes
 of the words of verdicts and trends (of each row, and of the tile of levels), layout shifts without input (all of them
-added up), long tasks, errors. Then, `--leaves` times, a queue is paused while the pointer is in the table; after the
-pointer left, the rows must be in the server's order within two seconds.
+added up), long tasks, errors. Of 33 queues the color and the word of each row are recorded once a second and compared
+with labels made by hand (`benchmarks.harness.sample_labels`). Then, `--leaves` times, a queue is paused while the
+pointer is in the table; after the pointer left, the rows must be in the server's order within two seconds.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 from benchmarks.harness import report
 from benchmarks.harness.browsing import open_page
 from benchmarks.harness.running_site import RunningSite
+from benchmarks.harness.sample_labels import LABELS, SERVED, Shown, wrong
 from pqadmin.load.run import create_queues
 from pqadmin.load.sample import sample_plans, start_sample
 from queues import Store, open_store
@@ -27,6 +29,8 @@ from queues import Store, open_store
 #: Changes of words in two minutes, summed layout shift, percent of the main thread in long tasks, seconds to the order.
 _WORDS_BAR, _SHIFT_BAR, _LONG_BAR, _ORDER_BAR = 30, 0.02, 5.0, 2.0
 _WINDOW = 120.0
+#: Queues of the load that is labeled.
+_LABELED = 33
 #: What one reader with a large screen sees.
 _SCREEN = {"width": 1440, "height": 1200}
 #: Seconds that the pointer stays in the table while a queue is paused or resumed.
@@ -66,6 +70,25 @@ _OBSERVE = """() => {
         for (const entry of list.getEntries()) seen.long += entry.duration;
     }).observe({type: "longtask"});
 }"""
+#: Of each row the level that its shape is painted as, and the first word of its verdict.
+_COLORS = """() => {
+    const root = getComputedStyle(document.documentElement);
+    const paint = document.createElement("i");
+    document.body.append(paint);
+    const levels = {};
+    for (const [level, token] of Object.entries({ok: "good", warning: "warn", critical: "bad", unknown: "soft"})) {
+        paint.style.color = root.getPropertyValue(`--${token}`);
+        levels[getComputedStyle(paint).color] = level;
+    }
+    paint.remove();
+    return [...document.querySelectorAll("tr[data-queue]")].map((row) => {
+        const {backgroundColor, borderTopColor, borderTopWidth} = getComputedStyle(row.querySelector(".shape"));
+        const color = parseFloat(borderTopWidth) ? borderTopColor : backgroundColor;
+        const idle = row.dataset.mark === "empty" && row.dataset.level === "ok";
+        const word = row.querySelector("[data-field=verdict]").textContent.trim().split(/\\s/)[0];
+        return [row.dataset.queue, idle ? "ok" : levels[color] ?? color, word];
+    });
+}"""
 _ROWS = "[...document.querySelectorAll('tr[data-queue]')].map((row) => row.dataset.queue)"
 #: The rows as the server would send them now.
 _SERVED = """async () => {
@@ -100,7 +123,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
         RunningSite(Path(name)) as site,
         open_store(site.store_url) as store,
         open_page(site, faults) as page,
-        _sample_load(store, site.store_url, options.queues),
+        _sample_load(store, site.store_url, options.queues) as started,
     ):
         time.sleep(options.warm_up)
         page.set_viewport_size(_SCREEN)
@@ -112,9 +135,10 @@ def main(arguments: list[str]) -> list[report.Figure]:
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         cpu = [_task_seconds(session)]
         page.evaluate(_OBSERVE)
-        began = time.monotonic()
+        began, recording = time.monotonic(), list[Shown]()
         while (left := options.minutes * 60 - (time.monotonic() - began)) > 0:
-            page.wait_for_timeout(min(left, 5.0) * 1000)
+            recording += (Shown(time.monotonic() - started, *row) for row in page.evaluate(_COLORS))
+            page.wait_for_timeout(min(left, 1.0) * 1000)
         calm = _seen(page)
         cpu.append(_task_seconds(session))
         orders = [_leave(page, store, turn) for turn in range(options.leaves)]
@@ -134,6 +158,11 @@ def main(arguments: list[str]) -> list[report.Figure]:
     )
     for of, n in Counter(of for _, of, _, _ in calm.words).most_common(5):
         report.note(f"{n} changes: {of}")
+    mistaken = wrong(recording) if options.queues == _LABELED else []
+    if options.queues == _LABELED:
+        _tell_recording(recording)
+    for one in mistaken:
+        report.note(f"{one.queue} was {one.shown} from {one.first:.0f} to {one.last:.0f} s, right is {one.right}")
     for fault in faults:
         report.note(f"console: {fault}")
     if options.told:
@@ -148,20 +177,41 @@ def main(arguments: list[str]) -> list[report.Figure]:
         _at_most("long tasks of the main thread", share, _LONG_BAR, " %"),
         _at_most("console errors", len(faults), 0, ""),
         _at_most("order after the pointer left, slowest", max(orders, default=0.0), _ORDER_BAR, " s"),
+        _at_most(f"wrong colors in {len(recording):,} recorded rows", len(mistaken), 0, ""),
         report.Figure(what="rows", value=str(rows), bar=str(options.queues), met=rows == options.queues),
     ]
 
 
 @contextmanager
-def _sample_load(store: Store, url: str, queues: int) -> Iterator[None]:
-    """Run the traffic that the site offers, on so many queues, for as long as it is needed."""
+def _sample_load(store: Store, url: str, queues: int) -> Iterator[float]:
+    """Run the traffic that the site offers, on so many queues, for as long as it is needed; yield when it began."""
     planned = sample_plans(queues)
     create_queues(store, planned)
     run = start_sample(url, planned)
     try:
-        yield
+        while not run.stats().seconds:
+            time.sleep(0.05)
+        yield time.monotonic() - run.stats().seconds
     finally:
         run.stop()
+
+
+def _tell_recording(recording: Sequence[Shown]) -> None:
+    """Print what each labeled queue showed, from second to second of the load."""
+    spans: dict[str, list[str]] = {}
+    last: dict[str, str] = {}
+    for at, queue, painted, _ in recording:
+        if last.get(queue) != painted:
+            spans.setdefault(queue, []).append(f"{painted} from {at:.0f} s")
+            last[queue] = painted
+    named = [(name, labels, ", ".join(spans.get(name, ["no row"]))) for name, labels in LABELS.items()]
+    others = sorted({", ".join(level.split()[0] for level in spans[name]) for name in spans if name not in LABELS})
+    named.append((f"the other {len(spans.keys() - LABELS.keys())}", SERVED, "; ".join(others)))
+    lines = [
+        (name, "; ".join(f"from {label.since:g} s {label.level}: {label.why}" for label in labels), shown)
+        for name, labels, shown in named
+    ]
+    report.table(("queue", "label", "shown"), lines)
 
 
 def _seen(page: Any) -> _Seen:

@@ -328,7 +328,9 @@ def _program() -> str:
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None:
         return str(spec.name).removesuffix(".__main__")
-    return Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    path = Path(sys.argv[0] if sys.argv else "")
+    # A process that `python -m shop` spawned has the package's __main__.py for a name.
+    return (path.parent.name if path.name == "__main__.py" else path.name) or "python"
 
 
 def _moment(seconds: float) -> datetime:

@@ -477,6 +477,40 @@ def test_a_program_that_is_closed_or_killed(url: str) -> None:
         assert (seen.live, seen.ended.pid, seen.ended.end) == ((), killed.pid, "lost")
 
 
+SHOP = {
+    "__main__.py": """
+import multiprocessing, sys
+from shop import taking
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(target=taking.take, args=(sys.argv[1],))
+    child.start()
+    child.join()
+""",
+    "taking.py": """
+from queues import open_store
+def take(url):
+    with open_store(url) as store:
+        jobs = store.queue("jobs")
+        jobs.pop_min()
+        store.context.presence.beat()
+""",
+}
+
+
+def test_the_children_of_a_package_are_told_by_its_name(url: str, tmp_path: Path) -> None:
+    package = tmp_path / "shop"
+    package.mkdir()
+    for name, text in SHOP.items():
+        (package / name).write_text(text)
+    with open_store(url) as store:
+        jobs = store.create_queue("jobs")
+        jobs.push(b"x", priority=1)
+        subprocess.run([sys.executable, "-m", "shop", url], cwd=tmp_path, check=True)
+        ended = jobs.consumers().ended
+        assert ended is not None
+        assert ended.program == "shop"
+
+
 def in_child(work: Callable[[], None]) -> int:
     """Run it in a forked child, and return how that ended."""
     child = os.fork()
