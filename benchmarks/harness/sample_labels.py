@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 #: Seconds within which a verdict must be right, and within which a slow leak must be told.
 _SOON, _LEAK = 120.0, 900.0
+#: Seconds until a verdict is on a screen: the recorder's look, a frame, and the pause between two recordings.
+_SHOWN = 3.0
 
 
 class Label(NamedTuple):
@@ -44,7 +46,7 @@ SERVED: Sequence[Label] = (Label(0, "ok", 0, "taken 1.5 times as fast as pushed"
 LABELS: Mapping[str, Sequence[Label]] = {
     "demo:orders:apac:payments": (
         Label(0, "ok", 0, "taken 1.5 times as fast as pushed"),
-        Label(30, "critical", _SOON, "nobody takes from second 30 on, and 3 items a second come"),
+        Label(30, "critical", _SOON, "no process takes from second 30 on, and 3 items a second come"),
     ),
     "demo:mail:outbound": (Label(0, "warning", _SOON, "handlers fail on 40 %: after three attempts items are dead"),),
     "demo:orders:eu:fulfilment": (Label(0, "warning", _SOON, "grows by 23 items a minute"),),
@@ -59,7 +61,7 @@ def right(queue: str, at: float) -> Sequence[str]:
     labels = LABELS.get(queue, SERVED)
     last = max((n for n, label in enumerate(labels) if label.since <= at), default=0)
     label = labels[last]
-    if at - label.since >= label.within:
+    if at - label.since >= (label.within + _SHOWN if label.within else 0):
         return (label.level,)
     before = labels[last - 1].level if last else "ok"
     # On the way to critical there is a warning.

@@ -36,6 +36,8 @@ _WORK: tuple[tuple[str, Mix, bool], ...] = (
     ("backups:verify", "day", False),
     ("recommend:refresh", "score", False),
 )
+#: The field of its values that a new queue shows in lists.
+PREVIEW = ("customer.number",)
 _REGIONS = ("eu", "us", "apac")
 _TYPES: dict[Mix, PriorityType] = {"score": "float", "day": "str"}
 

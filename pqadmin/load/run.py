@@ -9,7 +9,7 @@ from multiprocessing.sharedctypes import SynchronizedArray
 from typing import NamedTuple
 
 from pqadmin.load.pace import Pace
-from pqadmin.load.plan import QueuePlan
+from pqadmin.load.plan import PREVIEW, QueuePlan
 from pqadmin.load.process import Count, Job, Role, main
 from queues import Store
 
@@ -113,3 +113,5 @@ def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:
         )
         if plan.max_attempts:
             queue.configure(max_attempts=plan.max_attempts)
+        if plan.name not in there:
+            queue.configure(preview=PREVIEW)

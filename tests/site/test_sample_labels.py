@@ -21,10 +21,10 @@ def test_the_labels_name_the_queues_that_are_not_served_well() -> None:
     [
         (SERVED, 400, {"ok"}),
         (DIES, 29, {"ok"}),
-        (DIES, 149, {"ok", "warning", "critical"}),
-        (DIES, 150, {"critical"}),
-        ("demo:mail:outbound", 119, {"ok", "warning"}),
-        ("demo:mail:outbound", 120, {"warning"}),
+        (DIES, 152, {"ok", "warning", "critical"}),
+        (DIES, 153, {"critical"}),
+        ("demo:mail:outbound", 122, {"ok", "warning"}),
+        ("demo:mail:outbound", 123, {"warning"}),
         ("demo:labels:print", 600, {"ok", "warning"}),
     ],
 )

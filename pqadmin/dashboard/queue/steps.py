@@ -1,5 +1,6 @@
 """The verdict on a queue's page: its reasons, each with its next step."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
+from pqadmin.display import format as write
 from pqadmin.live.board.rows import Row
 from pqadmin.live.words import detail_words, reason_words
 from queues.admin import HealthCode
@@ -25,7 +27,9 @@ class Step:
     detail: str = ""
 
 
-_WORKER = gettext_lazy("Start a worker: pqadmin work QUEUE --handlers MODULE")
+_WORKER = gettext_lazy("Start a worker: pqadmin work %(queue)s --handlers MODULE")
+#: Of a page: the list of items that came back, wherever these wait.
+_RETURNED = "?state={returned}#items"
 #: What to do next, by reason, and where.
 _NEXT: dict[HealthCode, tuple[Any, str]] = {
     HealthCode.UNREADABLE: (gettext_lazy("Run pqadmin doctor: it names the damaged records."), ""),
@@ -37,12 +41,12 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
         ),
         "?state=leased#items",
     ),
-    HealthCode.NOTHING_DONE: (gettext_lazy("Look at what is leased, and at its attempts."), "?state=leased#items"),
-    HealthCode.GROWING: (gettext_lazy("If its workers are fine, add more; the history shows since when."), "history/"),
-    HealthCode.RETRIES: (
-        gettext_lazy("Read the errors of items that wait for their next attempt."),
-        "?state=delayed#items",
+    HealthCode.NOTHING_DONE: (
+        gettext_lazy("Open items that came back, and read the errors of their attempts."),
+        _RETURNED,
     ),
+    HealthCode.GROWING: (gettext_lazy("If its workers are fine, add more; the history shows since when."), "history/"),
+    HealthCode.RETRIES: (gettext_lazy("Read the errors of items that wait for their next attempt."), _RETURNED),
     HealthCode.OLD: (
         gettext_lazy("Look at what waits longest; add workers if nothing is wrong with it."),
         "?state=ready#items",
@@ -64,17 +68,21 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
 def steps(row: Row, now: datetime) -> Sequence[Step]:
     """Return every reason with its next step, those of the verdict first, with their words."""
     reasons = {reason.code: reason for reason in row.verdict.reasons}
+    totals = row.status.totals
+    returned = "delayed" if totals.delayed else "ready" if totals.ready else "leased"
+    queue = shlex.quote(write.visible(row.status.name))
+    nexts = {code: (words % {"queue": queue}, link.format(returned=returned)) for code, (words, link) in _NEXT.items()}
     return [
         *(
             Step(
                 code=code,
-                next=_NEXT[code][0],
-                link=_NEXT[code][1],
+                next=nexts[code][0],
+                link=nexts[code][1],
                 level=reason.level.name.lower(),
                 words=reason_words(row, reason, now, whole=True),
                 detail=detail_words(reason, now),
             )
             for code, reason in reasons.items()
         ),
-        *(Step(code=code, next=words, link=link) for code, (words, link) in _NEXT.items() if code not in reasons),
+        *(Step(code=code, next=words, link=link) for code, (words, link) in nexts.items() if code not in reasons),
     ]

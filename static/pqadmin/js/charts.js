@@ -11,6 +11,8 @@ const [SOON, LATE, FOR_SECOND] = [2000, 60_000, 1 / 6];
 const MOVERS = 30_000;
 const HEIGHT = 190;
 const AXIS = 44;
+/** Steps of an axis of ages, in seconds: those that are told without a rest. */
+const SPANS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 18_000, 86_400, 172_800, 432_000, 864_000, 1_728_000];
 /** Seconds of the shortest range that is zoomed to. */
 const SHORTEST = 10;
 /** Colors of lines, by their place: tokens, so that both themes have theirs. */
@@ -187,7 +189,7 @@ function plot(host, element, data, chart, sync) {
       { ...axis, space: 64, values: (_, splits) => splits.map((at, n) => moment(at, splits[n - 1])) },
       mixed
         ? { ...axis, size: 64, grid: { show: false }, splits: () => chart.labels.map((_, n) => n + 0.5), values: () => chart.labels }
-        : { ...axis, size: AXIS, values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
+        : { ...axis, size: AXIS, ...(written === age ? { incrs: SPANS } : {}), values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
     ],
     series: [
       { label: local(Date.now()).zone, value: (u) => dayAndTime(rests(u) ? data.until : u.posToVal(u.cursor.left, "x")) },
@@ -382,6 +384,8 @@ function short(value, written) {
     if (value >= 1e9) return `${+(value / 1e9).toFixed(1)}G`;
     return value >= 1e6 ? `${+(value / 1e6).toFixed(1)}M` : `${+(value / 1e3).toFixed(1)}k`;
   }
+  // Rates are told in tenths; the step of an axis may be smaller.
+  if (written === rate && value < 10) return String(Number(value.toFixed(6)));
   return written === number && !Number.isInteger(value) ? "" : written(value);
 }
 
