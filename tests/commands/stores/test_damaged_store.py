@@ -12,7 +12,7 @@ import pytest
 from queues import open_store
 from tests.damaged import KINDS, copy_damaged, make_store
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 120
 #: Commands that read all of a store, and some of those that read a part of it.
 WHOLE = ("doctor", "backup")

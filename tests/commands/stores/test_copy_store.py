@@ -15,7 +15,7 @@ from queues.errors import CopyUnfinished
 from tests.commands.terminals import on_terminal
 from tests.full_count import check_full_count
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 #: Seconds; reached only when something hangs.
 PATIENCE = 120
 
