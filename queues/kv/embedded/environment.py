@@ -14,6 +14,7 @@ from queues.kv.embedded import damage, rights
 from queues.kv.embedded.checkpoints import Checkpoints
 from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
+from queues.kv.embedded.file_system import refuse_network
 from queues.kv.embedded.space import KNOWN_FOR, LITTLE, SpaceLimit
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
@@ -64,6 +65,7 @@ class Environment:
         self._sweep_at = 0.0
         try:
             path.mkdir(mode=rights.FOLDER, parents=True, exist_ok=True)
+            refuse_network(path)
             rights.warn_of_writers(path)
         except OSError as error:
             raise translate(error, self.path) from error

@@ -43,7 +43,7 @@ from queues.kv.embedded.host import (
 )
 from queues.kv.port import Ticket
 from queues.operations.push import PushRequest, push_request
-from tests.queues.hosting.processes import host_of, hosting
+from tests.queues.hosting.processes import begin, host_of, hosting
 from tests.waiting import await_true
 
 
@@ -373,3 +373,35 @@ def test_a_user_without_the_right_to_write_cannot_connect(url: str) -> None:
         code = "import os, socket, sys; os.setuid(65534); socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
         refused = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
         assert "PermissionError" in refused.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_users_of_a_group_share_a_store_also_after_one_of_them_was_killed(tmp_path: Path) -> None:
+    folder, (one, other, group) = tmp_path / "store", ("20001", "20002", "20000")
+    folder.mkdir()
+    os.chown(folder, 0, int(group))
+    folder.chmod(0o2770)
+    for parent in folder.parents[:4]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+
+    def answer(process: subprocess.Popen[str], line: str) -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+        return process.stdout.readline().strip()
+
+    url = f"lmdb:{folder}"
+    with contextlib.ExitStack() as processes:
+        host = processes.enter_context(begin("member", url, one, group))
+        assert answer(host, "push a") == "done"
+        guest = processes.enter_context(begin("member", url, other, group))
+        assert host_of(url) == host.pid
+        assert [answer(guest, "push b"), answer(guest, "pop"), answer(host, "push c")] == ["done", "a", "done"]
+        host.kill()
+        assert [answer(guest, "pop"), answer(guest, "push d")] == ["b", "done"]
+        assert host_of(url) == guest.pid
+        guest.kill()
+        guest.wait()
+        again = processes.enter_context(begin("member", url, one, group))
+        assert [answer(again, "pop") for _ in range(3)] == ["c", "d", "none"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore
+from queues.kv.embedded import EmbeddedStore, file_system
 from queues.kv.errors import BadStoreURL, StoreClosed, StoreError, StoreReadOnly, StoreUnavailable
 from queues.kv.port import KeyValueStore
 
@@ -204,6 +204,23 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
     assert isinstance(error, StoreUnavailable)
     assert "backup" in str(error)
     assert (tmp_path / "data.mdb").read_bytes().startswith(b"something else")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
+def test_a_folder_on_a_network_file_system_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    device = tmp_path.stat().st_dev
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "21 1 0:999 / /else rw shared:1 - ext4 /dev/else rw\n"
+        f"22 1 {os.major(device)}:{os.minor(device)} / /far\\040away rw,noatime - {kind} server:/far rw,vers=4.2\n"
+    )
+    monkeypatch.setattr(file_system, "MOUNTS", mounts)
+    error = refusal(tmp_path / "store")
+    assert isinstance(error, StoreUnavailable)
+    assert f"network file system ({kind})" in str(error)
+    assert list((tmp_path / "store").iterdir()) == []
 
 
 def test_the_file_goes_away_and_comes_back(tmp_path: Path) -> None:
