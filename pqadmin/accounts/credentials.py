@@ -29,6 +29,7 @@ from pqadmin.accounts.callers import Caller, Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.scope import scope_of, scopes_of
 from pqadmin.accounts.table_changes import TableChanges
+from pqadmin.accounts.turns import OncePerTurn
 from pqadmin.store import store_now
 from queues.admin import LogLimit
 
@@ -88,7 +89,8 @@ class Credentials:
     ) -> None:
         """`changes` returns a number that differs after each change of the tables, or None where none is known."""
         self._clock = clock
-        self._changes = changes or TableChanges().number
+        read = changes or TableChanges().number
+        self._number = OncePerTurn[None, int | None](lambda _: read())
         #: By badge: the number of changes before it was read, and the caller.
         self._kept: dict[Badge, tuple[int, Caller]] = {}
         self._lock = threading.Lock()
@@ -99,7 +101,7 @@ class Credentials:
 
     async def caller(self, badge: Badge) -> Caller:
         """Return the caller of a badge as of now; raises `Unauthenticated`, or a DatabaseError."""
-        number = self._changes()
+        number = self._number(None)
         kept_at, caller = self._kept.get(badge, (None, None))
         if caller is None or number is None or kept_at != number:
             # A client that leaves must not cancel what more requests wait for.

@@ -18,17 +18,16 @@ from pqadmin.api import limits, problems, waits
 from pqadmin.api.problems import Problem
 from pqadmin.api.site import answer_error
 from pqadmin.conf.proxy import Application
-from pqadmin.limits.bodies import BODY
+from pqadmin.limits.bodies import API, BODY
 from pqadmin.server.security import HEADERS
 
-#: Where the API is.
-PREFIX = "/api/v1/"
 URLS = "pqadmin.api.urls"
 _SECURITY = {
     **HEADERS,
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store, private",
 }
+_SECURITY_LINES = {name.encode("ascii"): value.encode("ascii") for name, value in _SECURITY.items()}
 #: Statuses without a body, and so without its length.
 _EMPTY = (204, 304)
 
@@ -92,9 +91,11 @@ class ApiHandler(ASGIHandler):
 
     async def _answer(self, scope: Any, body: Any, receive: Any, send: Any) -> None:
         response = await self._response(scope, body, receive)
-        for name, value in {**_SECURITY, **scope.get(limits.HEADERS, {})}.items():
-            response.headers.setdefault(name, value)
+        for name, value in scope.get(limits.HEADERS, {}).items():
+            response.headers[name] = value
         if not isinstance(response, HttpResponse):
+            for name, value in _SECURITY.items():
+                response.headers.setdefault(name, value)
             try:
                 async with waits.while_there(receive):
                     await self.send_response(response, send)
@@ -103,7 +104,8 @@ class ApiHandler(ASGIHandler):
             return
         # Nothing is to be closed, and with its length it is one write.
         content = response.content
-        headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in response.headers.items()]
+        own = {name.encode("ascii"): value.encode("latin-1") for name, value in response.headers.items()}
+        headers = list({**_SECURITY_LINES, **own}.items())
         if response.status_code not in _EMPTY:
             headers.append((b"Content-Length", b"%d" % len(content)))
         await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
@@ -137,6 +139,6 @@ def beside(pages: Application, api: Application) -> Application:
     """Return the application that hands requests of the API to `api`, and the rest to `pages`."""
 
     async def route(scope: Any, receive: Any, send: Any) -> None:
-        await (api if scope["path"].startswith(PREFIX) else pages)(scope, receive, send)
+        await (api if scope["path"].startswith(API) else pages)(scope, receive, send)
 
     return route

@@ -19,6 +19,7 @@ from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictStr
 
 from pqadmin.accounts.rights import Right
+from pqadmin.accounts.turns import OncePerTurn
 from pqadmin.api import limits, problems, schemas, threads, values, waits
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, CSV, JSON, NDJSON, TEXT, Body, checked, content_type, invalid, json_of, raw
@@ -97,7 +98,7 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
     store = opened_store()
     try:
         if store is not None and store.url.startswith(_AT_ONCE):
-            return _for_coroutines(_find(name))
+            return _for_coroutines(_find_at_once((store.url, name)))
         return _for_coroutines(await threads.run(partial(_find, name)))
     except QueueNotFound:
         # Slower: it suggests names that look alike.
@@ -475,6 +476,9 @@ def _without_value(shape: Shape) -> Shape:
 def _find(name: str) -> AnyQueue:
     store = get_store()
     return store.read(lambda tr: store.queue(name, tr=tr))
+
+
+_find_at_once = OncePerTurn[tuple[str, str], AnyQueue](lambda url_and_name: _find(url_and_name[1]))
 
 
 @lru_cache(maxsize=1_000)

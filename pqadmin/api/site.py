@@ -33,7 +33,16 @@ async def authenticate(request: HttpRequest) -> Caller:
     return await caller_of(request)
 
 
-api = NinjaAPI(
+class Api(NinjaAPI):
+    """Ninja's, without the answer that it makes for views that would return none."""
+
+    def create_temporal_response(self, request: HttpRequest) -> HttpResponse:
+        """Return what is not used: each view returns an answer of its own."""
+        return _UNUSED
+
+
+_UNUSED = HttpResponse()
+api = Api(
     title="pqadmin",
     version=__version__,
     description="Named, durable, double-ended priority queues, for programs of every language.",

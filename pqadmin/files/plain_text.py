@@ -13,6 +13,8 @@ _SURPRISE = re.compile(f"[{_CONTROL}{_INVISIBLE}]")
 #: JSON escapes the C0 controls itself; these it would let through to a terminal.
 _UNESCAPED = re.compile(f"[\x7f-\x9f{_INVISIBLE}]")
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 #: Verbs of several, and of one.
 _OF_ONE = {"are": "is", "have": "has"}
 
@@ -35,5 +37,5 @@ def items(count: int, what: str = "") -> str:
 
 def json_text(shape: object, *, indent: int | None = None) -> str:
     """Write the shape as JSON: integers exact, text readable, invisible characters escaped."""
-    text = json.dumps(shape, ensure_ascii=False, allow_nan=False, indent=indent)
+    text = _encode(shape) if indent is None else json.dumps(shape, ensure_ascii=False, allow_nan=False, indent=indent)
     return _UNESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -16,7 +16,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 BODY = "pqadmin.body"
 _PART = 65_536
 _MARK = "_pqadmin_takes_uploads"
-_API = "/api/v1/"
+#: Where the API is.
+API = "/api/v1/"
 #: The address of the API that takes items; the rest of the API takes as much as a page.
 _ITEMS = re.compile(r"/api/v1/queues/[^/]+/items")
 
@@ -30,7 +31,7 @@ def takes_uploads(view: View) -> View:
 def most(target: bytes) -> int:
     """Return the bytes that a request for this target (path and query) may bring."""
     path = unquote(target.partition(b"?")[0].decode("latin-1"))
-    if path.startswith(_API):
+    if path.startswith(API):
         return int(settings.PQADMIN_MAX_UPLOAD if _ITEMS.fullmatch(path) else settings.PQADMIN_MAX_BODY)
     try:
         view = resolve(path).func

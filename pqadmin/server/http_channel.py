@@ -1,20 +1,26 @@
 """HTTP connections: Twisted's channel with limits on bodies, deadlines, and a limit of connections.
 
-Twisted's own timeout is one of silence, which a byte now and then renews; these are of a whole request.
+Twisted's own timeout is one of silence, which a byte now and then renews; these are of a whole request. A usual request
+of the API goes past Daphne's queues, and its answer is one write.
 """
 
+import asyncio
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import IO, Any
+from urllib.parse import unquote
 
 from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.utils import HEADER_NAME_RE
 from twisted.internet import protocol
 from twisted.protocols import policies
 from twisted.web import http
 
 from pqadmin.conf import ip
+from pqadmin.limits.bodies import API, BODY
 from pqadmin.limits.places import Places
 from pqadmin.server import plain_page
 from queues.admin import LogLimit
@@ -34,6 +40,10 @@ LEAST, EVERY = 20_000, 20.0
 LINGER, MOST_PAST = 5.0, 64_000_000
 #: Bytes on the wire for each byte of a body: chunks of one byte take six.
 _OVERHEAD = 4
+#: Headers that Daphne reads itself, and bytes that none may hold.
+_OF_DAPHNE = {b"upgrade", b"daphne-root-path"}
+_BAD = re.compile(rb"[\0\r\n]")
+_API = API.encode("ascii")
 _SLACK = 65_536
 #: Connections over a limit that are told so at once; more are closed without a word. Seconds that they have.
 TOLD_AT_ONCE, TOLD_WITHIN = 50, 3.0
@@ -74,17 +84,100 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         except OSError as error:  # larger bodies are kept in a file
             self.channel.cannot_keep(error)
 
+    #: The head of an answer whose body has not come.
+    _head: Any = None
+    _left: asyncio.Event | None = None
+
     def process(self) -> Any:
         """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.bodies`)."""
         self.content.seek(0)
         self.body, self.content = self.content, BytesIO()
-        return super().process()
+        scope = self._scope() if self.uri.startswith(_API) else None
+        if scope is None:
+            return super().process()
+        application = self.server.application(scope, self._receive, self._send)
+        self.server.connections[self]["application_instance"] = asyncio.ensure_future(application)
+        return None
 
     def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
         """Let go of a body that no application has taken."""
         super().connectionLost(reason)
+        if self._left is not None:
+            self._left.set()
         if self.body is not None:
             self.body.close()
+
+    def _scope(self) -> dict[str, Any] | None:
+        """Return the scope as Daphne would make it; None: what is unusual is left to Daphne."""
+        path, _, query = self.uri.partition(b"?")
+        headers = []
+        for name, values in self.requestHeaders.getAllRawHeaders():
+            lower = name.lower()
+            if lower in _OF_DAPHNE or b"_" in name or not HEADER_NAME_RE.fullmatch(name):
+                return None
+            for value in values:
+                if _BAD.search(value):
+                    return None
+                headers.append((lower, value))
+        if not self.uri.isascii():
+            return None
+        self.client_addr = [str(self.client.host), self.client.port]
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": self.clientproto.partition(b"/")[2].decode("ascii"),
+            "method": self.method.decode("ascii"),
+            "path": unquote(path.decode("ascii")),
+            "raw_path": path,
+            "root_path": self.server.root_path,
+            "scheme": "https" if self.isSecure() else "http",
+            "query_string": query,
+            "headers": headers,
+            "client": self.client_addr,
+            "server": [str(self.host.host), self.host.port],
+            "extensions": {BODY: self.body},
+        }
+
+    async def _receive(self) -> dict[str, Any]:
+        """Return when the client has gone: the body goes another way."""
+        if self._left is None:
+            self._left = asyncio.Event()
+        if not (self.finished or self.channel is None):
+            await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Send a whole answer as one write; the parts of a longer one as Daphne does."""
+        if message["type"] == "http.response.start":
+            self._head = message
+            return
+        head, self._head = self._head, None
+        if head is not None and not message.get("more_body") and self._write_whole(head, message.get("body", b"")):
+            return
+        if head is not None:
+            await self.server.handle_reply(self, head)
+        await self.server.handle_reply(self, message)
+
+    def _write_whole(self, head: dict[str, Any], body: bytes) -> bool:
+        """Write an answer; return False if it does not tell its length."""
+        if self.finished or self.channel is None:
+            return True  # the client has gone
+        code, has_length = head["status"], False
+        lines = [b"%s %d %s\r\n" % (self.clientproto, code, http.RESPONSES.get(code, b""))]
+        for name, value in head["headers"]:
+            has_length = has_length or name.lower() == b"content-length"
+            lines += (name, b": ", value, b"\r\n")
+        if not has_length:
+            return False
+        for name, values in self.responseHeaders.getAllRawHeaders():  # that the connection ends
+            lines += (name, b": ", values[0], b"\r\n")
+        lines.append(b"server: %s\r\n\r\n" % self.server.server_name.encode("ascii"))
+        if self.method != b"HEAD":
+            lines.append(body)
+        self.code, self.startedWriting, self._response_started = code, 1, True
+        self.channel.writeSequence(lines)
+        self.finish()
+        return True
 
 
 class SiteChannel(_HTTPChannel):  # type: ignore[misc]
@@ -97,6 +190,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     _wire = 0
     _most = 0
     _seen = 0
+    _awaits_body = False
     _deadline: Any = None
 
     def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
@@ -119,9 +213,12 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
                 self.transport.abortConnection()
             return
         self._wire += len(data)
-        if self._deadline is None and not self._handlingRequest:
-            self._within(HEAD_WITHIN, self._head_too_slow)  # the next request on the same connection
         super().dataReceived(data)
+        if self._deadline is None and not self._refused:  # most requests have come as a whole
+            if self._awaits_body:
+                self._within(EVERY, self._look_at_rate)
+            elif not self._handlingRequest and self._wire:
+                self._within(HEAD_WITHIN, self._head_too_slow)  # the next request on the same connection
 
     def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
         """Take in a part of a body, or of the requests that come after it."""
@@ -145,12 +242,12 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         except OSError as error:  # a file for the body
             self.cannot_keep(error)
             return
-        if self.length != 0:
-            self._within(EVERY, self._look_at_rate)
+        self._awaits_body = self.length != 0
 
     def allContentReceived(self) -> None:  # noqa: N802 # Twisted's name
         """Begin to answer."""
         if not self._refused:
+            self._awaits_body, self._wire = False, 0
             self._within(None)
             super().allContentReceived()
 

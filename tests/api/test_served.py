@@ -3,6 +3,7 @@
 import http.client
 import json
 import signal
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -68,3 +69,31 @@ def test_a_site_that_stops_answers_what_waits_and_takes_nothing_for_it(serve: Ca
     site.signal(signal.SIGTERM)
     assert waiting.result(PATIENCE)[2] == {"items": []}
     assert site.exit_code() == 0
+
+
+def exchange(site: Site, sent: bytes) -> bytes:
+    """Return all that the server answers until it ends the connection."""
+    host, _, port = site.address.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(sent)
+        found = b""
+        while part := connection.recv(65_536):
+            found += part
+    return found
+
+
+def asked(*more: str, method: str = "GET", version: str = "1.1") -> bytes:
+    return "\r\n".join([f"{method} /api/v1/queues HTTP/{version}", "Host: 127.0.0.1", *more, "", ""]).encode()
+
+
+def test_answers_keep_to_http(site: Site) -> None:
+    """Requests of one connection are answered in turn, with lengths; the last one, or one of HTTP/1.0, ends it."""
+    head, _, body = exchange(site, asked("Connection: close")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 401 Unauthorized\r\n")
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    assert b"connection: close" in head.lower()
+    both = exchange(site, asked() + asked(method="HEAD") + asked("Connection: close"))
+    assert both.count(b"HTTP/1.1 ") == 3
+    assert both.count(body) == 2
+    assert exchange(site, asked(version="1.0")).endswith(body)
+    assert b" 400 " in exchange(site, asked("Bad\x01Name: 1", "Connection: close")).partition(b"\r\n")[0]
