@@ -32,13 +32,14 @@ from queues.model.foreign_tuples import ForeignKey
 from queues.model.item import Item, Page
 from queues.model.paging import RecordPage
 from queues.model.priority import Priority
+from queues.opening import open_store
 from queues.operations.idempotency import Answer
 from queues.operations.lease import Lease
 from queues.operations.search import Found
 from queues.operations.space import Space
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue
 from queues.status.status import QueueStatus, Snapshot, Totals
-from queues.store import Store, open_store
+from queues.store import Store
 from queues.trash.trash import TrashEntry
 
 __all__ = [

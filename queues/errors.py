@@ -372,6 +372,34 @@ class SourceChanged(StoreError):
     """The source of a copy has changed meanwhile, so the copy is not complete."""
 
 
+class LocalStoreOnly(StoreError):
+    """A store behind a server offers no transactions and no tools: they need the store itself."""
+
+
+class ServerUnreachable(StoreUnreachable):
+    """The server of a store cannot be reached; nothing was written."""
+
+
+class AnswerLost(OutcomeUnknown):
+    """A request was sent to the server of a store, and no answer came: it may have been executed."""
+
+
+class NotAuthenticated(StoreError):
+    """The server of a store does not accept the token: it is missing, wrong, revoked or expired."""
+
+
+class NotPermitted(StoreError):
+    """The token, or its owner, may not do this on the server of a store."""
+
+
+class RateLimited(StoreUnavailable):
+    """The token has sent too many requests to the server of a store."""
+
+
+class RequestRefused(StoreError):
+    """The server of a store refused a request, or is none: it gives no answer that a client understands."""
+
+
 def _shown(text: str) -> str:
     shown = display_name(text)
     return f"“{shown}”" if len(shown) <= 80 else f"“{shown[:77]}…”"

@@ -29,7 +29,7 @@ from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import ConsumersRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, Request, check_limit
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
-from queues.operations.pop import PopRequest, RemoveRequest, pop_request
+from queues.operations.pop import PopRequest, RemoveRequest, pop_request, waiting
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.search import FindRequest, Found, checked_query, search_request
 from queues.operations.settle import (
@@ -73,14 +73,14 @@ class Queue:
     kind does not type-check, and raises `WrongKind` when it is called.
     """
 
-    def __init__(self, context: StoreContext, config: Config) -> None:
+    def __init__(self, opened: OpenQueue) -> None:
         #: What requests are built for and executed on.
-        self.opened = OpenQueue(context, config)
-        self._kv = context.kv
+        self.opened = opened
+        self._kv = opened.context.kv
         self._batches = self.opened.batches
         self._consumption = self.opened.consumption
         #: What most pops are.
-        self._pops = {"min": PopRequest(config.id, 1, "min"), "max": PopRequest(config.id, 1, "max")}
+        self._pops = {"min": PopRequest(opened.id, 1, "min"), "max": PopRequest(opened.id, 1, "max")}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.kind}>"
@@ -177,8 +177,9 @@ class Queue:
         held = seconds_of(seconds, LEASE, above_zero=True)
         binding = QueueBinding(self, seconds=held, keep=keep)
 
-        def take() -> list[Lease]:
-            entries = opened.send(lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr), tr)
+        def take(within: float) -> list[Lease]:
+            request = lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr)
+            entries = opened.send(waiting(request, within), tr)
             held_now = {entry.nonce: entry.expires_ms for entry in entries} if tr is None else {}
             self._consumption.leased(held_now, worker)
             return as_leases(opened, entries, binding)
@@ -302,7 +303,11 @@ class Queue:
 
     def wait(self, timeout: Duration) -> bool:
         """Return True as soon as an item can be taken; False after `timeout`. Another caller may take it first."""
-        return wait_for(self.opened, lambda: self.outlook().ready > 0, False, timeout, None)
+
+        def look(seconds: float) -> bool:
+            return self.opened.look(OutlookRequest(self.id, seconds)).ready > 0
+
+        return wait_for(self.opened, look, False, timeout, None)
 
     def tend(self) -> None:
         """Do some of what is due: make delayed items ready, and end leases that have expired.
@@ -487,7 +492,11 @@ class Queue:
         if wait is False:
             items = self._send(request, tr)
         else:
-            items = wait_for(self.opened, lambda: self._send(request, tr), list[Item](), wait, tr)
+
+            def take(within: float) -> list[Item]:
+                return self._send(waiting(request, within), tr)
+
+            items = wait_for(self.opened, take, list[Item](), wait, tr)
         self._consumption.took(len(items) if tr is None else 0)
         return items[0] if items else None
 
@@ -644,4 +653,9 @@ AnyQueue: TypeAlias = PriorityQueue | FifoQueue
 
 def open_queue(context: StoreContext, config: Config) -> AnyQueue:
     """Return the queue of a config."""
-    return FifoQueue(context, config) if config.fifo else PriorityQueue(context, config)
+    return queue_of(OpenQueue(context, config))
+
+
+def queue_of(opened: OpenQueue) -> AnyQueue:
+    """Return the facade of an open queue."""
+    return FifoQueue(opened) if opened.config.fifo else PriorityQueue(opened)

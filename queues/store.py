@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from queues.actions.actions import Actions
 from queues.actions.perform import RequestKey
@@ -17,14 +18,12 @@ from queues.bulk.step import Shown, all_shown
 from queues.catalog import store_record
 from queues.consumers.presence import Presence
 from queues.context import StoreContext
-from queues.errors import TooLarge
+from queues.errors import QueueNotFound, TooLarge
 from queues.history import History
 from queues.history.recorder import Recorder
 from queues.items.counters import total_bytes
 from queues.keys.keyspace import Keyspace
-from queues.kv import open_kv
-from queues.kv.boottime import boottime
-from queues.kv.port import Count, KeyValueStore, ReadTransaction, Transaction
+from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model.duration import TIMEOUT, Duration, seconds_of
 from queues.model.ids import IdGenerator
 from queues.model.store_address import StoreAddress
@@ -34,6 +33,7 @@ from queues.operations.space import Space
 from queues.operations.targets import StoredTargets
 from queues.operations.wait import LONGEST, Outlook
 from queues.operations.wire import RequestWire
+from queues.queue import Queue
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
@@ -48,44 +48,11 @@ T = TypeVar("T")
 MAX_SNAPSHOT = 500
 
 
-def open_store(
-    url: str,
-    *,
-    root: tuple[Any, ...] = ("pq",),
-    max_bytes: int | None = None,
-    clock: Callable[[], float] | None = None,
-    wall: Callable[[], float] = time.time,
-    count: Callable[[], Count] | None = None,
-    elapsed: Callable[[], float] = boottime,
-) -> "Store":
-    """Open the store at a URL, creating it when it is not there.
-
-    `lmdb:PATH` is a folder on this machine; `memory:` lives and ends with this object. `root` is the tuple under
-    which all keys lie. `max_bytes` limits what pushes may fill.
-
-    The last four are for tests. `clock` is the store's time, in seconds since the epoch, the same in every process.
-    Without it the store keeps its own time, of which `wall`, `count` and `elapsed` are this process's sources.
-
-    Raises `BadStoreURL`, `StoreUnavailable` and its kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`,
-    and `KeyTooLarge` for a new store's root of more than 192 bytes.
-    """
-    keyspace = Keyspace(root)
-    kv = open_kv(url, max_bytes=max_bytes, slots=keyspace.slots)
-    try:
-        own = StoreClock(
-            kv, keyspace, wall=wall, count=count or kv.count, elapsed=elapsed, background_threads=BackgroundThreads()
-        )
-        store = Store(kv, url=url, keyspace=keyspace, clock=clock or own)
-        if (clock, wall, count, elapsed) == (None, time.time, None, boottime):
-            store.address = StoreAddress.of(url, root, max_bytes)
-        return store
-    except BaseException:
-        kv.close()
-        raise
-
-
 class Store(QueueCatalog):
     """An open store. Thread-safe; close it, or use it in a `with` statement."""
+
+    #: Whether the processes that open the store do what is due in it; else its server does.
+    tended = True
 
     def __init__(
         self,
@@ -97,13 +64,8 @@ class Store(QueueCatalog):
         background_threads: BackgroundThreads | None = None,
         id_generator: IdGenerator | None = None,
     ) -> None:
-        self.url = url
-        #: By what another process opens the same store; None when none can, or the clock was given.
-        self.address: StoreAddress | None = None
         #: None where the caller gives the time.
         self.clock = clock if isinstance(clock, StoreClock) else None
-        #: Depths of attached queues, counted in the background.
-        self.counts = AttachedCounts(kv, keyspace, clock)
         threads = background_threads or BackgroundThreads()
         # Where a caller gives the time, another process could not tell it.
         wire = None if self.clock is None else RequestWire(lambda: self.context, keyspace.root)
@@ -112,12 +74,27 @@ class Store(QueueCatalog):
             keyspace=keyspace,
             id_generator=id_generator or IdGenerator(clock),
             clock=clock,
-            counts=self.counts,
+            counts=AttachedCounts(kv, keyspace, clock),
             presence=Presence(kv, keyspace, clock, threads),
             background_threads=threads,
             wire=wire,
         )
-        super().__init__(context)
+        self._assemble(context, url)
+        self.id = store_record.settle(kv, self.context.keyspace, url)
+        if self.clock is not None:
+            self.clock.open()
+        kv.keep_time(clock)
+        if wire is not None:
+            kv.host(wire)
+
+    def _assemble(self, context: StoreContext, url: str) -> None:
+        """Make the parts of the store that share this context."""
+        QueueCatalog.__init__(self, context)
+        self.url = url
+        #: By what another process opens the same store; None when none can, or the clock was given.
+        self.address: StoreAddress | None = None
+        #: Depths of attached queues, counted in the background.
+        self.counts = context.counts
         self.audit = Audit(context)
         self.trash = self._trash
         self.history = History(self.context)
@@ -125,12 +102,6 @@ class Store(QueueCatalog):
         self.doctor = Doctor(
             self.context, sweep_unclaimed=lambda config: sweep_unclaimed(self.context, self.trash, config)
         )
-        self.id = store_record.settle(kv, self.context.keyspace, url)
-        if self.clock is not None:
-            self.clock.open()
-        kv.keep_time(clock)
-        if wire is not None:
-            kv.host(wire)
 
     def __enter__(self) -> Self:
         return self
@@ -269,6 +240,18 @@ class Store(QueueCatalog):
         }
         known[self.context.keyspace.directory_change] = total_bytes(snapshot.directory_change)
         return self.context.kv.watch(known, timeout=seconds_of(timeout, TIMEOUT, endless=True))
+
+    def outlooks(self, queues: Sequence[Queue]) -> dict[Queue, Outlook]:
+        """Return the outlooks of those of the queues that exist, at one read version."""
+
+        def read(tr: ReadTransaction) -> dict[Queue, Outlook]:
+            found = {}
+            for queue in queues:
+                with suppress(QueueNotFound):  # deleted: it may be restored
+                    found[queue] = queue.outlook(tr=tr)
+            return found
+
+        return self.read(read)
 
     def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: Duration = LONGEST) -> bool:
         """Block until one of several queues may have got something to take, or something earlier to wait for.

@@ -68,6 +68,12 @@ class Caller:
     #: The time until which the session was armed.
     armed_until: datetime | None = None
 
+    def see(self, queue: str) -> None:
+        """Return if the queue is visible, whatever the verbs; else raise `QueueNotFound`."""
+        name = canonical_name(queue)
+        if not self.scope.sees(name):
+            raise QueueNotFound(name)
+
     def require(self, verb: Verb | str, right: Right, queue: str | None = None) -> None:
         """Return if the request is allowed on the queue; without a queue, on some queue at least.
 
@@ -75,8 +81,8 @@ class Caller:
         session to a read-only site.
         """
         name = None if queue is None else canonical_name(queue)
-        if name is not None and not self.scope.sees(name):
-            raise QueueNotFound(name)
+        if queue is not None:
+            self.see(queue)
         if verb not in self.verbs:
             raise VerbMissing(Verb(verb))
         if not (self.scope.anywhere(right) if name is None else self.scope.can(right, name)):

@@ -5,6 +5,7 @@ The first answer is kept under the key in the transaction that executes the requ
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 #: Characters of an Idempotency-Key.
 MAX_KEY = 200
+_WAIT = re.compile(r"([?&])wait=[^&]*(?:&|$)")
 #: Headers that say what a request asks for, beside its address and body.
 _ASKING = ("Content-Type", "PQ-Priority", "PQ-Delay", "PQ-Due", "If-Match")
 
@@ -58,7 +60,8 @@ def key_of(request: HttpRequest) -> str | None:
 
 def content_of(request: HttpRequest) -> bytes:
     """Return what a request asks for: other content under the same key is refused."""
-    asked = [request.method, request.get_full_path(), *(request.headers.get(name, "") for name in _ASKING)]
+    address = _WAIT.sub(r"\1", request.get_full_path()).rstrip("?&")  # how long to wait for an item is no part of it
+    asked = [request.method, address, *(request.headers.get(name, "") for name in _ASKING)]
     return json.dumps([*asked, hashlib.sha256(request.body).hexdigest()]).encode()
 
 

@@ -249,7 +249,8 @@ def detach_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REA
 def _shape(status: QueueStatus) -> Shape:
     now = store_now()
     row = row_of(status, now)
-    return status_shape(status, row.verdict, now, rate_in=row.rate_in, rate_out=row.rate_out)
+    shape = status_shape(status, row.verdict, now, rate_in=row.rate_in, rate_out=row.rate_out)
+    return {"id": status.id, **shape}
 
 
 def _tag(config: Config) -> str:

@@ -20,6 +20,7 @@ from pqadmin.api.site import answer_error
 from pqadmin.conf.proxy import Application
 from pqadmin.limits.bodies import API, BODY
 from pqadmin.server.security import HEADERS
+from pqadmin.store import opened_store, store_now
 
 URLS = "pqadmin.api.urls"
 _SECURITY = {
@@ -93,6 +94,8 @@ class ApiHandler(ASGIHandler):
         response = await self._response(scope, body, receive)
         for name, value in scope.get(limits.HEADERS, {}).items():
             response.headers[name] = value
+        if opened_store() is not None:
+            response.headers["PQ-Time"] = store_now().isoformat(timespec="milliseconds")
         if not isinstance(response, HttpResponse):
             for name, value in _SECURITY.items():
                 response.headers.setdefault(name, value)

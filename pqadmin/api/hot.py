@@ -63,6 +63,9 @@ Count = Annotated[int, Query(ge=1, le=values.MOST, description="How many items a
 WaitFor = Annotated[
     float, Query(ge=0, le=LONGEST_WAIT, description="Seconds to wait for the first item, through a pause too.")
 ]
+Returned = Annotated[
+    Literal["value"] | None, Query(alias="return", description="`value`: answer whole items, with their values.")
+]
 Leases = Annotated[list[StrictStr], Field(min_length=1, max_length=values.MOST, description="Tokens of leases.")]
 
 
@@ -95,23 +98,26 @@ class Extended(Body):
 async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyAsyncQueue:
     """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
     caller_in(request).require(verb, right, name)
-    store = opened_store()
     try:
-        if store is not None and store.url.startswith(_AT_ONCE):
-            return _for_coroutines(_find_at_once((store.url, name)))
-        return _for_coroutines(await threads.run(partial(_find, name)))
+        return _for_coroutines(await find_queue(name))
     except QueueNotFound:
         # Slower: it suggests names that look alike.
         return _for_coroutines(await threads.run(lambda: get_store().queue(name)))
+
+
+async def find_queue(name: str) -> AnyQueue:
+    """Return the queue of this name; raise `QueueNotFound` without suggestions."""
+    store = opened_store()
+    if store is not None and store.url.startswith(_AT_ONCE):
+        return _find_at_once((store.url, name))
+    return await threads.run(partial(_find, name))
 
 
 @router.post("/queues/{queue}/items", operation_id="push", summary="Push items", response={201: schemas.Pushed})
 async def push(
     request: HttpRequest,
     queue: str,
-    returned: Annotated[
-        Literal["value"] | None, Query(alias="return", description="`value`: answer the values too.")
-    ] = None,
+    returned: Returned = None,
     strict: Annotated[bool, Query(description="Stop at the first bad line of a stream.")] = False,
 ) -> HttpResponse:
     """Push one item or up to 1,000, all or none; or a stream of any number.
@@ -237,7 +243,7 @@ async def ack(request: HttpRequest, queue: str, body: Settled) -> HttpResponse:
 
 
 @router.post("/queues/{queue}/release", operation_id="release", summary="Release leases", response=schemas.Results)
-async def release(request: HttpRequest, queue: str, body: Released) -> HttpResponse:
+async def release(request: HttpRequest, queue: str, body: Released, returned: Returned = None) -> HttpResponse:
     """Give leased items back to their places, perhaps after a delay. After its last attempt an item is dead."""
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
     how: dict[str, Any] = {
@@ -252,12 +258,12 @@ async def release(request: HttpRequest, queue: str, body: Released) -> HttpRespo
         body.leases,
         lambda token: opened.release(token, **how),
         lambda token, tr: opened.sync.release(token, **how, tr=tr),
-        lambda item: {"item": {**_without_value(item_shape(item))}},
+        lambda item: {"item": item_shape(item) if returned else _without_value(item_shape(item))},
     )
 
 
 @router.post("/queues/{queue}/extend", operation_id="extend", summary="Extend leases", response=schemas.Results)
-async def extend(request: HttpRequest, queue: str, body: Extended) -> HttpResponse:
+async def extend(request: HttpRequest, queue: str, body: Extended, returned: Returned = None) -> HttpResponse:
     """Let leases end so many seconds from now; their tokens stay."""
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
     return await _settled(
@@ -266,7 +272,10 @@ async def extend(request: HttpRequest, queue: str, body: Extended) -> HttpRespon
         body.leases,
         lambda token: opened.extend(token, seconds=body.seconds),
         lambda token, tr: opened.sync.extend(token, seconds=body.seconds, tr=tr),
-        lambda held: {"expires_at": time_shape(held.expires_at)},
+        lambda held: {
+            "expires_at": time_shape(held.expires_at),
+            **({"item": item_shape(held.item)} if returned else {}),
+        },
     )
 
 
@@ -375,7 +384,7 @@ async def _waited(
 ) -> list[Shape]:
     """Take as soon as there is something; a caller whose right ends meanwhile takes nothing."""
 
-    async def try_once() -> list[Shape]:
+    async def try_once(seconds: float) -> list[Shape]:
         (await caller_now(request)).require(Verb.TAKE, Right.ACT, queue.sync.name)
         return await take()
 

@@ -107,9 +107,24 @@ STATUSES = {
         503,
     ),
     "StoreFull": 507,
-    # Mistakes of this program, not of its caller.
+    # Mistakes of this program, not of its caller; and errors of clients alone.
     **dict.fromkeys(
-        ["BadStoreURL", "ForkedStore", "LeaseNotBound", "NestedTransaction", "TransactionEnded", "Worded"], 500
+        [
+            "AnswerLost",
+            "BadStoreURL",
+            "ForkedStore",
+            "LeaseNotBound",
+            "LocalStoreOnly",
+            "NestedTransaction",
+            "NotAuthenticated",
+            "NotPermitted",
+            "RateLimited",
+            "RequestRefused",
+            "ServerUnreachable",
+            "TransactionEnded",
+            "Worded",
+        ],
+        500,
     ),
 }
 #: The API's own problems: status and meaning.

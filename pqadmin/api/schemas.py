@@ -61,6 +61,7 @@ class Item(Made):
     ready_at: Time | None
     size: int
     attempts: int
+    leased_at: Time | None
     expires_at: Time | None
     worker: str | None
     died_at: Time | None
@@ -143,10 +144,8 @@ class ItemPage(Schema):
     searched: int = Field(description="Items that were looked at up to here.")
 
 
-class ItemReleased(Made):
-    """An item that was given back, without its value."""
-
-    attempts: int
+class ItemHeld(Item):
+    """An item that was leased; without its value, unless that was asked for."""
 
 
 class Result(Schema):
@@ -155,7 +154,7 @@ class Result(Schema):
     lease: str
     done: bool
     problem: Problem | None = None
-    item: ItemReleased | None = None
+    item: ItemHeld | None = None
     expires_at: Time | None = None
 
 
@@ -233,6 +232,7 @@ class QueueMade(Schema):
 class Queue(Schema):
     """A queue, its depths, ends and verdict; of one that cannot be read, only the name, the reason and the verdict."""
 
+    id: int = Field(description="The same through renames.")
     queue: str
     kind: str | None
     priority_type: str | None
@@ -270,6 +270,37 @@ class Queues(Schema):
     queues: list[Queue]
     next: str | None
     at: Time
+
+
+class StoreOfCaller(Schema):
+    """The store of a site, as a caller meets it."""
+
+    id: str
+    at: Time = Field(description="The store's time.")
+    caller: str
+    verbs: list[str]
+
+
+class QueueDescription(QueueMade):
+    """What a program needs to know of a queue before it uses it."""
+
+    id: int = Field(description="The same through renames.")
+    bands: list[Priority] = Field(description="The edges of the priority mix.")
+    pause: Pause | None
+    settings: dict[str, Any] | None = Field(description="Null for a caller that may not read.")
+
+
+class Outlook(Schema):
+    """Whether there is something to take from a queue."""
+
+    queue: str
+    ready: int = Field(description="About how many items can be taken now; none while taking is paused.")
+
+
+class Outlooks(Schema):
+    """What can be taken from some queues now."""
+
+    queues: list[Outlook]
 
 
 class Settings(Schema):

@@ -13,7 +13,7 @@ from ninja.errors import HttpError, ValidationError
 from pqadmin import __version__
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.rights import RightMissing
-from pqadmin.api import bulk, catalog, hot, items, operating, problems, records, search, streams
+from pqadmin.api import bulk, catalog, clients, hot, items, operating, problems, records, search, streams
 from pqadmin.api.bodies import JSONBodies, invalid
 from pqadmin.api.caller import Caller, CsrfRefused, Unauthenticated, VerbMissing, caller_of
 from pqadmin.api.docs import about
@@ -54,7 +54,7 @@ api = Api(
 )
 # One address is of one router: that of items lists them too.
 for _router in dict.fromkeys(
-    part.router for part in (streams, catalog, operating, hot, items, bulk, records, search, stream)
+    part.router for part in (streams, catalog, clients, operating, hot, items, bulk, records, search, stream)
 ):
     api.add_router("", _router)
 api.add_router("", about.router_of(api))

@@ -48,6 +48,7 @@ def item_shape(item: Item) -> Shape:
         "size": item.size,
         "attempts": item.attempts,
         "due_at": time_shape(item.due_at),
+        "leased_at": time_shape(item.leased_at),
         "expires_at": time_shape(item.expires_at),
         "worker": item.worker or None,
         "died_at": time_shape(item.died_at),

@@ -19,7 +19,7 @@ from queues.operations.lease import Lease, as_leases, extended, lease_request, l
 from queues.operations.lease_block import AsyncBinding
 from queues.operations.open_queue import Request
 from queues.operations.peek import check_end
-from queues.operations.pop import PopRequest, pop_request
+from queues.operations.pop import PopRequest, pop_request, waiting
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.settle import ack_request, extend_request, release_request, settled, stale, stale_tokens
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue, verb_of_other_kind
@@ -117,9 +117,9 @@ class AsyncQueue:
         held = seconds_of(seconds, LEASE, above_zero=True)
         binding = AsyncBinding(self, seconds=held, keep=keep)
 
-        async def take() -> list[Lease]:
+        async def take(within: float) -> list[Lease]:
             request = lease_request(opened, n, seconds=held, end=side, worker=worker, tr=None)
-            entries = await self._send(request, takes=True)
+            entries = await self._send(waiting(request, within), takes=True)
             self._consumption.leased({entry.nonce: entry.expires_ms for entry in entries}, worker)
             return as_leases(opened, entries, binding)
 
@@ -203,7 +203,9 @@ class AsyncQueue:
             items: list[Item] = await self._send(request, takes=True)
             self._consumption.took(len(items))
         else:
-            items = await wait_for(self.opened, lambda: self._pop(request), list[Item](), wait)
+            items = await wait_for(
+                self.opened, lambda seconds: self._pop(waiting(request, seconds)), list[Item](), wait
+            )
         return items[0] if items else None
 
     async def _pop(self, request: PopRequest) -> list[Item]:

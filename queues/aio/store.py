@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Literal, Self, Unpack, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, for_coroutines, in_thread
 from queues.model.codec import CodecName
 from queues.model.item import Item
 from queues.model.priority import Priority
+from queues.opening import open_store
 from queues.operations.space import Space
 from queues.queue import AnyQueue
 from queues.queue_catalog import OfAnyKind, OfPriorities
@@ -35,6 +36,11 @@ class AsyncStore:
 
     def __init__(self, store: Store) -> None:
         self.sync = store
+
+    @classmethod
+    async def open(cls, url: str, **options: Any) -> Self:
+        """Open the store at a URL, with the options of `open_store`."""
+        return cls(await asyncio.to_thread(open_store, url, **options))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.sync.url}>"

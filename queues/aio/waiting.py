@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from queues.model.duration import Wait, wait_seconds
 from queues.operations.open_queue import OpenQueue
-from queues.operations.wait import LONGEST, NOT_NOW, look_out
+from queues.operations.wait import LONGEST, NOT_NOW, look_out, poll_seconds
 from queues.serving.waiters import Call, Waiter, WaitQueue
 
 T = TypeVar("T")
@@ -127,14 +127,20 @@ def _seconds(left: float) -> float | None:
     return max(0.0, left) if left < threading.TIMEOUT_MAX else None
 
 
-async def wait_for(queue: OpenQueue, take: Callable[[], Awaitable[T]], nothing: T, wait: Wait) -> T:
-    """Return what `take` takes as soon as that is something; `nothing` after the longest wait."""
+async def wait_for(queue: OpenQueue, take: Callable[[float], Awaitable[T]], nothing: T, wait: Wait) -> T:
+    """Return what `take` takes as soon as that is something; `nothing` after the longest wait.
+
+    `take` is given the seconds for which the server of a remote store may wait; else 0.
+    """
     if wait is False:
-        return await take()
+        return await take(0.0)
     deadline = time.monotonic() + wait_seconds(wait)
-    found = await _try(take, nothing)
-    if found or time.monotonic() >= deadline:
-        return found
+    while True:
+        found = await _try(take, nothing, poll_seconds(queue, deadline))
+        if found or time.monotonic() >= deadline:
+            return found
+        if not queue.longest_poll:
+            break
     waiting, waiter = queue.context.wait_queues.of(queue.id), _AsyncWaiter()
     with queue.consumption.waits():
         try:
@@ -150,7 +156,7 @@ async def wait_for(queue: OpenQueue, take: Callable[[], Awaitable[T]], nothing: 
             waiting.leave(waiter)
 
 
-async def _lead(lookout: Lookout, take: Callable[[], Awaitable[T]], nothing: T, deadline: float) -> T:
+async def _lead(lookout: Lookout, take: Callable[[float], Awaitable[T]], nothing: T, deadline: float) -> T:
     while True:
         try:
             async with asyncio.timeout(_seconds(deadline - time.monotonic())):
@@ -161,8 +167,8 @@ async def _lead(lookout: Lookout, take: Callable[[], Awaitable[T]], nothing: T, 
             return found
 
 
-async def _try(take: Callable[[], Awaitable[T]], nothing: T) -> T:
+async def _try(take: Callable[[float], Awaitable[T]], nothing: T, seconds: float = 0.0) -> T:
     try:
-        return await take()
+        return await take(seconds)
     except NOT_NOW:
         return nothing

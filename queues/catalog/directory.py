@@ -77,20 +77,25 @@ def create(tr: Transaction, keyspace: Keyspace, config: Config, *, exist_ok: boo
         if not exist_ok:
             raise
         there = find(tr, keyspace, config.name)
-        same = (
-            (there.kind, there.codec) == (config.kind, config.codec)
-            and not there.attached
-            and (config.kind == "fifo" or there.priority_type == config.priority_type)
-        )
-        if not same or (there.edges != config.edges and not any_bands):
-            raise QueueExists(
-                "A queue named “{queue}” exists already, of another kind: {kind}, {type}, codec {codec}.",
-                queue=display_name(config.name),
-                kind=there.kind,
-                type=there.priority_type,
-                codec=there.codec,
-            ) from None
+        check_same(there, config, any_bands=any_bands)
         return there
+
+
+def check_same(there: Config, config: Config, *, any_bands: bool) -> None:
+    """Raise `QueueExists` unless the queue that is there is of the same kind as the one to be created."""
+    same = (
+        (there.kind, there.codec) == (config.kind, config.codec)
+        and not there.attached
+        and (config.kind == "fifo" or there.priority_type == config.priority_type)
+    )
+    if not same or (there.edges != config.edges and not any_bands):
+        raise QueueExists(
+            "A queue named “{queue}” exists already, of another kind: {kind}, {type}, codec {codec}.",
+            queue=display_name(config.name),
+            kind=there.kind,
+            type=there.priority_type,
+            codec=there.codec,
+        ) from None
 
 
 def attach(tr: Transaction, keyspace: Keyspace, config: Config) -> Config:

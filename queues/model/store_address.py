@@ -1,7 +1,7 @@
 """Address of a store, by which another process opens it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,8 @@ class StoreAddress:
     url: str
     root: tuple[Any, ...]
     max_bytes: int | None
+    #: Of a store behind a server.
+    token: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, url: str, root: tuple[Any, ...], max_bytes: int | None) -> Self | None:
@@ -26,11 +28,13 @@ class StoreAddress:
 
     def encode(self) -> str:
         """Return the address as one line of text."""
-        return json.dumps({"url": self.url, "root": pack(*self.root).hex(), "max_bytes": self.max_bytes})
+        return json.dumps(
+            {"url": self.url, "root": pack(*self.root).hex(), "max_bytes": self.max_bytes, "token": self.token}
+        )
 
     @classmethod
     def decode(cls, text: str) -> Self:
         """Return the address in a line of `encode`."""
         fields = json.loads(text)
         root = unpack_behind(bytes.fromhex(fields["root"]), 0)
-        return cls(url=fields["url"], root=root, max_bytes=fields["max_bytes"])
+        return cls(url=fields["url"], root=root, max_bytes=fields["max_bytes"], token=fields["token"])

@@ -75,6 +75,9 @@ def reads(kind: type[Request[Any]], *, attached: bool = False) -> Callable[[_Rea
 class OpenQueue:
     """One queue as this process sees it. Thread-safe."""
 
+    #: Seconds for which the server of a remote store waits for items at once; 0: this process waits.
+    longest_poll = 0.0
+
     __slots__ = ("batches", "config_key", "consumption", "context", "foreign", "guess", "id", "item_size", "keys")
 
     def __init__(self, context: StoreContext, config: Config) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from operator import attrgetter
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -46,6 +47,8 @@ class PopRequest(Request[list[Item]], frozen=True, gc=False):
     now_ms: int = 0
     #: The read of the end conflicts too, as a caller's transaction may decide by it; and nothing late is done first.
     serializable: bool = False
+    #: Seconds for which a server may wait for an item; batches do not wait.
+    wait: float = 0.0
 
 
 class LeaseRequest(Request[list[StoredItem]], frozen=True, gc=False):
@@ -58,8 +61,9 @@ class LeaseRequest(Request[list[StoredItem]], frozen=True, gc=False):
     worker: str
     #: One for each lease: what tells it from earlier ones of the same item.
     nonces: tuple[bytes, ...]
-    #: As that of `PopRequest`.
+    #: As those of `PopRequest`.
     serializable: bool = False
+    wait: float = 0.0
 
 
 TakeRequest = PopRequest | LeaseRequest
@@ -70,6 +74,14 @@ def pop_request(queue: OpenQueue, n: int, end: End, tr: Transaction | None) -> P
     """Return the request to pop at most `n` items; raise `BadLimit`."""
     check_number(n)
     return PopRequest(queue.id, n, end, 0, tr is not None)
+
+
+R = TypeVar("R", PopRequest, LeaseRequest)
+
+
+def waiting(request: R, seconds: float) -> R:
+    """Return the request as it is sent to a server that waits so long for an item."""
+    return replace(request, wait=seconds) if seconds else request
 
 
 # Executing

@@ -55,6 +55,9 @@ class Outlook:
 class OutlookRequest(Request[Outlook], frozen=True, gc=False):
     """Look how many items can be taken now, and when that changes by itself; the answer is an `Outlook`."""
 
+    #: As that of `PopRequest`.
+    wait: float = 0.0
+
 
 def tend(queue: OpenQueue) -> None:
     """Do some of what is due: make delayed items ready, and end leases that have expired.
@@ -66,19 +69,23 @@ def tend(queue: OpenQueue) -> None:
     queue.send(ExpireRequest(queue.id, TENDED, now_ms))
 
 
-def wait_for(queue: OpenQueue, take: Callable[[], T], nothing: T, wait: Wait, tr: Transaction | None) -> T:
+def wait_for(queue: OpenQueue, take: Callable[[float], T], nothing: T, wait: Wait, tr: Transaction | None) -> T:
     """Return what `take` takes as soon as that is something; `nothing` after the longest wait.
 
-    `wait` is False: `take` alone, once. While taking is paused, waiting goes on.
+    `wait` is False: `take` alone, once. While taking is paused, waiting goes on. `take` is given the seconds for which
+    the server of a remote store may wait; else 0.
     """
     if wait is False:
-        return take()
+        return take(0.0)
     if tr is not None:
         raise BadTime("A transaction cannot wait for items: give tr= or wait=, not both.")
     deadline = time.monotonic() + wait_seconds(wait)
-    found = _try(take, nothing)
-    if found or time.monotonic() >= deadline:
-        return found
+    while True:
+        found = _try(take, nothing, poll_seconds(queue, deadline))
+        if found or time.monotonic() >= deadline:
+            return found
+        if not queue.longest_poll:
+            break
     waiting, waiter = queue.context.wait_queues.of(queue.id), Waiter()
     with queue.consumption.waits():
         try:
@@ -94,7 +101,7 @@ def wait_for(queue: OpenQueue, take: Callable[[], T], nothing: T, wait: Wait, tr
             waiting.leave(waiter)
 
 
-def _lead(queue: OpenQueue, waiting: WaitQueue, take: Callable[[], T], nothing: T, deadline: float) -> T:
+def _lead(queue: OpenQueue, waiting: WaitQueue, take: Callable[[float], T], nothing: T, deadline: float) -> T:
     """Watch for all waiters until there is an item for this waiter, or the deadline has passed."""
     looks: int | None = 0
     while True:
@@ -190,8 +197,13 @@ def _rest(queue: OpenQueue, outlook: Outlook, looks: int) -> float:
 NOT_NOW = (QueuePaused, Conflict)
 
 
-def _try(take: Callable[[], T], nothing: T) -> T:
+def poll_seconds(queue: OpenQueue, deadline: float) -> float:
+    """Return the seconds for which the server of a remote store is to wait now."""
+    return max(0.0, min(queue.longest_poll, deadline - time.monotonic()))
+
+
+def _try(take: Callable[[float], T], nothing: T, seconds: float = 0.0) -> T:
     try:
-        return take()
+        return take(seconds)
     except NOT_NOW:
         return nothing

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Sequence
 
 from queues.errors import ForkedStore, QueueError, QueueNotFound, StoreClosed, StoreError
-from queues.kv.port import ReadTransaction
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
@@ -31,7 +30,7 @@ class Dispatcher:
         """Do what is due until `stop`."""
         while not self._stop.is_set():
             try:
-                outlooks = look(self._store, self._queues)
+                outlooks = self._store.outlooks(self._queues)
                 if not tend(outlooks):
                     rest = min((outlook.rest for outlook in outlooks.values()), default=LONGEST)
                     self._store.wait_for_items(outlooks.values(), timeout=min(rest, LONGEST))
@@ -44,21 +43,6 @@ class Dispatcher:
     def stop(self) -> None:
         """Make `run` end; it may sleep until the store's watches are interrupted."""
         self._stop.set()
-
-
-def look(store: Store, queues: Sequence[Queue]) -> dict[Queue, Outlook]:
-    """Return the outlooks of the queues that exist, at one read version."""
-
-    def read(tr: ReadTransaction) -> dict[Queue, Outlook]:
-        found = {}
-        for queue in queues:
-            try:
-                found[queue] = queue.outlook(tr=tr)
-            except QueueNotFound:  # deleted: it may be restored
-                continue
-        return found
-
-    return store.read(read)
 
 
 def tend(outlooks: dict[Queue, Outlook]) -> bool:

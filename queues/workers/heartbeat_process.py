@@ -13,13 +13,15 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from queues.errors import QueueError, QueueNotFound, StoreError
 from queues.model.store_address import StoreAddress
+from queues.opening import open_store
 from queues.queue import Queue
-from queues.store import Store, open_store
+from queues.store import Store
 from queues.workers.lease_extender import AFTER_TROUBLE, HeldLease, LeaseExtender
 
 log = logging.getLogger("queues.workers")
@@ -47,7 +49,9 @@ class HeartbeatProcess:
         while not self._ended.is_set():
             try:
                 address = self._address
-                self._store = open_store(address.url, root=address.root, max_bytes=address.max_bytes)
+                self._store = open_store(
+                    address.url, root=address.root, max_bytes=address.max_bytes, token=address.token
+                )
             except (StoreError, QueueError) as error:
                 log.warning("Leases are not extended, the store cannot be opened: %s", error)
                 self._ended.wait(AFTER_TROUBLE)
@@ -81,6 +85,10 @@ class HeartbeatProcess:
 
     def _find(self, queue_id: int, name: str) -> Queue:
         assert self._store is not None
+        with suppress(QueueNotFound):
+            queue = self._store.queue(name)
+            if queue.id == queue_id:
+                return queue
         for known, known_id in self._store.directory().items():
             if known_id == queue_id:
                 return self._store.queue(known)

@@ -27,7 +27,7 @@ from queues.model.duration import GRACE, Duration, seconds_of
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
-from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, look, tend
+from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, tend
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
 from queues.workers.settling import Settling, Task, place_of
@@ -96,7 +96,7 @@ class Pool:
         self._pause = threading.Event()
         self._workers = [self._thread(self._work, f"pqadmin-worker-{n}") for n in range(threads)]
         self._helpers = [self._thread(self._heartbeats.run, "pqadmin-heartbeats")]
-        if not once:  # else the feeder does what is due
+        if not once and store.tended:  # else the feeder, or the server, does what is due
             self._helpers.append(self._thread(self._dispatcher.run, "pqadmin-dispatcher"))
 
     def start(self) -> None:
@@ -279,7 +279,7 @@ class Pool:
         self._heartbeats.await_ready(self._stopping)
         awake, rest = self._awake()
         try:
-            outlooks = look(self._store, awake)
+            outlooks = self._store.outlooks(awake)
             ready = [queue for queue in awake if queue in outlooks and outlooks[queue].ready]
             if tasks := self._lease_in_turn(ready, outlooks, wanted):
                 return tasks, False

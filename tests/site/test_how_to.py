@@ -13,8 +13,8 @@ import pytest
 from queues import open_store
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "how-to"
-#: These need a second process or another database: they have tests of their own below.
-SPECIAL = {"gunicorn-and-forks", "outbox-beside-postgresql"}
+#: These need a second process or another database: they have tests of their own, below or in tests/remote.
+SPECIAL = {"gunicorn-and-forks", "outbox-beside-postgresql", "remote-store"}
 
 
 def blocks(page: str, language: str) -> list[str]:

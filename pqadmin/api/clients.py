@@ -1,0 +1,136 @@
+"""What clients of a store ask beside its verbs: the store, what a queue is, and whether queues have items to take."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from pqadmin.accounts.rights import Right, RightMissing
+from pqadmin.api import limits, schemas, threads, waits
+from pqadmin.api.answers import answer, caller_in
+from pqadmin.api.asking import allow
+from pqadmin.api.caller import Verb, caller_now
+from pqadmin.api.hot import WaitFor, find_queue
+from pqadmin.api.threads import in_thread
+from pqadmin.files.shapes import pause_shape, queue_shape
+from pqadmin.store import get_store
+from queues import AnyQueue
+from queues.admin import plain_settings, settings_of, wait_in_loop
+from queues.errors import QueueNotFound
+
+router = Router(tags=["Queues"])
+
+#: Queues of one request.
+MOST = 100
+
+
+@router.get("/store", operation_id="store", summary="The store and the caller", response=schemas.StoreOfCaller)
+@in_thread
+def store(request: HttpRequest) -> HttpResponse:
+    """Return the id and the time of the store, and what the caller is and may do."""
+    caller, opened = caller_in(request), get_store()
+    if not caller.scope.anywhere(Right.READ):
+        raise RightMissing(Right.READ, caller.scope.role)
+    now = opened.now().isoformat(timespec="milliseconds")
+    return answer({"id": opened.id, "at": now, "caller": caller.name, "verbs": sorted(caller.verbs)})
+
+
+@router.get(
+    "/queues/{queue}/description",
+    operation_id="describe_queue",
+    summary="What a queue is",
+    response=schemas.QueueDescription,
+)
+@in_thread
+def describe_queue(
+    request: HttpRequest,
+    queue: str,
+    id: Annotated[int | None, Query(description="Of the queue of this id, if it was renamed.")] = None,  # noqa: A002
+) -> HttpResponse:
+    """Return what a program needs to know of a queue before it uses it; for tokens of any verb.
+
+    Its settings are told to those that may read.
+    """
+    caller, opened = caller_in(request), get_store()
+    name = queue if id is None else next((name for name, known in opened.directory().items() if known == id), queue)
+    if name != queue and not caller.scope.sees(name):
+        name = queue
+    caller.see(name)
+    found = opened.queue(name)
+    if id not in (None, found.id):
+        raise QueueNotFound(queue)
+    reads = Verb.READ in caller.verbs and caller.scope.can(Right.READ, found.name)
+    return answer(
+        {
+            **queue_shape(found),
+            "id": found.id,
+            "bands": list(found.config.edges),
+            "pause": pause_shape(found.pause_state, opened.now()),
+            "settings": plain_settings(settings_of(found.config)) if reads else None,
+        }
+    )
+
+
+@router.get("/outlook", operation_id="outlook", summary="Wait for items", response=schemas.Outlooks)
+async def outlook(
+    request: HttpRequest,
+    queue: Annotated[list[str], Query(max_length=MOST, description="The names of the queues.")],
+    wait: WaitFor = 0,
+) -> HttpResponse:
+    """Return how many items of some queues can be taken now: none is taken, and none from a paused queue.
+
+    With `wait` the answer comes as soon as there is one. Queues that are not there are left out.
+    """
+    allow(request, Verb.TAKE, Right.ACT)
+    found = [opened for name in dict.fromkeys(queue) if (opened := await _find(request, name)) is not None]
+    ready = await _ready(found)
+    if wait and found and not any(ready):
+        with limits.waiting(caller_in(request)):
+            async with waits.while_there(request.receive):  # type: ignore[attr-defined] # ours
+                await waits.until_stopped(_first(request, found, wait), None)
+        ready = await _ready(found)
+    return answer({"queues": [{"queue": each.name, "ready": n} for each, n in zip(found, ready, strict=True)]})
+
+
+async def _find(request: HttpRequest, name: str) -> AnyQueue | None:
+    try:
+        caller_in(request).require(Verb.TAKE, Right.ACT, name)
+        return await find_queue(name)
+    except QueueNotFound:
+        return None
+
+
+async def _ready(queues: Sequence[AnyQueue]) -> list[int]:
+    return await threads.run(lambda: [_look(queue) for queue in queues])
+
+
+def _look(queue: AnyQueue) -> int:
+    try:
+        return queue.outlook().ready
+    except QueueNotFound:  # deleted meanwhile
+        return 0
+
+
+async def _first(request: HttpRequest, queues: Sequence[AnyQueue], wait: float) -> None:
+    """Return when an item of one of the queues can be taken, at most after the wait."""
+
+    def look(queue: AnyQueue) -> Callable[[float], Awaitable[int]]:
+        async def once(seconds: float) -> int:
+            (await caller_now(request)).require(Verb.TAKE, Right.ACT, queue.name)
+            return await threads.run(partial(_look, queue))
+
+        return once
+
+    looks = [asyncio.ensure_future(wait_in_loop(queue.opened, look(queue), 0, wait)) for queue in queues]
+    try:
+        await asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED)
+        for done in looks:
+            if done.done():
+                done.result()
+    finally:
+        for each in looks:
+            each.cancel()
+        await asyncio.gather(*looks, return_exceptions=True)

@@ -1,0 +1,284 @@
+"""Connection to a server: sends calls of the HTTP API, and repeats those that get no answer.
+
+One thread with an event loop sends the calls of all threads and coroutines of a store, by one pool of connections. A
+call that changes something carries an idempotency key, or is one that changes nothing when repeated. So it is repeated
+after lost connections, refusals of a busy server and answers of proxies, and is executed once.
+"""
+
+import asyncio
+import json
+import os
+import random
+import ssl
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from queues.errors import (
+    AnswerLost,
+    BadStoreURL,
+    ForkedStore,
+    RequestRefused,
+    ServerUnreachable,
+    StoreClosed,
+    Worded,
+)
+from queues.remote.problems import error_of, may_pass
+
+T = TypeVar("T")
+
+#: Seconds to connect, and to wait for an answer beside the time that the call itself may take.
+CONNECT, ANSWER = 5.0, 30.0
+#: Seconds between two tries: at first, and at most.
+FIRST_REST, LONGEST_REST = 0.05, 2.0
+#: Calls under way at once that do not wait for items: sites limit those of an address. Connections that are kept.
+MOST, KEPT = 32, 50
+#: Seconds of a round trip beyond which the server's time in its answer is too old to be used.
+_PROMPT = 1.0
+#: Errors before a request was sent.
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_random = random.Random()  # noqa: S311 - spreads clients, guards nothing
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One call of the API."""
+
+    method: str
+    #: Parts of the path behind `/api/v1`.
+    path: Sequence[str]
+    query: Mapping[str, Any] = field(default_factory=dict)
+    #: A body in JSON.
+    body: Any = None
+    #: A body of bytes.
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: Idempotency key; empty where a repetition changes nothing.
+    key: str = ""
+    #: Seconds for which the server may wait for an item.
+    wait: float = 0.0
+
+
+class Connection:
+    """Sends calls to one server. Thread-safe."""
+
+    def __init__(
+        self, url: str, *, token: str | None, timeout: float, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        parts = urlsplit(url)
+        if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+            raise BadStoreURL("{url} is no address of a site: write https://HOST.", url=repr(url))
+        #: The server, as errors name it.
+        self.host = parts.netloc
+        self._base = url.rstrip("/") + "/api/v1/"
+        self._timeout = timeout
+        self._pid = os.getpid()
+        self._closed = False
+        #: The store's time less this process's monotonic clock; None until the server told the time.
+        self._offset: float | None = None
+        self._waiting: set[asyncio.Task[Any]] = set()
+        self._room = asyncio.Semaphore(MOST)
+        try:
+            self._client = httpx.AsyncClient(
+                headers={"User-Agent": "pqadmin"} | ({} if token is None else {"Authorization": f"Bearer {token}"}),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT),
+                transport=transport,
+            )
+        except ValueError as error:
+            raise BadStoreURL("{url} cannot be used: {error}", url=repr(url), error=str(error)) from None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pq-remote", daemon=True)
+        self._thread.start()
+
+    def clock(self) -> float:
+        """Return the store's time in seconds since the epoch, as its server told it last."""
+        return time.time() if self._offset is None else time.monotonic() + self._offset
+
+    def call(self, call: Call, *, timeout: float | None = None) -> Any:
+        """Return the JSON of an answer; a thread waits for it. Raises the error that was answered."""
+        return self.run(self.send(call, timeout=timeout))
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of this connection; a thread waits for it, and an interrupted one ends it."""
+        future = self.begin(work)
+        try:
+            return future.result()
+        except CancelledError:
+            raise StoreClosed("The store is closed.") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begin a coroutine of this connection."""
+        if self._closed or self._pid != os.getpid():
+            work.close()
+            if self._closed:
+                raise StoreClosed("The store is closed.")
+            raise ForkedStore("This store was opened before a fork: open a new one in the child process.")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def soon(self, do: Callable[..., object], *values: Any) -> None:
+        """Call a function in the thread of the connection."""
+        with suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(do, *values)
+
+    async def send(self, call: Call, *, timeout: float | None = None) -> Any:
+        """Return the JSON of an answer, repeating the call while there is none; raise the error that was answered."""
+        timeout = self._timeout if timeout is None else timeout
+        deadline = time.monotonic() + timeout + call.wait
+        polled = time.monotonic() + call.wait
+        rest, sent = FIRST_REST, False
+        request = self._request(call)
+        while True:
+            wait = max(0.0, polled - time.monotonic()) if call.wait else 0.0
+            asked = 0.0
+            try:
+                answer = await self._exchange(request(wait), wait)
+                if answer.is_success:
+                    return _json(answer, self.host)
+                error = error_of(answer, self.host)
+                if not may_pass(answer):
+                    raise error
+                sent = sent or answer.status_code in (502, 504)
+                asked = _retry_after(answer)
+            except _UNSENT as failure:
+                error = self._unreachable(failure, sent=sent)
+                if _hopeless(failure):
+                    raise error from failure
+            except httpx.TransportError as failure:
+                sent = True
+                error = self._unreachable(failure, sent=bool(call.key) or call.method != "GET")
+            pause = max(asked, _random.uniform(0.5, 1.0) * rest)
+            if time.monotonic() + pause > deadline:
+                raise error
+            await asyncio.sleep(pause)
+            rest = min(LONGEST_REST, rest * 2)
+
+    async def send_interruptibly(self, call: Call) -> Any:
+        """Do what `send` does; None after `interrupt`."""
+        task = asyncio.ensure_future(self.send(call))
+        self._waiting.add(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            task.cancel()
+            if caller is None or caller.cancelling():
+                raise
+            return None
+        finally:
+            self._waiting.discard(task)
+
+    def interrupt(self) -> None:
+        """End all that `send_interruptibly` waits for."""
+
+        def end() -> None:
+            for task in tuple(self._waiting):
+                task.cancel()
+
+        self.soon(end)
+
+    def close(self) -> None:
+        """End all calls and close the connections. Idempotent."""
+        if self._closed or self._pid != os.getpid():
+            self._closed = True
+            return
+        self._closed = True
+
+        async def end() -> None:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await self._client.aclose()
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _request(self, call: Call) -> Callable[[float], httpx.Request]:
+        """Return what builds the request of a call, which is to wait so long."""
+        headers = dict(call.headers)
+        content = call.content
+        if call.body is not None:
+            content = json.dumps(call.body).encode()
+            headers["Content-Type"] = "application/json"
+        if call.key:
+            headers["Idempotency-Key"] = call.key
+        address = self._base + "/".join(quote(part, safe="") for part in call.path)
+
+        def build(wait: float) -> httpx.Request:
+            query = {**call.query, "wait": f"{wait:.3f}"} if call.wait else dict(call.query)
+            query = {name: value for name, value in query.items() if value is not None}
+            timeout = httpx.Timeout(ANSWER, connect=CONNECT, read=ANSWER + wait, pool=None)
+            return self._client.build_request(
+                call.method, address, params=query or None, content=content, headers=headers, timeout=timeout
+            )
+
+        return build
+
+    async def _exchange(self, request: httpx.Request, wait: float) -> httpx.Response:
+        async with nullcontext() if wait else self._room:
+            begun = time.monotonic()
+            answer = await self._client.send(request)
+        ended = time.monotonic()
+        told = answer.headers.get("PQ-Time")
+        if told is not None and (self._offset is None or ended - begun < _PROMPT) and not wait:
+            with suppress(ValueError):
+                self._offset = datetime.fromisoformat(told).timestamp() - (begun + ended) / 2
+        return answer
+
+    def _unreachable(self, failure: httpx.TransportError, *, sent: bool) -> Worded:
+        reason = _reason(failure)
+        if sent:
+            return AnswerLost(
+                "{host} did not answer: {reason}. The request may have been executed.", host=self.host, reason=reason
+            )
+        return ServerUnreachable("{host} cannot be reached: {reason}.", host=self.host, reason=reason)
+
+
+def _reason(failure: httpx.TransportError) -> str:
+    """Return why there was no answer, in a few words."""
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not valid ({cause.verify_message})"
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
+        cause = cause.__cause__ or cause.__context__
+    return str(failure).rstrip(".") or type(failure).__name__
+
+
+def _hopeless(failure: BaseException) -> bool:
+    """Say whether the same failure comes again at once: of a certificate, above all."""
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError | httpx.UnsupportedProtocol):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _retry_after(answer: httpx.Response) -> float:
+    """Return the seconds after which the server wants to be asked again."""
+    try:
+        return max(0.0, float(answer.headers.get("Retry-After", "0")))
+    except ValueError:
+        return 0.0
+
+
+def _json(answer: httpx.Response, host: str) -> Any:
+    try:
+        return json.loads(answer.content)
+    except ValueError:
+        raise RequestRefused("{host} is no pqadmin site: its answer is no JSON.", host=host) from None

@@ -1,0 +1,184 @@
+"""Looking over HTTP: ends, pages, searches, depths and what a queue has to take; and settings."""
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from queues.consumers.consumer import Consumer, Consumers
+from queues.errors import ItemNotFound
+from queues.items.scan import Query
+from queues.model import cursor as cursors
+from queues.model import ids
+from queues.model.config import Config
+from queues.model.item import Item, Page
+from queues.model.settings import check_settings
+from queues.operations.configure import ConfigureRequest, PauseRequest
+from queues.operations.measure import ConsumersRequest, DepthRequest, TotalsRequest
+from queues.operations.open_queue import OpenQueue
+from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
+from queues.operations.search import FindRequest, Found, SearchRequest
+from queues.operations.wait import Outlook, OutlookRequest
+from queues.remote.connection import Connection
+from queues.remote.delivery import outlook_call, over_http, refuse
+from queues.remote.shapes import item_of
+from queues.remote.verbs import call_on
+from queues.status.status import Totals
+
+#: Bytes of a value in a list that is not cut.
+_WHOLE = 90_000
+_CURSOR = re.compile(rb"[\w=-]+")
+
+
+@over_http(PeekManyRequest)
+async def peek_many(connection: Connection, queue: OpenQueue, request: PeekManyRequest, key: str) -> list[Item]:
+    """Look at one end."""
+    call = call_on(queue, "GET", "peek", query={"end": request.end, "n": request.n})
+    return [item_of(shape, queue.config.values) for shape in (await connection.send(call))["items"]]
+
+
+@over_http(FindRequest)
+async def find(connection: Connection, queue: OpenQueue, request: FindRequest, key: str) -> Item | None:
+    """Find an item by its id."""
+    try:
+        shape = await connection.send(call_on(queue, "GET", "items", request.item_id))
+    except ItemNotFound:
+        return None
+    return item_of(shape, queue.config.values)
+
+
+@over_http(PageRequest)
+async def page(connection: Connection, queue: OpenQueue, request: PageRequest, key: str) -> Page:
+    """Look at a page of ready items."""
+    begin = {} if request.priority is None else {"low" if request.end == "min" else "high": str(request.priority)}
+    return await _page(connection, queue, request, request.end, state="ready", end=request.end, **begin)
+
+
+@over_http(StatePageRequest)
+async def state_page(connection: Connection, queue: OpenQueue, request: StatePageRequest, key: str) -> Page:
+    """Look at a page of another state."""
+    return await _page(connection, queue, request, request.state, state=request.state)
+
+
+async def _page(
+    connection: Connection, queue: OpenQueue, request: PageRequest | StatePageRequest, of: cursors.List, **query: str
+) -> Page:
+    if request.after is not None and not _CURSOR.fullmatch(request.after):
+        refuse()  # dead items since a time
+    after = None if request.after is None else request.after.decode()
+    found = await _list(connection, queue, query, cursor=after, limit=request.limit, preview=request.preview)
+    # The server's cursor is in place of a key's suffix.
+    cursor = None if found["next"] is None else cursors.encode(queue.id, of, found["next"].encode())
+    return Page(items=tuple(item_of(shape, queue.config.values) for shape in found["items"]), cursor=cursor)
+
+
+@over_http(SearchRequest)
+async def search(connection: Connection, queue: OpenQueue, request: SearchRequest, key: str) -> Found:
+    """Do some steps of a search."""
+    wanted, query = request.query, {**_asked(request.query), "end": request.end}
+    found = await _list(connection, queue, query, cursor=request.after, limit=request.limit, preview=request.preview)
+    items = tuple(item_of(shape, queue.config.values) for shape in found["items"])
+    return Found(
+        items=items,
+        searched=found["searched"],
+        cursor=found["next"],
+        ended=found["next"] is None,
+        order="age" if wanted.timed or wanted.state == "leased" else "place",
+        searched_so_far=found["searched"],
+        found_so_far=len(items),
+    )
+
+
+def _asked(query: Query) -> dict[str, Any]:
+    return {
+        "state": query.state,
+        "match": query.text,
+        "field": query.field,
+        "exact": str(query.exact).lower(),
+        "id": query.item_id,
+        "error": query.error,
+        "low": None if query.low is None else str(query.low),
+        "high": None if query.high is None else str(query.high),
+        "since": None if query.since is None else query.since.isoformat(),
+        "until": None if query.until is None else query.until.isoformat(),
+    }
+
+
+async def _list(
+    connection: Connection,
+    queue: OpenQueue,
+    query: dict[str, Any],
+    *,
+    cursor: str | None,
+    limit: int,
+    preview: int | None,
+) -> Any:
+    asked = {**query, "cursor": cursor, "limit": limit, "preview": _WHOLE if preview is None else preview}
+    return await connection.send(call_on(queue, "GET", "items", query=asked))
+
+
+@over_http(DepthRequest)
+async def depth(connection: Connection, queue: OpenQueue, request: DepthRequest, key: str) -> int:
+    """Count the items of a state."""
+    return int((await connection.send(call_on(queue, "GET")))[request.state] or 0)
+
+
+@over_http(TotalsRequest)
+async def totals(connection: Connection, queue: OpenQueue, request: TotalsRequest, key: str) -> Totals:
+    """Count the items by state. Of the traffic, what came in is known."""
+    shape = await connection.send(call_on(queue, "GET"))
+    counts = {state: shape[state] or 0 for state in ("ready", "delayed", "leased", "dead")}
+    return Totals(**counts, traffic={"push": shape["arrived"] or 0})
+
+
+@over_http(ConsumersRequest)
+async def consumers(connection: Connection, queue: OpenQueue, request: ConsumersRequest, key: str) -> Consumers:
+    """Read which processes take from the queue."""
+    shape = await connection.send(call_on(queue, "GET", "consumers"))
+    last = shape["last_consumer"]
+    return Consumers(
+        live=tuple(map(_consumer, shape["consumers"] or ())), ended=None if last is None else _consumer(last)
+    )
+
+
+def _consumer(shape: dict[str, Any]) -> Consumer:
+    times = {
+        name: None if shape[name] is None else datetime.fromisoformat(shape[name])
+        for name in ("since", "last_take", "heard")
+    }
+    return Consumer(**{**shape, **times, "worker": shape["worker"] or "", "id": ""})
+
+
+@over_http(OutlookRequest)
+async def outlook(connection: Connection, queue: OpenQueue, request: OutlookRequest, key: str) -> Outlook:
+    """Ask what there is to take; the server waits for something if it is to."""
+    found = (await connection.send(outlook_call([queue.config.name], request.wait)))["queues"]
+    return outlook_of(queue.config.name, found[0]["ready"] if found else 0)
+
+
+def outlook_of(name: str, ready: int) -> Outlook:
+    """Return what a server tells of a queue: its delivery watches names."""
+    return Outlook(known={name.encode(): None}, ready=ready)
+
+
+# Settings: what changed is told as the record of the config
+
+
+@over_http(PauseRequest)
+async def pause(connection: Connection, queue: OpenQueue, request: PauseRequest, key: str) -> bytes:
+    """Pause, or resume without a pause."""
+    wanted = request.pause
+    if wanted is None:
+        await connection.send(call_on(queue, "POST", "resume", key=key))
+    else:
+        until = None if wanted.until is None else ids.at(ids.to_ms(wanted.until)).isoformat(timespec="milliseconds")
+        await connection.send(call_on(queue, "POST", "pause", body={"reason": wanted.reason, "until": until}, key=key))
+    return replace(queue.config, pause=wanted).encode()
+
+
+@over_http(ConfigureRequest)
+async def configure(connection: Connection, queue: OpenQueue, request: ConfigureRequest, key: str) -> bytes:
+    """Change settings."""
+    answer = await connection.send(call_on(queue, "PATCH", body=request.changes, key=key))
+    changed: Config = replace(queue.config, **check_settings(queue.config, answer["settings"]))
+    return changed.encode()

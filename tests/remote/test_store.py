@@ -1,0 +1,267 @@
+"""Remote stores: the same verbs and errors, with the rights of a token and nothing beside."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth.models import User
+
+from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.rights import Role
+from pqadmin.api.handler import ApiHandler
+from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store
+from queues.errors import (
+    BadStoreURL,
+    LocalStoreOnly,
+    NotAuthenticated,
+    NotPermitted,
+    QueueClosed,
+    QueueFull,
+    QueueNotFound,
+    QueuePaused,
+    RateLimited,
+    RequestRefused,
+    ServerUnreachable,
+    StaleLease,
+    StoreClosed,
+)
+from queues.remote.store import open_remote
+from queues.workers import Job, Pool, Worker
+from tests.conftest import Clock
+
+
+def opened(secret: str | None, app: Any = None, *, timeout: float = 5) -> Store:
+    transport = httpx.ASGITransport(app=app or ApiHandler())
+    return open_remote("http://localhost", token=secret, timeout=timeout, transport=transport)
+
+
+def test_what_one_pushes_remotely_is_taken_locally(local: Store, remote: Store) -> None:
+    jobs = remote.create_queue("jobs", codec="json")
+    pushed = jobs.push({"a": [1, None]}, 2**70)
+    delayed = jobs.push("later", 1, delay=90)
+    assert jobs.depth() == 1
+    assert local.priority_queue("jobs").delayed().items == (delayed,)
+    popped = local.priority_queue("jobs").pop_min()
+    assert popped == pushed
+    assert popped.value == {"a": [1, None]}
+
+
+def test_a_lease_is_held_extended_released_and_acknowledged(local: Store, remote: Store, clock: Clock) -> None:
+    line = remote.create_queue("line", kind="fifo")
+    assert isinstance(line, FifoQueue)
+    line.enqueue_many([b"\xff", b"b"])
+    first, second = line.lease_many(5, seconds=30, worker="w")
+    assert [lease.item.value for lease in (first, second)] == [b"\xff", b"b"]
+    assert local.queue("line").leased().items == (first.item, second.item)
+    clock.advance(10)
+    assert line.extend(first, seconds=60).expires_at == local.now() + timedelta(seconds=60)
+    back = line.release(second, delay=5, reason="no", traceback="t")
+    assert (back.state, back.reason, back.attempts) == ("delayed", "no", 1)
+    assert local.queue("line").find(back.id) == back
+    assert line.ack_many([first, second.token]) == [second.token]
+    with pytest.raises(StaleLease):
+        line.release(first)
+    with pytest.raises(StaleLease):
+        line.ack(second)
+
+
+def test_errors_are_those_of_the_store(remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    with pytest.raises(QueueNotFound) as missing:
+        remote.queue("jobz")
+    assert missing.value.suggestions == ("jobs",)
+    jobs.configure(max_depth=1)
+    assert jobs.config.max_depth == 1
+    jobs.push(b"x", 1)
+    with pytest.raises(QueueFull, match="at most 1"):
+        jobs.push(b"y", 1)
+    jobs.configure(closed=True, max_depth=None)
+    with pytest.raises(QueueClosed):
+        jobs.push(b"y", 1)
+    jobs.pause(reason="repair")
+    with pytest.raises(QueuePaused, match="repair"):
+        jobs.pop_min()
+    jobs.resume()
+    assert jobs.pop_min() is not None
+    remote.delete_queue("jobs")
+    with pytest.raises(QueueNotFound):
+        jobs.pop_min()
+
+
+def test_queues_are_listed_and_brought_back(remote: Store) -> None:
+    for name in ("a:1", "a:2", "b"):
+        remote.create_queue(name)
+    assert [queue.name for queue in remote.queues("a")] == ["a:1", "a:2"]
+    assert [queue.name for queue in remote.queues(after="a:1", limit=1)] == ["a:2"]
+    assert list(remote.directory()) == ["a:1", "a:2", "b"]
+    handle = remote.priority_queue("b")
+    handle.push(b"x", 1)
+    trash_id = remote.delete_queue("b")
+    restored = remote.restore(trash_id)
+    assert isinstance(restored, PriorityQueue)
+    assert restored.id == handle.id
+    assert handle.depth() == 1
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda store: store.transact(lambda tr: None),
+        lambda store: store.read(lambda tr: None),
+        lambda store: store.space("mine").get("key"),
+        lambda store: store.once("key", lambda tr: b""),
+        lambda store: store.sweep(),
+        lambda store: store.size(),
+        lambda store: store.doctor.examine(),
+        lambda store: store.queue("jobs").push(b"x", 1, tr=object()),
+        lambda store: store.queue("jobs").peek_min(tr=object()),
+        lambda store: store.queue("jobs").expire(),
+    ],
+)
+def test_what_needs_the_store_itself_is_refused(remote: Store, act: Callable[[Store], Any]) -> None:
+    remote.create_queue("jobs")
+    with pytest.raises(LocalStoreOnly, match="through a server"):
+        act(remote)
+
+
+def test_a_token_does_what_it_is_for(local: Store, transactional_db: None, token: Callable[..., str]) -> None:
+    local.create_queue("jobs", codec="text")
+    with opened(token(verbs=[Verb.PUSH])) as pusher:
+        pusher.priority_queue("jobs").push("x", 1)
+        with pytest.raises(NotPermitted, match="verb take"):
+            pusher.priority_queue("jobs").pop_min()
+    with opened(token(verbs=[Verb.TAKE])) as taker:
+        worked = []
+        worker = Worker()
+
+        @worker.handles("jobs")
+        def work(job: Job) -> None:
+            worked.append(job.item.value)
+
+        pool = Pool(taker, worker, ["jobs"], once=True)
+        pool.start()
+        pool.wait()
+        assert worked == ["x"]
+        with pytest.raises(NotPermitted):
+            taker.create_queue("more")
+    assert local.queue("jobs").depth() == 0
+
+
+def test_a_queue_that_may_not_be_seen_is_not_there(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    for name in ("seen", "hidden"):
+        local.create_queue(name)
+    with opened(token(queues=["seen"])) as store:
+        assert list(store.directory()) == ["seen"]
+        with pytest.raises(QueueNotFound) as error:
+            store.queue("hidden")
+        assert error.value.suggestions == ()
+        seen = store.queue("seen")
+        local.rename_queue("seen", "secret")
+        with pytest.raises(QueueNotFound):
+            seen.depth()
+
+
+def test_a_token_that_ends_is_told(local: Store, transactional_db: None, person: Callable[..., User]) -> None:
+    for secret in (None, "pq_wrong"):
+        with pytest.raises(NotAuthenticated, match="localhost answers: "):
+            opened(secret)
+    assert person(Role.NONE)
+
+
+async def answering(status: int, body: bytes, headers: list[tuple[bytes, bytes]], send: Any) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def refusing(times: int, status: int, *, headers: list[tuple[bytes, bytes]] | None = None, body: bytes = b"") -> Any:
+    """Return the API behind what refuses so many writes first."""
+    api, left = ApiHandler(), [times]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["method"] == "POST" and left[0]:
+            left[0] -= 1
+            await answering(status, body, headers or [], send)
+        else:
+            await api(scope, receive, send)
+
+    return app
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_busy_server_is_asked_again(
+    local: Store, transactional_db: None, token: Callable[..., str], status: int
+) -> None:
+    local.create_queue("jobs")
+    with opened(token(), refusing(3, status, headers=[(b"retry-after", b"0")])) as store:
+        store.priority_queue("jobs").push(b"x", 1)
+    assert local.queue("jobs").depth() == 1
+
+
+def test_a_server_that_stays_busy_is_told(local: Store, transactional_db: None, token: Callable[..., str]) -> None:
+    local.create_queue("jobs")
+    busy, moved = (
+        refusing(9, 429, headers=[(b"retry-after", b"60")]),
+        refusing(9, 301, headers=[(b"location", b"https://elsewhere/")]),
+    )
+    with opened(token(), busy, timeout=1) as store, pytest.raises(RateLimited, match="429"):
+        store.priority_queue("jobs").push(b"x", 1)
+    with opened(token(), moved) as store, pytest.raises(RequestRefused, match="301 .* to https://elsewhere/"):
+        store.priority_queue("jobs").push(b"x", 1)
+    assert local.queue("jobs").depth() == 0
+
+
+def test_a_server_that_is_no_site_is_told() -> None:
+    async def hello(scope: Any, receive: Any, send: Any) -> None:
+        await answering(200, b"<html>", [], send)
+
+    with pytest.raises(RequestRefused, match="no pqadmin site"):
+        opened(None, hello)
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    with pytest.raises(ServerUnreachable, match="^127.0.0.1:1 cannot be reached: Connection refused.$"):
+        open_store("http://127.0.0.1:1", token="x", timeout=0.1)
+
+
+@pytest.mark.parametrize("url", ["http://", "https://user:pw@host", "https://host?x=1"])
+def test_a_bad_address_is_refused(url: str) -> None:
+    with pytest.raises(BadStoreURL):
+        open_store(url)
+
+
+def test_a_token_is_for_a_site() -> None:
+    with pytest.raises(BadStoreURL, match="token"):
+        open_store("memory:", token="x")
+
+
+def test_a_closed_store_is_told(remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    remote.close()
+    remote.close()
+    with pytest.raises(StoreClosed):
+        jobs.push(b"x", 1)
+
+
+def test_a_local_store_needs_no_http_client() -> None:
+    program = "import sys, queues, queues.workers; queues.open_store('memory:').close(); print('httpx' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    )
+
+
+async def test_coroutines_push_pop_and_lease(local: Store, remote: Store) -> None:
+    store = AsyncStore(remote)
+    jobs = await store.create_queue("jobs")
+    await jobs.push_many([(b"a", 1), (b"b", 2)])
+    assert (await jobs.pop_min(wait=1)).value == b"a"
+    async with await jobs.lease(seconds=30, keep=True) as lease:
+        assert lease.item.value == b"b"
+    assert await jobs.pop_min() is None
+    with pytest.raises(LocalStoreOnly):
+        await store.transact(lambda tr: None)
