@@ -1,4 +1,4 @@
-"""Hits of a search in values: the part of a line around the first one, with all of them marked."""
+"""Hits of a search in values and errors: the part of a line around the first one, with all of them marked."""
 
 import re
 
@@ -16,9 +16,15 @@ _BEFORE = 40
 
 def hit(item: Item, text: str, rules: Redaction, *, width: int) -> SafeString | None:
     """Write an item's value on one line from just before the first hit on; None where none is in what is seen of it."""
+    return marked(
+        write.one_line(plain(item.raw, rules, cut=item.truncated).decode("utf-8", "replace")), text, width=width
+    )
+
+
+def marked(line: str, text: str, *, width: int) -> SafeString | None:
+    """Mark the hits in a line, from just before the first one on; None where none is in it."""
     if not text:
         return None
-    line = write.one_line(plain(item.raw, rules, cut=item.truncated).decode("utf-8", "replace"))
     found = re.compile(re.escape(write.one_line(text)), re.IGNORECASE)
     first = found.search(line)
     if first is None:

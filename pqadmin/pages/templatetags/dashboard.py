@@ -240,6 +240,13 @@ def error_text_of(text: str, redact: tuple[str, ...]) -> str:
     return error_text(text, rules_of(redact))
 
 
+@register.simple_tag
+def error_hit(text: str, redact: tuple[str, ...], searched: str) -> str:
+    """Write an error of a queue with these rules, with the hits of a search marked."""
+    shown = error_text(text, rules_of(redact))
+    return highlight.marked(shown, searched, width=len(shown)) or shown
+
+
 register.filter(items.row_mark)
 
 

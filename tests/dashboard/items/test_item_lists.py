@@ -67,6 +67,7 @@ def test_each_tab_lists_its_state_with_its_depth(operator: Desk, jobs: Queue) ->
     by_reason = operator.open("/queues/jobs/?state=dead&q=SUCH+<customer>")
     assert values(by_reason) == values(dead)
     assert "Text is looked for in reasons, and in values as stored" in by_reason
+    assert by_reason.html.count("no <mark>such &lt;customer&gt;</mark>") == 3
     assert values(operator.open("/queues/jobs/?state=dead&q=hopeless-1")) == ["hopeless-1"]
     assert values(operator.open("/queues/jobs/?state=nonsense")) == values(page)
 
