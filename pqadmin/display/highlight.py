@@ -10,8 +10,8 @@ from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import plain
 from queues import Item
 
-#: Characters that are shown before the first hit.
-_BEFORE = 40
+#: Characters that are shown before the first hit: few enough that it is in sight in a narrow column.
+_BEFORE = 24
 
 
 def hit(item: Item, text: str, rules: Redaction, *, width: int) -> SafeString | None:
@@ -29,7 +29,7 @@ def marked(line: str, text: str, *, width: int) -> SafeString | None:
     first = found.search(line)
     if first is None:
         return None
-    begin = max(0, first.start() - _BEFORE) if first.end() > width else 0
+    begin = max(0, first.start() - _BEFORE)
     shown = line[begin : begin + width]
     pieces, at = [write.ELLIPSIS if begin else ""], 0
     for each in found.finditer(shown):

@@ -1,7 +1,9 @@
 """A queue's history in a browser: drawn at once, newer after a change, zoomed by its address, and without scripts."""
 
 import re
+import time
 from datetime import timedelta
+from itertools import pairwise
 
 from playwright.sync_api import Page, expect
 
@@ -11,6 +13,18 @@ from tests.browser.conftest import NewPage, until, wait_live
 from tests.browser.test_live import Message, tap
 
 HERE = "/queues/jobs/history/"
+#: Notes the texts left of each chart, from the lowest to the highest.
+_DRAWN = """
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        if (this.textAlign === "right") {
+            const drawn = this.canvas.drawn ??= new Map();
+            drawn.set(text, y);
+            this.canvas.levels = [...drawn].sort((a, b) => b[1] - a[1]).map(([text]) => text);
+        }
+        return draw.apply(this, arguments);
+    };
+"""
 
 
 def recorded(store: Store) -> None:
@@ -86,6 +100,28 @@ def test_a_legend_has_the_newest_numbers_at_rest_and_those_at_the_cursor_in_ever
     assert len(times) == 1, "the same moment in both"
     page.keyboard.press("Escape")
     assert legend(page, "depth", "ready") == "1\u202f000"
+
+
+def test_axes_begin_at_zero_and_tell_each_step_exactly(page: Page, store: Store) -> None:
+    """As where seven items come in eight seconds: steps of a quarter a second."""
+    context, at = store.context, [time.time() - 540.0]
+    past = Store(context.kv, url=store.url, keyspace=context.keyspace, clock=lambda: at[0])
+    jobs, recorder = past.create_queue("jobs"), past.recorder(count=lambda: at[0])
+    while at[0] < time.time() - 10:
+        jobs.push_many([(b"x", 1)] * 7)
+        recorder.look()
+        at[0] += 8
+    recorder.flush()
+    page.add_init_script(_DRAWN)
+    page.goto(f"{HERE}?span=1h")
+    for chart in ("depth", "rates", "oldest"):
+        expect(page.locator(f"[data-chart={chart}] canvas")).to_be_visible()
+        told = page.locator(f"[data-chart={chart}]").evaluate("(chart) => chart.querySelector('canvas').levels")
+        assert re.fullmatch(r"0|0\.0 s", told[0]), (chart, told)
+        seconds = [float(re.sub(r"[^\d.]", "", text)) * (60 if "min" in text else 1) for text in told]
+        steps = [round(later - earlier, 6) for earlier, later in pairwise(seconds)]
+        assert len(told) > 1
+        assert len(set(steps)) == 1, (chart, told)
 
 
 def test_zooming_changes_the_address_and_every_chart_and_can_be_taken_back(page: Page, store: Store) -> None:

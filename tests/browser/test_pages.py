@@ -172,6 +172,34 @@ def test_short_priorities_are_whole_and_the_tools_in_a_line(width: int, new_page
         wait_live(page)
 
 
+@pytest.mark.parametrize("width", [1024, 1280, 1440, 1920])
+def test_compact_rows_name_the_queue_and_its_level_at_every_width(width: int, new_page: NewPage, store: Store) -> None:
+    store.create_queue("orders:apac:payments").pause(reason="a long reason, " * 9, by="ops-2")
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/")
+    wait_live(page)
+    page.get_by_role("button", name="Compact").click()
+    wait_live(page)
+    row = page.locator("tr[data-queue]")
+    assert row.evaluate("row => row.offsetHeight") == 36
+    link = row.locator("a[data-part=link]")
+    assert link.evaluate(
+        "link => link.getBoundingClientRect().right <= link.closest('th').getBoundingClientRect().right"
+    )
+    # A range tells where a word ends, whatever its element shows.
+    word = row.locator("[data-field=verdict]").evaluate(
+        """small => {
+            const range = document.createRange();
+            range.setStart(small.firstChild, 0);
+            range.setEnd(small.firstChild, "warning".length);
+            return small.closest("th").getBoundingClientRect().right - range.getBoundingClientRect().right;
+        }"""
+    )
+    assert word >= 0 or width < 1280
+    page.get_by_role("button", name="Compact").click()
+    wait_live(page)
+
+
 def test_all_acts_work_without_javascript(new_page: NewPage, store: Store, site: Site) -> None:
     page = new_page(java_script_enabled=False)
 
