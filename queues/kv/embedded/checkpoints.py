@@ -34,8 +34,8 @@ from queues.kv.embedded.write_ahead_log import (
     Record,
     State,
     WriteAheadLog,
-    packed,
-    unpacked,
+    pack,
+    unpack,
 )
 from queues.kv.errors import StoreUnavailable
 
@@ -174,7 +174,7 @@ class Checkpoints:
     def commit(self, env: lmdb.Environment, txn: lmdb.Transaction[bytes], keys: Iterable[bytes]) -> None:
         """Commit, and return once that is durable. Raises lmdb.Error, OSError."""
         shared, get = self.log, txn.get
-        pairs = packed((key, get(key)) for key in keys)
+        pairs = pack([(key, get(key)) for key in keys])
         shared.sound = False
         state = shared.append(shared.state, txn.id(), pairs)
         if self._coming is not None and self._written:
@@ -354,7 +354,7 @@ class Checkpoints:
                 with env.begin(write=True) as txn:
                     if txn.id() != record.txnid:
                         raise OSError(f"commit {record.txnid} cannot follow commit {txn.id() - 1}")
-                    for key, value in unpacked(record.pairs):
+                    for key, value in unpack(record.pairs):
                         if value is None:
                             txn.delete(key)
                         else:

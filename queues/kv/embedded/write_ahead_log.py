@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from queues.kv.embedded import rights
 from queues.kv.embedded.meta_pages import USED
 from queues.kv.errors import StoreUnavailable
@@ -36,9 +38,9 @@ _HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{LINK_BYTES}s{2 * USED}s")
 _MAGIC = b"pqlog1\0\0"
 #: A record behind its digest: number of the commit, whether the pairs are left out, bytes of the pairs.
 _RECORD = struct.Struct("=Q?I")
-#: A pair of a record: size of the key, size of the value (or that there is none); both follow.
-_PAIR = struct.Struct("=HI")
-_ABSENT = 0xFFFF_FFFF
+#: Pairs are msgpack: a list of keys with their values, None for keys that are not there.
+pack = msgspec.msgpack.Encoder().encode
+unpack = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]]).decode
 #: The shared file: two flags, and the state.
 _SOUND, _FAILED, _STATE_AT = 0, 1, 8
 _STATE = struct.Struct(f"=QQQQQQQQ{LINK_BYTES}s")
@@ -209,24 +211,6 @@ class WriteAheadLog:
         place = at % RING_BYTES
         content = os.pread(self._descriptor, min(size, RING_BYTES - place), _RING_AT + place)
         return content + os.pread(self._descriptor, size - len(content), _RING_AT) if len(content) < size else content
-
-
-def packed(pairs: Iterator[tuple[bytes, bytes | None]]) -> bytes:
-    """Pack keys and values, None for keys that are not there."""
-    parts: list[bytes] = []
-    for key, value in pairs:
-        parts += (_PAIR.pack(len(key), _ABSENT if value is None else len(value)), key, value or b"")
-    return b"".join(parts)
-
-
-def unpacked(packed: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Unpack what `packed` has packed."""
-    at = 0
-    while at < len(packed):
-        key_size, value_size = _PAIR.unpack_from(packed, at)
-        value_at = at + _PAIR.size + key_size
-        at = value_at + (0 if value_size == _ABSENT else value_size)
-        yield packed[value_at - key_size : value_at], None if value_size == _ABSENT else packed[value_at:at]
 
 
 def _open(path: Path) -> tuple[int, bool]:

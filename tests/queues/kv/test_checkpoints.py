@@ -16,7 +16,7 @@ import pytest
 
 from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, checkpoints, environment, write_ahead_log
-from queues.kv.embedded.write_ahead_log import WriteAheadLog, packed, unpacked
+from queues.kv.embedded.write_ahead_log import WriteAheadLog
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
 from tests.waiting import await_true
@@ -308,11 +308,6 @@ except StoreUnavailable as error:
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         assert get(kv, b"key") in {b"1", b"2"}
         put(kv, b"key", b"4")
-
-
-def test_pairs_are_unpacked_as_they_were_packed() -> None:
-    pairs = [(b"a", b"1"), (b"b", None), (b"", b""), (b"long" * 100, bytes(300_000))]
-    assert list(unpacked(packed(iter(pairs)))) == pairs
 
 
 def test_records_go_round_the_ring(tmp_path: Path) -> None:
