@@ -16,7 +16,7 @@ import pytest
 
 from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, checkpoints, environment, write_ahead_log
-from queues.kv.embedded.write_ahead_log import WriteAheadLog
+from queues.kv.embedded.write_ahead_log import WriteAheadLog, pack
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
 from tests.waiting import await_true
@@ -102,7 +102,7 @@ def test_a_record_that_is_not_whole_ends_the_log(folder: Path) -> None:
     lose(folder, "tr.set(b'key', b'2')", "tr.set(b'key', b'3')", "tr.set(b'key', b'4')")
     log = folder / "log"
     content = bytearray(log.read_bytes())
-    content[content.index(b"key" + b"3") + 3] ^= 1
+    content[content.index(pack([(b"key", b"3")])) + 8] ^= 1
     log.write_bytes(content)
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         assert get(kv, b"key") == b"2"
