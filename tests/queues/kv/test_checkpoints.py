@@ -102,7 +102,7 @@ def test_a_record_that_is_not_whole_ends_the_log(folder: Path) -> None:
     lose(folder, "tr.set(b'key', b'2')", "tr.set(b'key', b'3')", "tr.set(b'key', b'4')")
     log = folder / "log"
     content = bytearray(log.read_bytes())
-    content[content.index(pack([(b"key", b"3")])) + 8] ^= 1
+    content[content.index(pack((b"key", b"3"))) + 8] ^= 1
     log.write_bytes(content)
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         assert get(kv, b"key") == b"2"
