@@ -77,9 +77,9 @@ class QueueCatalog:
         """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
 
         `bands` are the edges of the priority mix, at most 15. `codec` says what values are: `bytes`, `text` (str),
-        `json` or `msgpack` (what msgspec encodes); it never changes, like the kind. Raises `BadCodec`, `BadName`,
-        `BadQueueKind` and `QueueExists`, unless `exist_ok` and the queue that is there is of the same kind, type,
-        codec and (when given) bands.
+        `json` or `msgpack` (what msgspec encodes, nested at most 200 levels deep); it never changes, like the kind.
+        Raises `BadCodec`, `BadName`, `BadQueueKind` and `QueueExists`, unless `exist_ok` and the queue that is there is
+        of the same kind, type, codec and (when given) bands.
         """
         config = directory.own_config(
             name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, created_ms=self.context.now_ms()

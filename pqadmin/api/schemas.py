@@ -70,7 +70,7 @@ class Item(Made):
     key: str | None = Field(description="The key of an item of an attached queue.")
     value: str = Field("", description="The value, if it is plain text.")
     value_base64: str = Field("", description="The value in base64, if it is not plain text.")
-    value_json: Any = Field(None, description="The value as the codec of the queue decodes it.")
+    value_json: Any = Field(None, description="The value as the codec of the queue decodes it, if JSON has all of it.")
 
 
 class ItemSeen(Item):

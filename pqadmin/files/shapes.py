@@ -1,13 +1,16 @@
 """The JSON that commands print with --json and the HTTP API answers; documented in docs/reference/command-line.md.
 
 Whole numbers keep every digit. Times are ISO 8601 in UTC. A value is `value` when it is plain text, else
-`value_base64`; what a codec decodes is `value_json` too. A field that does not apply is null, never left out.
+`value_base64`; what a codec decodes is `value_json` too, if JSON has all of it. A field that does not apply is null,
+never left out.
 """
 
 import base64
 import json
+import math
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 from pqadmin.files.plain_text import plain_text
 from queues import Attempt, Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
@@ -35,9 +38,9 @@ def item_shape(item: Item) -> Shape:
     """Describe an item with its whole value."""
     text = plain_text(item.raw)
     value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.raw).decode()}
-    with suppress(Undecodable, BadValue):
-        if item.codec is not None and item.codec.name in ("json", "msgpack"):
-            value["value_json"] = json.loads(Codec("json", "").encode(item.value))
+    if item.codec is not None and item.codec.name in ("json", "msgpack"):
+        with suppress(Undecodable, BadValue, ValueError):  # some values are no JSON, or nested too deeply
+            value["value_json"] = _as_json(item.value)
     return {
         "id": item.id,
         "priority": item.priority,
@@ -57,6 +60,28 @@ def item_shape(item: Item) -> Shape:
         "key": None if item.foreign is None else item.foreign.text,
         **value,
     }
+
+
+def _as_json(value: Any) -> Any:
+    """Return a decoded value as JSON has it; raise `BadValue` or ValueError where JSON does not have all of it."""
+    text = Codec("json", "").encode(value)
+    if b"null" in text:  # what JSON has no number for is written so too
+        inside = [value]
+        while inside:
+            one = inside.pop()
+            if isinstance(one, dict):
+                inside += (*one, *one.values())
+            elif isinstance(one, list | tuple):
+                inside += one
+            elif isinstance(one, float) and not math.isfinite(one):
+                raise ValueError
+    return json.loads(text, object_pairs_hook=_members)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(members := dict(pairs)) < len(pairs):  # as 1 and "1" are one name
+        raise ValueError
+    return members
 
 
 def attempt_shape(attempt: Attempt) -> Shape:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, cast, get_args
 
 import msgspec
@@ -12,6 +13,8 @@ from queues.model.records import MAX_VALUE_SIZE
 #: `bytes`: values are bytes. `text`: str in UTF-8. `json`, `msgpack`: what msgspec encodes.
 CodecName = Literal["bytes", "text", "json", "msgpack"]
 CODECS: tuple[str, ...] = get_args(CodecName)
+#: Levels of lists and objects of a value in json or msgpack; what parses JSON follows at least so many.
+MAX_NESTING = 200
 
 _FAILURES = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
 
@@ -29,20 +32,37 @@ class Codec:
     queue: str
 
     def encode(self, value: object) -> bytes:
-        """Return a value as bytes; raise `BadValue` when this codec cannot encode it."""
+        """Return a value as bytes; raise `BadValue` when this codec cannot encode it, or it is nested too deeply."""
         try:
             if isinstance(value, Raw):
-                _DECODERS.get(self.name, _unknown)(value)
+                decoded: Any = _DECODERS.get(self.name, _unknown)(value)
+                if self._may_be_deep(value) and _is_deep(decoded):
+                    raise RecursionError
                 return bytes(value)
             encode: Callable[[Any], bytes] = _ENCODERS.get(self.name, _unknown)
-            return encode(value)
-        except _FAILURES as error:
+            stored = encode(value)
+            if self._may_be_deep(stored) and _is_deep(_DECODERS[self.name](stored)):
+                raise RecursionError
+        except RecursionError:
             raise BadValue(
-                "{queue} has the codec {codec}, which cannot encode this value: {error}",
+                "{queue}: lists and objects of a value are nested at most {most} levels deep; these are deeper.",
                 queue=display_name(self.queue),
-                codec=self.name,
-                error=_short(error),
-            ) from error
+                most=MAX_NESTING,
+            ) from None
+        except _FAILURES as error:
+            words = (
+                "{queue} has the codec {codec}, which cannot decode this value: {error}"
+                if isinstance(value, Raw)
+                else "{queue} has the codec {codec}, which cannot encode this value: {error}"
+            )
+            raise BadValue(words, queue=display_name(self.queue), codec=self.name, error=_short(error)) from error
+        return stored
+
+    def _may_be_deep(self, stored: bytes) -> bool:
+        """Say whether a value has as many lists and objects as the deepest; of most values in no time."""
+        if self.name == "json":
+            return stored.count(b"[") + stored.count(b"{") > MAX_NESTING
+        return self.name == "msgpack" and len(stored) > MAX_NESTING
 
     def decode(self, raw: bytes, *, truncated: bool = False) -> Any:
         """Return the value of these bytes. Raise `Undecodable` when they are not of this codec, or not whole."""
@@ -96,6 +116,17 @@ def _text(value: object) -> bytes:
 
 def _unknown(value: object) -> Any:
     raise ValueError("this release does not know the codec")
+
+
+def _is_deep(value: Any) -> bool:
+    """Say whether a decoded value is nested too deeply, level by level: the stack may have no room."""
+    level = [value] if isinstance(value, dict | list | tuple) else []
+    for _ in range(MAX_NESTING):
+        inside = chain.from_iterable((*one, *one.values()) if isinstance(one, dict) else one for one in level)
+        level = [one for one in inside if isinstance(one, dict | list | tuple)]
+        if not level:
+            return False
+    return True
 
 
 def _short(error: BaseException) -> str:

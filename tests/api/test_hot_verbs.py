@@ -92,6 +92,40 @@ async def test_values_of_codecs_are_json_and_what_does_not_decode_is_refused(pro
     assert queue.depth() == 1
 
 
+@pytest.mark.parametrize("deep", [201, 955, 960, 965, 40_000])
+async def test_a_value_that_is_nested_too_deeply_hinders_no_other(program: Program, site: Store, deep: int) -> None:
+    site.create_queue("docs", codec="json")
+    text = "[" * deep + "]" * deep
+    plain = {"Content-Type": "text/plain", "PQ-Priority": "1"}
+    refused = problem(await program.post("queues/docs/items", content=text, headers=plain), 422, "BadValue")
+    assert refused["most"] == 200
+    line = json.dumps({"value": text, "priority": 1}) + "\n" + json.dumps({"value": "[1]", "priority": 2})
+    sent = {"Content-Type": "application/x-ndjson"}
+    done = (await program.post("queues/docs/items", content=line, headers=sent)).json()
+    assert (done["items"], done["bad"]) == (1, 1)
+    # A store may hold one: by a move, or from an earlier release.
+    site.actions("ann").configure("docs", redact=("iban",))
+    item = site.create_queue("old").push(text.encode(), 1)
+    site.actions("ann").move_items("old", [item.id], to="docs")
+    for path in ("peek?n=2", "items", f"items/{item.id}", "items?field=iban&match=1", "items/export", "items?match=]"):
+        assert (await program.get(f"queues/docs/{path}")).status_code == 200, path
+    assert (await program.get("search?q=]&field=a")).status_code == 200
+    held = (await program.post("queues/docs/lease")).json()["items"][0]
+    assert (held["value"], "value_json" in held) == (text, False)
+    given = await program.post("queues/docs/release?return=value", json={"leases": [held["lease"]]})
+    assert given.json()["results"][0]["item"]["value"] == text
+    taken = (await program.post("queues/docs/pop?n=5")).json()["items"]
+    assert [each["value"] for each in taken] == [text, "[1]"]
+
+
+async def test_values_that_json_does_not_have_are_given_as_bytes_alone(program: Program, site: Store) -> None:
+    queue = site.create_queue("packed", codec="msgpack", kind="fifo")
+    queue.enqueue_many([[float("nan")], {"a": float("inf")}, {1: 2, "1": 3}, {"n": [None, {1: "null"}]}])
+    taken = (await program.post("queues/packed/pop?n=4")).json()["items"]
+    assert [each.get("value_json", "none") for each in taken] == ["none"] * 3 + [{"n": [None, {"1": "null"}]}]
+    assert all(each["value_base64"] for each in taken)
+
+
 async def test_delayed_items_wait_and_a_fifo_queue_takes_different_times_at_once(program: Program, line) -> None:
     many = [{"value": "a", "delay": 60}, {"value": "b"}, {"value": "c", "due_at": "2126-01-01T00:00:00Z"}]
     pushed = (await program.post("queues/line/items", json={"items": many})).json()["items"]

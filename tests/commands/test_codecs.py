@@ -48,3 +48,16 @@ def test_lines_that_do_not_decode_are_bad_lines(run: Run, shop: Shop, tmp_path: 
     assert found.code == 3
     assert "codec json" in found.err
     assert [item.value for item in jobs.items().items] == [[1], [2]]
+
+
+def test_a_stored_value_that_is_nested_too_deeply_is_printed(run: Run, shop: Shop, tmp_path: Path) -> None:
+    value = b"[" * 900 + b"]" * 900
+    item = shop.store.create_queue("old").push(value, 1)
+    shop.store.create_queue("mail", codec="json")
+    shop.store.actions("ann").move_items("old", [item.id], to="mail")
+    assert "200 levels" in run("push", "mail", value.decode(), "--priority=1").error
+    for command in ("peek mail", "peek mail --json", f"show mail {item.id}", f"show mail {item.id} --json"):
+        assert run(*command.split()).code == 0, command
+    assert run("export_items", "mail", str(tmp_path / "items.csv")).code == 0
+    (printed,) = run("pop", "mail", "--json").json["items"]
+    assert (printed["value"], "value_json" in printed) == (value.decode(), False)

@@ -109,6 +109,31 @@ def test_a_value_that_is_not_encoded_changes_nothing(store: Store, codec: Any, w
         jobs.push("x" * 90_000 + "y", 1)
 
 
+@pytest.mark.parametrize("form", ["list", "object"])
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_values_are_nested_at_most_200_levels_deep(store: Store, jobs: Queue, codec: str, form: str) -> None:
+    """Programs of every language parse such JSON."""
+    value: Any = {} if form == "object" else []
+    for _ in range(199):
+        value = {"a": value} if form == "object" else [value]
+    item = jobs.push(value, 1)
+    assert jobs.push(Raw(item.raw), 1).value == value
+    jobs.push(["[{" * 500, *[[]] * 500], 1)  # many, but not deep
+    deeper = b"[%s]" % item.raw if codec == "json" else b"\x91" + item.raw
+    deepest = b"[" * 40_000 + b"]" * 40_000 if codec == "json" else b"\x91" * 80_000 + b"\x90"
+    for wrong in ([value], Raw(deeper), Raw(deepest)):
+        with pytest.raises(BadValue, match="jobs: .*at most 200 levels"):
+            jobs.push_many([("good", 1), (wrong, 1)])
+    with pytest.raises(BadValue, match="200 levels"):
+        store.actions("ann").edit_item("jobs", item.id, deeper, expect=item.raw)
+    assert jobs.depth() == 3
+
+
+def test_bytes_that_do_not_decode_are_told_so(store: Store) -> None:
+    with pytest.raises(BadValue, match="cannot decode this value"):
+        store.create_queue("jobs", codec="json").push(Raw(b"{"), 1)
+
+
 def test_an_item_that_does_not_decode_is_taken_with_its_bytes(store: Store) -> None:
     """Items come from other queues by moves."""
     old, jobs = store.create_queue("old"), store.create_queue("jobs", codec="json")

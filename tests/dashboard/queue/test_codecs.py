@@ -41,6 +41,21 @@ def test_an_item_that_does_not_decode_is_shown_as_its_bytes(operator: Desk, stor
     assert operator.open("/queues/mail/").status == 200
 
 
+@pytest.mark.parametrize("deep", [201, 900, 40_000])
+@pytest.mark.parametrize("codec", ["json", "msgpack"])
+def test_an_item_that_is_nested_too_deeply_is_shown(operator: Desk, store: Store, codec: str, deep: int) -> None:
+    value = b"[" * deep + b"]" * deep if codec == "json" else b"\x91" * deep + b"\x90"
+    item = store.create_queue("old").push(value, 1)
+    store.create_queue("mail", codec=codec)
+    store.actions("ada").configure("mail", redact=("iban",), preview=("a", "b"))
+    store.actions("ada").move_items("old", [item.id], to="mail")
+    for path in ("", f"items/{item.id}/", f"items/{item.id}/edit/", "?field=a&text=x", "?text=]"):
+        assert operator.open(f"/queues/mail/{path}").status == 200, path
+    page = operator.send(operator.open("/queues/mail/push/"), "push/", value="[" * deep + "]" * deep, priority="1")
+    assert page.status == 422
+    assert store.queue("mail").depth() == 1
+
+
 def test_a_prefix_is_attached_with_a_codec(desk: Callable[..., Desk], store: Store) -> None:
     admin = desk(Role.ADMIN)
     seen = admin.send(
