@@ -16,7 +16,7 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -171,10 +171,11 @@ class Checkpoints:
             self._make(env, newest)
         self._tell(True)
 
-    def commit(self, env: lmdb.Environment, txn: lmdb.Transaction[bytes], keys: Iterable[bytes]) -> None:
+    def commit(
+        self, env: lmdb.Environment, txn: lmdb.Transaction[bytes], written: Mapping[bytes, bytes | None]
+    ) -> None:
         """Commit, and return once that is durable. Raises lmdb.Error, OSError."""
-        shared, get = self.log, txn.get
-        pairs = pack([(key, get(key)) for key in keys])
+        shared, pairs = self.log, pack(written)
         shared.sound = False
         state = shared.append(shared.state, txn.id(), pairs)
         if self._coming is not None and self._written:
@@ -354,7 +355,7 @@ class Checkpoints:
                 with env.begin(write=True) as txn:
                     if txn.id() != record.txnid:
                         raise OSError(f"commit {record.txnid} cannot follow commit {txn.id() - 1}")
-                    for key, value in unpack(record.pairs):
+                    for key, value in unpack(record.pairs).items():
                         if value is None:
                             txn.delete(key)
                         else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar
 
 import lmdb
@@ -58,13 +59,24 @@ _WORD = 1 << 64
 
 
 class Many:
-    """How to undo what was written to many keys at once: their old values, or None when all of them are new."""
+    """New keys and their values, or cleared keys and their old ones; by this both are undone."""
 
-    __slots__ = ("_olds", "keys")
+    __slots__ = ("_olds", "_values", "keys")
 
-    def __init__(self, keys: Sequence[bytes], olds: Sequence[bytes | None] | None = None) -> None:
+    def __init__(
+        self,
+        keys: Sequence[bytes],
+        *,
+        values: Sequence[bytes] | None = None,
+        olds: Sequence[bytes | None] | None = None,
+    ) -> None:
         self.keys = keys
+        self._values = values
         self._olds = olds
+
+    def pairs(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Return each key and what was written there."""
+        return zip(self.keys, repeat(None) if self._values is None else self._values, strict=False)
 
     def latest_first(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Return each key and its old value."""
@@ -215,6 +227,22 @@ class Batch:
             else:
                 written.add(entry[0])
         return written
+
+    def pairs(self) -> dict[bytes, bytes | None]:
+        """Return every key that this batch has written, and what is there now; None: nothing."""
+        found: dict[bytes, bytes | None] = {}
+        unknown: set[bytes] = set()
+        for entry in self.log:
+            if isinstance(entry, Many):
+                found.update(entry.pairs())
+                if unknown:
+                    unknown.difference_update(entry.keys)
+            else:
+                unknown.add(entry[0])
+        get = self.txn.get
+        for key in unknown:
+            found[key] = get(key)
+        return found
 
     def flush(self, keys: list[bytes]) -> None:
         """Write the sums of these keys."""
@@ -424,7 +452,7 @@ class EmbeddedTransaction(EmbeddedReads):
                 raise lmdb.KeyExistsError("A key that was minted exists already.")
         except lmdb.Error as error:
             raise self.broken(error) from error
-        self._batch.log.append(Many(keys))
+        self._batch.log.append(Many(keys, values=values))
         self._grown += grown
 
     def clear_many(self, keys: Sequence[bytes]) -> None:
@@ -436,7 +464,7 @@ class EmbeddedTransaction(EmbeddedReads):
             olds = list(map(pop, keys))
         except lmdb.Error as error:
             raise self.broken(error) from error
-        self._batch.log.append(Many(keys, olds))
+        self._batch.log.append(Many(keys, olds=olds))
         if None in olds:
             self._grown -= sum(len(key) + len(old) for key, old in zip(keys, olds, strict=True) if old is not None)
         else:

@@ -38,9 +38,9 @@ _HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{LINK_BYTES}s{2 * USED}s")
 _MAGIC = b"pqlog1\0\0"
 #: A record behind its digest: number of the commit, whether the pairs are left out, bytes of the pairs.
 _RECORD = struct.Struct("=Q?I")
-#: Pairs are msgpack: a list of keys with their values, None for keys that are not there.
+#: Pairs are msgpack: a map of keys to their values, None for keys that are not there.
 pack = msgspec.msgpack.Encoder().encode
-unpack = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]]).decode
+unpack = msgspec.msgpack.Decoder(dict[bytes, bytes | None]).decode
 #: The shared file: two flags, and the state.
 _SOUND, _FAILED, _STATE_AT = 0, 1, 8
 _STATE = struct.Struct(f"=QQQQQQQQ{LINK_BYTES}s")

@@ -3,12 +3,14 @@
 They tell each other the time by the monotonic clock, which all processes of a machine share.
 """
 
+import itertools
 import math
 import os
+import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from queues.kv import open_kv
@@ -154,6 +156,49 @@ def put_and_take(url: str, name: str, threads: str, each: str) -> None:
 
     in_threads(int(threads), work_until_it_fails)
     kv.close()
+
+
+def write_at_random(url: str, seed: str) -> None:
+    """Write by every operation, in threads, some of it undone; print all that is there; end as if killed."""
+    kv = open_kv(url)
+
+    def write(tr: Transaction, chance: random.Random, fresh: Iterator[int]) -> None:
+        def key() -> bytes:
+            return b"%02d" % chance.randrange(40)
+
+        for _ in range(chance.randrange(1, 12)):
+            new = [b"new%08d" % next(fresh) for _ in range(3)]
+            match chance.randrange(8):
+                case 0 | 1:
+                    tr.set(key(), chance.randbytes(chance.randrange(200)))
+                case 2:
+                    tr.clear(key())
+                case 3:
+                    tr.clear_range(*sorted((key(), key())))
+                case 4:
+                    tr.add(b"sum" + key(), chance.randrange(-5, 5))
+                case 5:
+                    tr.max(b"sum" + key(), chance.randrange(100))
+                case 6:
+                    tr.set_new(new, [chance.randbytes(9) for _ in new])
+                    tr.add(new[0], 1)
+                    tr.set(new[1], b"again")
+                    tr.clear_many([new[2]])
+                case _:
+                    tr.clear_many([key(), b"new%08d" % chance.randrange(1_000)])
+        if chance.random() < 0.2:
+            raise ValueError("undone")
+
+    def work(thread: int) -> None:
+        chance, fresh = random.Random(f"{seed} {thread}"), itertools.count(thread * 100_000)
+        for _ in range(60):
+            with suppress(ValueError):
+                kv.transact(lambda tr: write(tr, chance, fresh))
+
+    in_threads(4, work)
+    pairs = kv.read(lambda tr: tr.get_range(b"", b"\xff", limit=10_000).wait())
+    print(repr([(bytes(key), bytes(value)) for key, value in pairs]), flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":
