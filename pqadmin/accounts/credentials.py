@@ -114,6 +114,16 @@ class Credentials:
                 if len(self._kept) >= _MOST_KEPT:
                     self._kept.clear()
                 self._kept[badge] = number, caller
+        return self._unexpired(caller)
+
+    def caller_in_thread(self, badge: Badge) -> Caller:
+        """Return the caller of a badge as of now, outside of the event loop; raises as `caller` does."""
+        found = self._ask(badge).result()
+        if isinstance(found, Refusal):
+            raise Unauthenticated(found)
+        return self._unexpired(found)
+
+    def _unexpired(self, caller: Caller) -> Caller:
         if caller.expires_at is not None and caller.expires_at <= self._clock():
             raise Unauthenticated(Refusal.SIGNED_OUT if caller.token_id is None else Refusal.EXPIRED)
         return caller

@@ -12,7 +12,17 @@ from pqadmin.accounts.credentials import Badge, Credentials, Refusal, Unauthenti
 from pqadmin.accounts.roles import SAFE
 from pqadmin.api import limits
 
-__all__ = ["ALL_VERBS", "Caller", "CsrfRefused", "Unauthenticated", "Verb", "VerbMissing", "caller_now", "caller_of"]
+__all__ = [
+    "ALL_VERBS",
+    "Caller",
+    "CsrfRefused",
+    "Unauthenticated",
+    "Verb",
+    "VerbMissing",
+    "caller_in_thread_now",
+    "caller_now",
+    "caller_of",
+]
 
 #: The process's one.
 credentials = Credentials()
@@ -49,6 +59,11 @@ async def caller_of(request: HttpRequest) -> Caller:
 async def caller_now(request: HttpRequest) -> Caller:
     """Return the caller of an authenticated request with the rights that hold now; raises `Unauthenticated`."""
     return await credentials.caller(request.META[_BADGE])
+
+
+def caller_in_thread_now(request: HttpRequest) -> Caller:
+    """Return what `caller_now` returns, in a thread."""
+    return credentials.caller_in_thread(request.META[_BADGE])
 
 
 def _unused(request: HttpRequest) -> HttpResponse:

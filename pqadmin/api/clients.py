@@ -1,7 +1,7 @@
 """What clients of a store ask beside its verbs: the store, what a queue is, and whether queues have items to take."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated
 
@@ -12,8 +12,8 @@ from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import limits, schemas, threads, waits
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.asking import allow
-from pqadmin.api.caller import Verb, caller_now
-from pqadmin.api.hot import WaitFor, find_queue
+from pqadmin.api.caller import Verb
+from pqadmin.api.hot import WaitFor, find_queue, may_take_now
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import pause_shape, queue_shape
 from pqadmin.store import get_store
@@ -85,14 +85,14 @@ async def outlook(
     With `wait` the answer comes as soon as there is one. Queues that are not there are left out.
     """
     allow(request, Verb.TAKE, Right.ACT)
-    found = [opened for name in dict.fromkeys(queue) if (opened := await _find(request, name)) is not None]
-    ready = await _ready(found)
+    found = {name: opened for name in dict.fromkeys(queue) if (opened := await _find(request, name)) is not None}
+    ready = await _ready(found.values())
     if wait and found and not any(ready):
         with limits.waiting(caller_in(request)):
             async with waits.while_there(request.receive):  # type: ignore[attr-defined] # ours
                 await waits.until_stopped(_first(request, found, wait), None)
-        ready = await _ready(found)
-    return answer({"queues": [{"queue": each.name, "ready": n} for each, n in zip(found, ready, strict=True)]})
+        ready = await _ready(found.values())
+    return answer({"queues": [{"queue": name, "ready": n} for name, n in zip(found, ready, strict=True)]})
 
 
 async def _find(request: HttpRequest, name: str) -> AnyQueue | None:
@@ -103,7 +103,7 @@ async def _find(request: HttpRequest, name: str) -> AnyQueue | None:
         return None
 
 
-async def _ready(queues: Sequence[AnyQueue]) -> list[int]:
+async def _ready(queues: Iterable[AnyQueue]) -> list[int]:
     return await threads.run(lambda: [_look(queue) for queue in queues])
 
 
@@ -114,17 +114,19 @@ def _look(queue: AnyQueue) -> int:
         return 0
 
 
-async def _first(request: HttpRequest, queues: Sequence[AnyQueue], wait: float) -> None:
+async def _first(request: HttpRequest, queues: Mapping[str, AnyQueue], wait: float) -> None:
     """Return when an item of one of the queues can be taken, at most after the wait."""
 
-    def look(queue: AnyQueue) -> Callable[[float], Awaitable[int]]:
+    def look(name: str, queue: AnyQueue) -> Callable[[float], Awaitable[int]]:
         async def once(seconds: float) -> int:
-            (await caller_now(request)).require(Verb.TAKE, Right.ACT, queue.name)
+            await may_take_now(request, queue, name)
             return await threads.run(partial(_look, queue))
 
         return once
 
-    looks = [asyncio.ensure_future(wait_in_loop(queue.opened, look(queue), 0, wait)) for queue in queues]
+    looks = [
+        asyncio.ensure_future(wait_in_loop(queue.opened, look(name, queue), 0, wait)) for name, queue in queues.items()
+    ]
     try:
         await asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED)
         for done in looks:

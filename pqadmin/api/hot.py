@@ -105,6 +105,15 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
         return _for_coroutines(await threads.run(lambda: get_store().queue(name)))
 
 
+async def may_take_now(request: HttpRequest, queue: AnyQueue, asked: str) -> None:
+    """Return if the caller may take from the queue now; a name that it got meanwhile is told to no other caller."""
+    caller = await caller_now(request)
+    try:
+        caller.require(Verb.TAKE, Right.ACT, queue.name)
+    except QueueNotFound:
+        raise QueueNotFound(asked) from None
+
+
 async def find_queue(name: str) -> AnyQueue:
     """Return the queue of this name; raise `QueueNotFound` without suggestions."""
     store = opened_store()
@@ -367,7 +376,7 @@ async def _taken(
 
         async def take() -> list[Shape]:  # in place of the other
             try:
-                kept = await threads.run(partial(once, request, key, keep))
+                kept = await threads.finish(partial(once, request, key, keep))
             except Nothing:
                 return []
             if "Idempotent-Replay" in kept.headers:
@@ -384,8 +393,10 @@ async def _waited(
 ) -> list[Shape]:
     """Take as soon as there is something; a caller whose right ends meanwhile takes nothing."""
 
+    asked = queue.sync.name
+
     async def try_once(seconds: float) -> list[Shape]:
-        (await caller_now(request)).require(Verb.TAKE, Right.ACT, queue.sync.name)
+        await may_take_now(request, queue.sync, asked)
         return await take()
 
     with limits.waiting(caller_in(request)):

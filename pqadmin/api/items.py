@@ -194,7 +194,11 @@ def reveal_item(
     id: str,  # noqa: A002
     body: OptionalReason = NO_REASON,
 ) -> HttpResponse:
-    """Return an item with its whole value, hidden parts too; the audit records that it was read."""
+    """Return an item with its whole value, hidden parts too; the audit records that it was read.
+
+    Takes the verbs `read` and `manage`.
+    """
+    allow(request, Verb.READ, Right.READ, queue)
     allow(request, Verb.MANAGE, Right.ACT, queue)
     return act(request, lambda actions: actions.reveal(queue, id, reason=body.reason), item_shape)
 
@@ -217,10 +221,8 @@ def change_item(
     def perform(actions: Actions) -> Changed:
         if body.has_value:
             picked = pick(queue, id)
-            if tag not in (None, picked.etag):
-                raise Problem("ItemChanged", "The item is not as shown any more. Nothing was changed.")
             digest = item_digest(picked.item.raw)
-            return actions.edit_item(queue, id, body.bytes_for(there), expect=digest, reason=body.reason)
+            return actions.edit_item(queue, id, body.bytes_for(there), expect=digest, etag=tag, reason=body.reason)
         how: dict[str, Any] = {"reason": body.reason, "expect": None if tag is None else {id: tag}}
         if body.delay is not None or body.due_at is not None:
             verb = actions.delay if pick(queue, id).item.state == "ready" else actions.reschedule

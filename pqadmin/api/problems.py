@@ -205,9 +205,9 @@ def code_of(error: QueueError | StoreError) -> str:
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in STATUSES)
 
 
-def of_error(error: QueueError | StoreError, suggestions: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """Return the members of a problem of the core; `suggestions` in place of the error's own."""
-    code, values = code_of(error), dict[str, Any]()
+def values_of(error: QueueError | StoreError) -> dict[str, Any]:
+    """Return what an error of the core tells besides its words."""
+    values: dict[str, Any] = {}
     for name, value in vars(error).items():
         # What an error carries besides its words, as far as it is plain: a depth, a name, the changed settings.
         if name in ("depth", "gone", "total", "queue", "name") and isinstance(value, int | str):
@@ -217,8 +217,13 @@ def of_error(error: QueueError | StoreError, suggestions: tuple[str, ...] | None
         values["most"] = most
     if isinstance(at := getattr(error, "at", None), datetime):
         values["at"] = at.isoformat(timespec="milliseconds")
+    return values
+
+
+def of_error(error: QueueError | StoreError, suggestions: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """Return the members of a problem of the core; `suggestions` in place of the error's own."""
     near = getattr(error, "suggestions", ()) if suggestions is None else suggestions
-    return shape(code, str(error), suggestions=list(near), **values)
+    return shape(code_of(error), str(error), suggestions=list(near), **values_of(error))
 
 
 def answer(members: dict[str, Any], headers: dict[str, str] | None = None) -> HttpResponse:

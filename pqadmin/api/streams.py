@@ -5,12 +5,14 @@ with an Idempotency-Key each chunk is pushed once, so that the same request sent
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
@@ -20,7 +22,7 @@ from pqadmin.api import limits, problems, schemas, threads
 from pqadmin.api.answers import answer, caller_in, key_of
 from pqadmin.api.asking import allow
 from pqadmin.api.bodies import CSV, NDJSON, content_type
-from pqadmin.api.caller import Caller, Unauthenticated, Verb, caller_now
+from pqadmin.api.caller import Unauthenticated, Verb, caller_in_thread_now
 from pqadmin.api.problems import Problem
 from pqadmin.api.values import stored
 from pqadmin.commands.importing import Importer, StoppedAtBadEntry
@@ -73,7 +75,7 @@ async def export_items(
     place.__enter__()  # until the stream has ended
     failed = partial(export_parts.failure, file_format=file_format)
     kind = f"{CSV}; charset=utf-8" if file_format == "csv" else NDJSON
-    told = _told(request, there.name, parts, failed, lambda: place.__exit__(None, None, None))
+    told = _told(_Watch(request, there, Verb.READ, Right.READ), parts, failed, lambda: place.__exit__(None, None, None))
     return StreamingHttpResponse(told, content_type=kind)
 
 
@@ -88,46 +90,70 @@ def _found(request: HttpRequest, name: str) -> AnyQueue:
     return get_store().queue(name)
 
 
+class _Ended(Exception):
+    """The caller of a stream lost the right to it."""
+
+
+class _Watch:
+    """Looks now and then whether the caller of a stream still has the right to it."""
+
+    def __init__(self, request: HttpRequest, queue: AnyQueue, verb: Verb, right: Right) -> None:
+        self._request = request
+        self._queue = queue
+        self._verb = verb
+        self._right = right
+        self._looked = time.monotonic()
+
+    def ended(self) -> bool:
+        """Say whether the right has ended; asked in a thread."""
+        if time.monotonic() - self._looked < LOOK_EVERY:
+            return False
+        try:
+            caller_in_thread_now(self._request).require(self._verb, self._right, self._queue.name)
+        except (Unauthenticated, QueueError, PermissionDenied):
+            return True
+        except DatabaseError:  # the tables do not answer: it goes on with the rights that it began with
+            pass
+        self._looked = time.monotonic()
+        return False
+
+
 async def _told(
-    request: HttpRequest, name: str, parts: Iterator[bytes], failed: Callable[[str], bytes], end: Callable[[], object]
+    watch: _Watch, parts: Iterator[bytes], failed: Callable[[str], bytes], end: Callable[[], object]
 ) -> AsyncIterator[bytes]:
     """Yield the parts, each made in a thread; what fails on the way is told in the last line."""
-    loop = asyncio.get_running_loop()
-    looked, began = loop.time(), caller_in(request)
+
+    def make() -> bytes | None:
+        part = next(parts, None)
+        if part is not None and watch.ended():
+            raise _Ended
+        return part
+
     try:
-        while (part := await threads.run(partial(next, parts, None))) is not None:
-            if loop.time() - looked >= LOOK_EVERY:
-                if not await _may_read(request, name, began):
-                    yield failed("The caller may read here no longer.")
-                    return
-                looked = loop.time()
+        while (part := await threads.run(make)) is not None:
             yield part
+    except _Ended:
+        yield failed("The caller may read here no longer.")
     except (QueueError, StoreError) as error:
         yield failed(str(error))
     finally:
         end()
 
 
-async def _may_read(request: HttpRequest, name: str, began: Caller) -> bool:
-    try:
-        (await caller_now(request)).require(Verb.READ, Right.READ, name)
-    except (Unauthenticated, QueueError, PermissionDenied):
-        return False
-    except Exception:  # the tables do not answer: it goes on with the rights that it began with
-        return bool(began)
-    return True
-
-
 def _import(request: HttpRequest, queue: AnyQueue, stream: Any, strict: bool) -> Shape:
     bad: list[Shape] = []
+    watch, key = _Watch(request, queue, Verb.PUSH, Right.ACT), key_of(request)
 
     def note(entry: BadEntry) -> None:
         if len(bad) < _TOLD:
             bad.append({"line": entry.line, "reason": str(entry.reason)})
 
-    importer = Importer(
-        partial(_push, request, queue, key_of(request)), on_commit=lambda _: None, on_bad=note, strict=strict
-    )
+    def push(entries: list[Entry], last_line: int) -> None:
+        if watch.ended():
+            raise _Ended
+        _push(request, queue, key, entries, last_line)
+
+    importer = Importer(push, on_commit=lambda _: None, on_bad=note, strict=strict)
     outcomes = formats.read(
         stream,
         _FORMATS[content_type(request)],
@@ -141,10 +167,18 @@ def _import(request: HttpRequest, queue: AnyQueue, stream: Any, strict: bool) ->
         raise Problem("BadFormat", f"Line {stop.entry.first}: {stop.entry.reason}.", values) from None
     except BadFormat as error:
         raise Problem("BadFormat", str(error), {"items": importer.report.items}) from None
+    except _Ended:
+        words = "The caller may push here no longer. What was pushed before it stays."
+        raise Problem("Forbidden", words, _came(importer)) from None
     except (QueueError, StoreError) as error:
-        told = {"items": importer.report.items, "last_line": importer.report.last_line}
+        told = {**problems.values_of(error), **_came(importer)}
         raise Problem(problems.code_of(error), f"{error} What was pushed before it stays.", told) from error
     return {**asdict(report), "errors": bad}
+
+
+def _came(importer: Importer) -> dict[str, Any]:
+    """Return how far an import came."""
+    return {"items": importer.report.items, "last_line": importer.report.last_line}
 
 
 def _push(request: HttpRequest, queue: AnyQueue, key: str | None, entries: list[Entry], last_line: int) -> None:

@@ -22,6 +22,24 @@ async def run(work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_pool, partial(_run, work))
 
 
+async def finish(work: Callable[[], T]) -> T:
+    """Run a function in one of the threads; canceled once it runs, return what it returns.
+
+    The cancellation comes where it never ran, or raised.
+    """
+    begun = _pool.submit(_run, work)
+    ended = asyncio.wrap_future(begun)
+    try:
+        return await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        if begun.cancel():
+            raise
+        await asyncio.wait([ended])
+        if ended.exception() is not None:
+            raise
+        return ended.result()
+
+
 def in_thread(
     view: Callable[Concatenate[HttpRequest, P], T],
 ) -> Callable[Concatenate[HttpRequest, P], Awaitable[T]]:

@@ -186,18 +186,21 @@ def edit_item(
     value: bytes,
     *,
     expect: bytes | str,
+    etag: str | None = None,
     reason: str = "",
     expect_id: int | None = None,
 ) -> Changed:
     """Give an item another value, its place kept; raise `ValueChanged` unless its value still is `expect`.
 
-    `expect` is the value that was shown, or `queues.items.stored_item.digest` of it.
+    `expect` is the value that was shown, or `queues.items.stored_item.digest` of it. An item with another `etag` than
+    this raises `ItemChanged`.
     """
 
     def change(tr: Transaction, keyspace: Keyspace, config: Config, items: list[StoredItem]) -> Changes:
         return edit.edit(tr, keyspace, config, items[0], encoded_by_person(value, config.values), expect=expect)
 
-    return _change(action, "edit", queue_name, [item_id], change, reason=reason, expect_id=expect_id)
+    shown_as = None if etag is None else {item_id: etag}
+    return _change(action, "edit", queue_name, [item_id], change, reason=reason, expect_id=expect_id, expect=shown_as)
 
 
 @action

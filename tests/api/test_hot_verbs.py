@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import threading
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 
 from pqadmin.accounts.callers import Verb
 from pqadmin.accounts.rights import Role
-from pqadmin.api import problems
+from pqadmin.api import hot, problems, waits
 from pqadmin.api.handler import ApiHandler
 from queues import FifoQueue, PriorityQueue, Store
 from queues.errors import ERRORS
@@ -28,6 +29,13 @@ def jobs(site: Store) -> PriorityQueue:
 @pytest.fixture
 def line(site: Store) -> FifoQueue:
     return site.create_queue("line", kind="fifo")
+
+
+async def in_wait(queue: Any) -> None:
+    """Return when a request waits for an item of a queue that none waited for."""
+    async with asyncio.timeout(PATIENCE):
+        while queue.opened.context.wait_queues.of(queue.id).lookout is None:
+            await asyncio.sleep(0.001)
 
 
 def problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
@@ -300,14 +308,57 @@ async def test_a_pop_with_a_key_that_found_nothing_is_not_kept(program: Program,
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k1"}])
 async def test_a_request_waits_for_an_item_and_gets_it(program: Program, jobs, headers: dict[str, str]) -> None:
     waiting = asyncio.create_task(program.post("queues/jobs/pop?wait=60", headers=headers, timeout=PATIENCE))
-    async with asyncio.timeout(PATIENCE):
-        while jobs.opened.context.wait_queues.of(jobs.id).lookout is None:  # it does not wait yet
-            await asyncio.sleep(0.001)
+    await in_wait(jobs)
     await program.post("queues/jobs/items", json={"value": "a", "priority": 1})
     assert [item["value"] for item in (await waiting).json()["items"]] == ["a"]
     nothing = await program.post("queues/jobs/lease?wait=0.01")
     assert nothing.json() == {"items": []}
     problem(await program.post("queues/jobs/pop?wait=61"), 422, "InvalidRequest")
+
+
+@pytest.mark.parametrize("path", ["POST queues/arn/pop?wait=60", "GET outlook?queue=arn&wait=60"])
+async def test_a_poll_tells_no_name_that_its_queue_got_meanwhile(
+    program: Program, site: Store, granted, token, path: str
+) -> None:
+    arn = site.create_queue("arn")
+    theirs = Program(await in_thread(token, await in_thread(granted, Role.NONE, {"a*": Role.OPERATOR})))
+    waiting = asyncio.create_task(theirs.request(*path.split(), timeout=PATIENCE))
+    await in_wait(arn)
+    site.rename_queue("arn", "zrn")
+    await program.post("queues/zrn/items", json={"value": "a", "priority": 1})
+    assert problem(await waiting, 404, "QueueNotFound")["name"] == "arn"
+    assert arn.depth() == 1
+
+
+@pytest.mark.parametrize("verb", ["pop", "lease"])
+async def test_a_site_that_stops_answers_what_a_request_with_a_key_took(
+    program: Program, jobs, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    committed, go_on, real = asyncio.Event(), threading.Event(), hot.once
+    loop = asyncio.get_running_loop()
+
+    def commit(*given: Any) -> Any:
+        try:
+            return real(*given)
+        finally:
+            loop.call_soon_threadsafe(committed.set)
+            assert go_on.wait(PATIENCE)
+
+    monkeypatch.setattr(hot, "once", commit)
+    jobs.push(b"a", 1)
+    for item, key in (("a", "k1"), (None, "k2")):
+        committed.clear()
+        go_on.clear()
+        taking = asyncio.create_task(program.post(f"queues/jobs/{verb}?wait=60", headers={"Idempotency-Key": key}))
+        await committed.wait()
+        waits.stop()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        go_on.set()
+        answer = await taking
+        assert [each["value"] for each in answer.json()["items"]] == ([] if item is None else [item])
+    again = await program.post(f"queues/jobs/{verb}?wait=60", headers={"Idempotency-Key": "k1"})
+    assert again.headers["Idempotent-Replay"] == "true"
 
 
 async def test_unknown_addresses_and_methods_are_problems(program: Program, jobs) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pqadmin.accounts.callers import Verb
 from pqadmin.accounts.rights import Role
 from queues import PriorityQueue, Store
 from tests.api.conftest import Program, in_thread
@@ -55,6 +56,8 @@ async def test_hidden_parts_are_revealed_only_with_a_record(
     assert (await program.get("queues/jobs/items?match=s3")).json()["items"] == []
     viewer = Program(await in_thread(token, await in_thread(granted, Role.VIEWER, {})))
     problem(await viewer.post(f"queues/jobs/items/{item.id}/reveal"), 403, "Forbidden")
+    blind = Program(await in_thread(token, verbs=[Verb.MANAGE]))
+    problem(await blind.post(f"queues/jobs/items/{item.id}/reveal"), 403, "Forbidden")
     whole = await program.post(f"queues/jobs/items/{item.id}/reveal", json={"reason": "a complaint"})
     assert "s3" in whole.json()["value"]
     (entry,) = site.audit.entries(item=item.id).entries

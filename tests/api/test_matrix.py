@@ -36,6 +36,8 @@ _ROWS: Mapping[tuple[Verb | None, Right], str] = {
 }
 #: What each operation asks for.
 ASKS = {name: asks for asks, names in _ROWS.items() for name in names.split()}
+#: Operations that ask for one more verb.
+BESIDES = {"reveal_item": Verb.READ}
 #: Open to all.
 OPEN = {"openapi", "explain_problem"}
 #: An allowed one does not end: tests of events have it.
@@ -121,6 +123,7 @@ async def allowed(program: Program) -> set[str]:
 def expected(role: Role, verbs: set[Verb]) -> set[str]:
     """Return the operations that a token of an owner with the role is good for."""
     asked = {name for name, (verb, right) in ASKS.items() if verb in {*verbs, None} and role.has(right)}
+    asked -= {name for name, verb in BESIDES.items() if verb not in verbs}
     return asked - ENDLESS
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from pqadmin.accounts.models import Token
+from pqadmin.accounts.rights import Role
 from pqadmin.api import streams
 from queues import FifoQueue, PriorityQueue, Store
-from tests.api.conftest import Program
+from tests.api.conftest import Program, in_thread
 from tests.api.test_hot_verbs import problem
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,4 +109,32 @@ async def test_an_import_that_is_refused_on_its_way_says_how_far_it_came(
 ) -> None:
     site.actions("ann").configure("jobs", max_depth=700)
     found = problem(await program.post("queues/jobs/items", content=ndjson(1_200), headers=NDJSON), 409, "QueueFull")
-    assert (found["items"], found["last_line"], jobs.depth()) == (500, 500, 500)
+    assert (found["items"], found["last_line"], found["most"], jobs.depth()) == (500, 500, 700, 500)
+
+
+@pytest.mark.parametrize(("change", "pushed"), [("revoke", 500), ("rename", 1_000)])  # a name is as last read
+async def test_an_import_ends_with_the_right_to_it_and_says_how_far_it_came(
+    site: Store,
+    token: Any,
+    granted: Any,
+    jobs: PriorityQueue,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    pushed: int,
+) -> None:
+    monkeypatch.setattr(streams, "LOOK_EVERY", 0.0)
+    theirs = Program(await in_thread(token, await in_thread(granted, Role.NONE, {"jobs": Role.OPERATOR})))
+    real = streams.formats.read
+
+    def ending(*given: Any, **named: Any) -> Any:
+        for n, outcome in enumerate(real(*given, **named)):
+            if n == 700 and change == "revoke":
+                Token.objects.update(revoked_at="2020-01-01T00:00:00Z")
+            elif n == 700:
+                site.rename_queue("jobs", "zrn")
+            yield outcome
+
+    monkeypatch.setattr(streams.formats, "read", ending)
+    found = problem(await theirs.post("queues/jobs/items", content=ndjson(1_700), headers=NDJSON), 403, "Forbidden")
+    assert (found["items"], found["last_line"], jobs.depth()) == (pushed, pushed, pushed)
+    assert "zrn" not in str(found)

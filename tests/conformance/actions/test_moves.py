@@ -8,6 +8,7 @@ from queues import Queue, Store
 from queues.errors import (
     AlreadyRestored,
     BadPriority,
+    ItemChanged,
     ItemGoneOn,
     ItemLeased,
     ItemNotFound,
@@ -270,7 +271,10 @@ def test_a_value_is_edited_only_as_it_was_seen(store: Store, clock: Clock, state
     with pytest.raises(ValueChanged) as caught:
         ann.edit_item("jobs", item.id, b"new", expect=b"something else")
     assert caught.value.item.value == item.value
-    changed = ann.edit_item("jobs", item.id, b"new", expect=digest(item.value))
+    with pytest.raises(ItemChanged):
+        ann.edit_item("jobs", item.id, b"new", expect=item.value, etag="that of another place")
+    etag = ann.pick("jobs", [item.id]).picked[0].etag
+    changed = ann.edit_item("jobs", item.id, b"new", expect=digest(item.value), etag=etag)
     assert jobs.find(item.id).value == b"new"
     assert jobs.find(item.id).priority == item.priority
     second = ann.edit_item("jobs", item.id, b"newer", expect=b"new")
