@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 #: Characters of an Idempotency-Key.
 MAX_KEY = 200
+#: Bytes of a body that are read at once.
+_PART = 1 << 20
 _WAIT = re.compile(r"([?&])wait=[^&]*(?:&|$)")
 #: Headers that say what a request asks for, beside its address and body.
 _ASKING = ("Content-Type", "PQ-Priority", "PQ-Delay", "PQ-Due", "If-Match")
@@ -58,17 +60,21 @@ def key_of(request: HttpRequest) -> str | None:
     return f"api {caller.user_id} {caller.token_id or ''} {key}"
 
 
-def content_of(request: HttpRequest) -> bytes:
+def content_of(request: HttpRequest, body: bytes | IO[bytes]) -> bytes:
     """Return what a request asks for: other content under the same key is refused."""
+    digest = hashlib.sha256(body if isinstance(body, bytes) else b"")
+    if not isinstance(body, bytes):
+        while part := body.read(_PART):
+            digest.update(part)
     address = _WAIT.sub(r"\1", request.get_full_path()).rstrip("?&")  # how long to wait for an item is no part of it
     asked = [request.method, address, *(request.headers.get(name, "") for name in _ASKING)]
-    return json.dumps([*asked, hashlib.sha256(request.body).hexdigest()]).encode()
+    return json.dumps([*asked, digest.hexdigest()]).encode()
 
 
 def once(request: HttpRequest, key: str, execute: Callable[[Transaction], tuple[int, Shape]]) -> HttpResponse:
     """Execute a verb and keep its answer under the key in one transaction; run it in a thread."""
-    found = get_store().once(key, lambda tr: _pack(*execute(tr)), content=content_of(request))
-    return _unpack(found.value, repeated=found.repeated)
+    found = get_store().once(key, lambda tr: pack(*execute(tr)), content=content_of(request, request.body))
+    return unpack(found.value, repeated=found.repeated)
 
 
 def act(
@@ -87,7 +93,7 @@ def act(
     kept = None
     if key is not None:
         kept = RequestKey(
-            key=key, content=content_of(request), answer=lambda result: _pack(status, shape(result), where)
+            key=key, content=content_of(request, request.body), answer=lambda result: pack(status, shape(result), where)
         )
     actions = get_store().actions(caller_in(request).name, via="api", key=kept)
     try:
@@ -95,12 +101,13 @@ def act(
         result = perform(actions)
         get_monitor().outdated()
     except AlreadyDone as done:
-        return _unpack(done.answer, repeated=True)
+        return unpack(done.answer, repeated=True)
     made = shape(result)
     return answer(made, status, None if where is None else {"Location": where(made)})
 
 
-def _pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:
+def pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:
+    """Return an answer as it is kept under a key."""
     return (
         json.dumps([status, {} if where is None else {"Location": where(shape)}]).encode()
         + b"\n"
@@ -108,7 +115,8 @@ def _pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None
     )
 
 
-def _unpack(kept: bytes, *, repeated: bool) -> HttpResponse:
+def unpack(kept: bytes, *, repeated: bool) -> HttpResponse:
+    """Return the answer that is kept under a key."""
     head, _, body = kept.partition(b"\n")
     status, headers = json.loads(head)
     return _response(status, body, {**headers, "Idempotent-Replay": "true"} if repeated else headers)

@@ -2,6 +2,8 @@
 
 An export is made step by step, as fast as its client takes it. An import is pushed in chunks, each one transaction;
 with an Idempotency-Key each chunk is pushed once, so that the same request sent again goes on where it was cut off.
+Under the key itself is what the request asked for; its chunks and its answer are under keys that begin with it and a
+line feed, which no key of a caller has.
 """
 
 import asyncio
@@ -9,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import asdict
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
@@ -19,7 +21,7 @@ from ninja import Query, Router
 
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, problems, schemas, threads
-from pqadmin.api.answers import answer, caller_in, key_of
+from pqadmin.api.answers import answer, caller_in, content_of, key_of, pack, unpack
 from pqadmin.api.asking import allow
 from pqadmin.api.bodies import CSV, NDJSON, content_type
 from pqadmin.api.caller import Unauthenticated, Verb, caller_in_thread_now
@@ -82,7 +84,7 @@ async def export_items(
 async def import_items(request: HttpRequest, queue: AnyQueue, stream: Any, *, strict: bool) -> HttpResponse:
     """Push the items of a stream, and answer how many there were."""
     with limits.waiting(caller_in(request)):
-        return answer(await asyncio.to_thread(_import, request, queue, stream, strict), 201)
+        return await asyncio.to_thread(_import, request, queue, stream, strict)
 
 
 def _found(request: HttpRequest, name: str) -> AnyQueue:
@@ -140,9 +142,25 @@ async def _told(
         end()
 
 
-def _import(request: HttpRequest, queue: AnyQueue, stream: Any, strict: bool) -> Shape:
+def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool) -> HttpResponse:
+    """Push the items of a stream; under a key once, and an answer that it got is given again."""
+    key = key_of(request)
+    if key is None:
+        return answer(_pushed(request, queue, stream, strict, None), 201)
+    content = content_of(request, stream)
+    stream.seek(0)
+    get_store().once(key, lambda tr: b"", content=content)
+    of_answer = f"{key}\nanswer"
+    if (first := get_store().first_answer(of_answer)) is not None:
+        return unpack(first.value, repeated=True)
+    made = pack(201, _pushed(request, queue, stream, strict, key))
+    kept = get_store().once(of_answer, lambda tr: made)
+    return unpack(kept.value, repeated=kept.repeated)
+
+
+def _pushed(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool, key: str | None) -> Shape:
     bad: list[Shape] = []
-    watch, key = _Watch(request, queue, Verb.PUSH, Right.ACT), key_of(request)
+    watch = _Watch(request, queue, Verb.PUSH, Right.ACT)
 
     def note(entry: BadEntry) -> None:
         if len(bad) < _TOLD:
@@ -151,7 +169,7 @@ def _import(request: HttpRequest, queue: AnyQueue, stream: Any, strict: bool) ->
     def push(entries: list[Entry], last_line: int) -> None:
         if watch.ended():
             raise _Ended
-        _push(request, queue, key, entries, last_line)
+        _push(queue, key, entries, last_line)
 
     importer = Importer(push, on_commit=lambda _: None, on_bad=note, strict=strict)
     outcomes = formats.read(
@@ -181,7 +199,7 @@ def _came(importer: Importer) -> dict[str, Any]:
     return {"items": importer.report.items, "last_line": importer.report.last_line}
 
 
-def _push(request: HttpRequest, queue: AnyQueue, key: str | None, entries: list[Entry], last_line: int) -> None:
+def _push(queue: AnyQueue, key: str | None, entries: list[Entry], last_line: int) -> None:
     """Push a chunk; under the key and the number of its last line once."""
 
     def write(tr: Transaction) -> bytes:
@@ -195,5 +213,5 @@ def _push(request: HttpRequest, queue: AnyQueue, key: str | None, entries: list[
     if key is None:
         get_store().transact(write)
         return
-    content = repr((request.get_full_path(), [(entry.value, entry.priority) for entry in entries])).encode()
-    get_store().once(f"{key} line {last_line}", write, content=content)
+    content = repr([(entry.value, entry.priority) for entry in entries]).encode()
+    get_store().once(f"{key}\nline {last_line}", write, content=content)

@@ -58,15 +58,41 @@ async def test_bad_lines_are_left_out_and_told_or_end_a_strict_import(program: P
     )
 
 
-async def test_an_import_under_a_key_goes_on_where_it_was_cut_off(program: Program, jobs: PriorityQueue) -> None:
+async def test_an_import_under_a_key_goes_on_where_it_was_cut_off(
+    program: Program, site: Store, jobs: PriorityQueue
+) -> None:
     key = {**NDJSON, "Idempotency-Key": "k"}
-    await program.post("queues/jobs/items", content=ndjson(1_000), headers=key)
-    again = (await program.post("queues/jobs/items", content=ndjson(1_700), headers=key)).json()
-    assert (again["items"], jobs.depth()) == (1_700, 1_700)
-    assert (await program.post("queues/jobs/items", content=ndjson(1_700), headers=key)).json() == again
-    assert jobs.depth() == 1_700
-    changed = ndjson(1_700).replace(b'"7"', b'"8"')
-    problem(await program.post("queues/jobs/items", content=changed, headers=key), 422, "KeyReused")
+    site.actions("ann").configure("jobs", max_depth=700)
+    problem(await program.post("queues/jobs/items", content=ndjson(1_200), headers=key), 409, "QueueFull")
+    jobs.pop_many(10)
+    site.actions("ann").configure("jobs", max_depth=None)
+    done = await program.post("queues/jobs/items", content=ndjson(1_200), headers=key)
+    assert (done.json()["items"], done.json()["last_line"], jobs.depth()) == (1_200, 1_200, 1_190)
+    assert "Idempotent-Replay" not in done.headers
+    again = await program.post("queues/jobs/items", content=ndjson(1_200), headers=key)
+    assert (again.status_code, again.json()) == (201, done.json())
+    assert again.headers["Idempotent-Replay"] == "true"
+    assert jobs.depth() == 1_190
+
+
+@pytest.mark.parametrize("cut", [False, True])
+async def test_another_import_under_the_same_key_is_refused(
+    program: Program, site: Store, jobs: PriorityQueue, cut: bool
+) -> None:
+    key = {**NDJSON, "Idempotency-Key": "k"}
+    site.actions("ann").configure("jobs", max_depth=3 if cut else None)
+    await program.post("queues/jobs/items", content=ndjson(10), headers=key)
+    depth = jobs.depth()
+    for content in (ndjson(9), ndjson(11), ndjson(10).replace(b'"7"', b'"8"'), b"\n" + ndjson(10), b""):
+        refused = await program.post("queues/jobs/items", content=content, headers=key)
+        problem(refused, 422, "KeyReused")
+    problem(await program.post("queues/jobs/items?strict=1", content=ndjson(10), headers=key), 422, "KeyReused")
+    one = {"value": "x", "priority": 1}
+    problem(await program.post("queues/jobs/items", json=one, headers={"Idempotency-Key": "k"}), 422, "KeyReused")
+    assert jobs.depth() == depth
+    for taken in ("k line 10", "k answer"):
+        pushed = await program.post("queues/jobs/items", json=one, headers={"Idempotency-Key": taken})
+        assert pushed.status_code == 201
 
 
 async def test_hidden_parts_are_not_exported(program: Program, site: Store, jobs: PriorityQueue) -> None:
