@@ -11,6 +11,7 @@ _package = Path(__file__).resolve().parent
 _assets = _package if (_package / "templates").is_dir() else _package.parent
 
 PQADMIN_STORE = _chosen.store
+PQADMIN_TOKEN = _chosen.token
 PQADMIN_DATA = _chosen.data
 PQADMIN_HOST = _chosen.host
 PQADMIN_PORT = _chosen.port

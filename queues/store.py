@@ -53,6 +53,9 @@ class Store(QueueCatalog):
 
     #: Whether the processes that open the store do what is due in it; else its server does.
     tended = True
+    #: What the server of a remote store calls this program, and what its token allows.
+    caller = ""
+    verbs: tuple[str, ...] = ()
 
     def __init__(
         self,

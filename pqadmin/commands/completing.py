@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from argcomplete.completers import BaseCompleter, FilesCompleter
 from argcomplete.finders import CompletionFinder
 from argcomplete.lexers import split_line
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from pqadmin.commands.help import GROUPS
+from pqadmin.commands.logins import is_server, kept_token
 from pqadmin.commands.store_command import refuse_missing
 from pqadmin.conf import environment
 from queues import open_store
@@ -65,11 +66,12 @@ def _names(prefix: str, parsed_args: Namespace) -> list[str]:
 
     def read() -> None:
         try:
-            url = parsed_args.store or environment.read_store(os.environ)
+            url = parsed_args.store or parsed_args.server or environment.read_store(os.environ)
             refuse_missing(url)
-            with open_store(url) as store:
+            token = environment.read_token(os.environ) or kept_token(url) if is_server(url) else None
+            with open_store(url, token=token) as store:
                 found.extend(name for name in store.directory() if name.startswith(prefix))
-        except (StoreError, environment.BadSetting):
+        except (StoreError, CommandError, OSError, environment.BadSetting):
             return
 
     reading = threading.Thread(target=read, daemon=True)

@@ -69,6 +69,8 @@ class Execution:
         self._options = options
         self._seconds = options.get("span") or 60.0
         self._environment = {**os.environ, "PQADMIN_STORE": store_url, "PQ_QUEUE": queue.name}
+        if token := command.token(store_url, options):
+            self._environment["PQADMIN_TOKEN"] = token
         self._stop = Interruption(self._pass_on)
         self._process: subprocess.Popen[bytes] | None = None
         self._passed_on = False

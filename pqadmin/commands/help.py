@@ -25,7 +25,7 @@ GROUPS = {
     ),
     "Look after the store": ("doctor", "backup", "restore_backup", "copy_store", "load"),
     "The site and its users": ("serve", "create_user", "reset_password", "create_token", "tokens", "revoke_token"),
-    "This command line": ("completion",),
+    "This command line": ("login", "logout", "completion"),
 }
 #: Width of a line: it fits on every terminal.
 WIDTH = 80

@@ -1,6 +1,5 @@
 """The base of commands that act on items, named by their ids."""
 
-from collections.abc import Callable
 from typing import Any
 
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag
@@ -20,7 +19,7 @@ class ItemCommand(StoreCommand):
         REASON,
     )
     #: The action's verb, and the options that are passed to it.
-    verb: Callable[..., Changed]
+    verb = ""
     passed: tuple[str, ...] = ()
     #: What is said of the items, after their number; and where nothing can be undone.
     done = ""
@@ -43,4 +42,5 @@ class ItemCommand(StoreCommand):
     def change(self, acts: Actions, queue: Queue, options: Options, **more: Any) -> Changed:
         """Act on the items."""
         shared = {name: options[name] for name in ("reason", "skip_missing", *self.passed)}
-        return self.verb(acts, queue.name, options["ids"], **shared, **more)
+        changed: Changed = getattr(acts, self.verb)(queue.name, options["ids"], **shared, **more)
+        return changed

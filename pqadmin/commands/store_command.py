@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from pqadmin import crash_watch
+from pqadmin.commands import logins
 from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.exit_codes import Exit
@@ -27,7 +28,7 @@ from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, error_shape
 from queues import Actions, AnyQueue, Store, open_store
 from queues.admin import verify_store
-from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnavailable
+from queues.errors import LocalStoreOnly, QueueError, StoreDamaged, StoreError, StoreUnavailable
 
 Options = dict[str, Any]
 
@@ -40,6 +41,8 @@ class StoreCommand(OwnCommand):
     arguments: Sequence[Argument | OneOf] = ()
     #: Whether the command works on one store: the site's, unless another is named.
     has_store = True
+    #: Whether the command works through the server of a store too.
+    on_servers = True
     #: Whether the command prints JSON on demand.
     has_json = True
     #: The list in the command's document of which --jsonl prints one line each.
@@ -55,9 +58,11 @@ class StoreCommand(OwnCommand):
         for argument in self.arguments:
             argument.add(parser)
         if self.has_store:
-            parser.add_argument(
-                "--store", metavar="URL", help="the store, lmdb:PATH (default: the site's, from PQADMIN_STORE)"
-            )
+            OneOf(
+                Argument("--store", metavar="URL", help="the store, lmdb:PATH (default: that of PQADMIN_STORE)"),
+                Argument("--server", metavar="URL", help="the store of the site there, https://HOST"),
+            ).add(parser)
+            parser.add_argument("--token-file", metavar="FILE", help="the token for the site, in a file of mode 600")
         if self.has_json:
             OneOf(
                 Argument("--json", action="store_const", const="document", help="print JSON; errors as JSON on stderr"),
@@ -67,6 +72,11 @@ class StoreCommand(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command on the store at its URL."""
         url = self._url = self.store_url(options)
+        if logins.is_server(url):
+            if not self.on_servers:
+                raise LocalStoreOnly("This command works on a store itself: run it on the machine of the site.")
+            self.run_at(url, options)
+            return
         self.watch(url)
         if not (self.creates_store or options.get("create")):
             refuse_missing(url)
@@ -74,7 +84,7 @@ class StoreCommand(OwnCommand):
 
     def run_at(self, url: str, options: Options) -> None:
         """Open the store and run the command in it; commands that need a closed store override this."""
-        with open_store(url) as store:
+        with open_store(url, token=self.token(url, options)) as store:
             self.run(store, options)
 
     def run(self, store: Store, options: Options) -> None:
@@ -88,7 +98,31 @@ class StoreCommand(OwnCommand):
 
     def store_url(self, options: Options) -> str:
         """Return the store's URL: the option, else the site's."""
-        return str(options["store"] or settings.PQADMIN_STORE)
+        return self.named_store(options) or str(settings.PQADMIN_STORE)
+
+    def named_store(self, options: Options) -> str:
+        """Return the URL of the store that the options name; empty without one."""
+        server = options.get("server")
+        if server and not logins.is_server(server):
+            raise CommandError(
+                f"--server takes the address of a site, https://HOST, not {server!r}.", returncode=Exit.USAGE
+            )
+        return str(options.get("store") or server or "")
+
+    def token(self, url: str, options: Options) -> str | None:
+        """Return the token for the store of a site: that of the file, the environment's, or the one that is kept."""
+        if not logins.is_server(url):
+            return None
+        if options.get("token_file"):
+            return logins.read_token(Path(options["token_file"]))
+        token = self.token_of_environment() or logins.kept_token(url)
+        if token is None:
+            raise CommandError(f"{url} needs a token: --token-file, PQADMIN_TOKEN, or pqadmin login {url}")
+        return token
+
+    def token_of_environment(self) -> str:
+        """Return the token of the environment; empty without one."""
+        return str(settings.PQADMIN_TOKEN)
 
     def actions(self, store: Store, *, keep: timedelta | None = None) -> Actions:
         """Return the audited actions of the operating system's user."""

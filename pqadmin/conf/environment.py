@@ -65,6 +65,12 @@ def _store(text: str, data: Path) -> str:
     return url
 
 
+def _token(text: str) -> str:
+    if not re.fullmatch(r"[!-~]*", text):
+        raise ValueError("a token is one word of printable ASCII")
+    return text
+
+
 def _host(text: str) -> str:
     if re.search(r"[\s/]|^\[|:[0-9]+$", text) and "::" not in text:
         raise ValueError("an address or host name without a port, such as 127.0.0.1 or ::1")
@@ -148,6 +154,8 @@ class Environment:
 
     #: Where the queues are: a store URL such as `lmdb:PATH`.
     store: str = field(metadata=_setting("PQADMIN_STORE", _DEFAULT_STORE, _store, "data"))
+    #: The token for a store of another site (https://HOST).
+    token: str = field(metadata=_setting("PQADMIN_TOKEN", "", _token))
     #: Read by the embedded engine itself, so that the library heeds it too.
     #: Bytes that pushes may fill in an embedded store; pops and deletes always have room.
     store_max_bytes: int = field(metadata=_setting("PQ_STORE_MAX_BYTES", "68719476736", _bytes))
@@ -209,6 +217,8 @@ class Environment:
     audit_days: int = field(metadata=_setting("PQADMIN_AUDIT_DAYS", "400", _number(0, 36_500, "days, from 0 to 36500")))
 
 
+#: Settings that hold a password.
+_SECRET = ("DATABASE_URL", "PQADMIN_TOKEN")
 _OF_FIELDS: dict[str, Setting] = {each.name: each.metadata["setting"] for each in fields(Environment)}
 SETTINGS = tuple(_OF_FIELDS.values())
 
@@ -224,6 +234,11 @@ def read_store(variables: Mapping[str, str]) -> str:
     return str(_value(variables, "store"))
 
 
+def read_token(variables: Mapping[str, str]) -> str:
+    """Check only the setting of the token, and return it; raises BadSetting."""
+    return str(_value(variables, "token"))
+
+
 def _value(variables: Mapping[str, str], name: str) -> Any:
     setting = _OF_FIELDS[name]
     text = variables.get(setting.name, "").strip() or setting.default
@@ -231,5 +246,5 @@ def _value(variables: Mapping[str, str], name: str) -> Any:
     try:
         return setting.parse(text, *needed)
     except ValueError as error:
-        shown = "" if setting.name == "DATABASE_URL" else f"={text!r}"  # a database URL holds a password
+        shown = "" if setting.name in _SECRET else f"={text!r}"
         raise BadSetting(f"{setting.name}{shown}: {error}") from None

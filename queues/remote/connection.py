@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import random
+import secrets
 import ssl
 import threading
 import time
@@ -65,6 +66,11 @@ class Call:
     key: str = ""
     #: Seconds for which the server may wait for an item.
     wait: float = 0.0
+
+    @classmethod
+    def writing(cls, method: str, *path: str, **rest: Any) -> "Call":
+        """Return a call that changes something, with a new key."""
+        return cls(method=method, path=path, key=secrets.token_hex(16), **rest)
 
 
 class Connection:

@@ -1,11 +1,12 @@
 """Remote stores: the queues of a site, by its HTTP API."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import httpx
 
+from queues.actions.actions import Actions
+from queues.actions.perform import RequestKey
 from queues.catalog import directory
 from queues.consumers.presence import Consumption, Presence
 from queues.context import StoreContext
@@ -22,6 +23,7 @@ from queues.model.store_address import StoreAddress
 from queues.operations.wait import Outlook
 from queues.queue import AnyQueue, Queue, queue_of
 from queues.remote import looking as looking  # registers its verbs
+from queues.remote.actions import Means, RemoteActions
 from queues.remote.connection import Call, Connection
 from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
 from queues.remote.shapes import config_of
@@ -100,9 +102,22 @@ class RemoteStore(Store):
         )
         self._assemble(context, url)
         self.id = about["id"]
-        #: The verbs of the token, and its name as the audit has it.
-        self.verbs: tuple[str, ...] = tuple(about["verbs"])
-        self.caller: str = about["caller"]
+        self.verbs = tuple(about["verbs"])
+        self.caller = about["caller"]
+
+    def actions(
+        self,
+        actor: str,
+        *,
+        via: str = "web",
+        keep: Duration | None = None,
+        tr: Transaction | None = None,
+        key: RequestKey | None = None,
+    ) -> Actions:
+        """Return the actions that the HTTP API has; the site records them under the name of the token."""
+        if tr is not None or key is not None:
+            refuse()
+        return RemoteActions(self.context, Means(self._connection, self), actor=actor, via=via, keep=keep)
 
     # Queues
 
@@ -236,6 +251,4 @@ class RemoteStore(Store):
     ) -> Any:
         if tr is not None:
             refuse()
-        return self._connection.call(
-            Call(method=method, path=path, query=query or {}, body=body, key=secrets.token_hex(16))
-        )
+        return self._connection.call(Call.writing(method, *path, query=query or {}, body=body))

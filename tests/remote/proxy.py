@@ -13,7 +13,7 @@ _METHODS = (b"GET ", b"POST ", b"PATCH ", b"DELETE ", b"PUT ")
 
 
 class Proxy:
-    """Stands before a site; `cuts` counts what it cut, at most `most`. Used by the thread of its event loop."""
+    """Connects clients to a site; `cuts` counts what it cut, at most `most`. Used by the thread of its event loop."""
 
     def __init__(self, target: str) -> None:
         self.target = target

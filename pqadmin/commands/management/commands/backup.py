@@ -14,6 +14,7 @@ class Command(StoreCommand):
     with fdbbackup.
     """
 
+    on_servers = False
     arguments = (Argument("path", metavar="PATH", help="a folder that does not exist yet"),)
 
     def run_at(self, url: str, options: Options) -> None:

@@ -25,7 +25,10 @@ class Command(StoreCommand):
         """Read the depths of all own queues in one transaction; count attached ones."""
         queues = [store.queue(name) for name in options["queue"]]
         ours = [queue for queue in queues if not queue.attached]
-        known = store.read(lambda tr: {queue.id: queue.totals(tr=tr) for queue in ours})
+        if store.tended:
+            known = store.read(lambda tr: {queue.id: queue.totals(tr=tr) for queue in ours})
+        else:
+            known = {queue.id: queue.totals() for queue in queues}
         depths = [
             (queue, known[queue.id], None) if queue.id in known else (queue, *_counted(store, queue))
             for queue in queues

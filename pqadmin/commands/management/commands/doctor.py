@@ -28,6 +28,7 @@ class Command(StoreCommand):
     Ends with exit code 1 when something is wrong.
     """
 
+    on_servers = False
     arguments = (
         OneOf(
             flag("--repair", "repair what can be repaired, and print what was done"),

@@ -10,6 +10,7 @@ from queues.errors import ItemNotFound
 class Command(StoreCommand):
     """Give an item another value; it keeps its place. A concurrent edit is not overwritten."""
 
+    on_servers = False
     arguments = (QUEUE, Argument("id", metavar="ID"), VALUE, VALUE_FILE, REASON)
 
     def run(self, store: Store, options: Options) -> None:

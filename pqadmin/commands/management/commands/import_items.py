@@ -52,6 +52,7 @@ class Command(StoreCommand):
     all lines were bad.
     """
 
+    on_servers = False
     arguments = (
         QUEUE,
         Argument("file", help="- reads standard input"),

@@ -39,6 +39,7 @@ class Command(StoreCommand):
     queues together. The queues stay; running it again continues with them.
     """
 
+    on_servers = False
     arguments = (
         Argument("--queues", type=whole_number, default=24, metavar="N", help="default: %(default)s"),
         Argument("--push-rate", type=_rate, default=100.0, metavar="R", help="a second (default: 100)"),

@@ -31,6 +31,7 @@ class _Show(Protocol):
 class Command(StoreCommand):
     """List the queues: their verdicts, items in each state, both ends, oldest ages and consumers."""
 
+    on_servers = False
     arguments = (
         Argument("--prefix", default="", help="only queues whose name begins with this"),
         flag("--trouble", "only queues that are not ok, the worst first"),

@@ -1,11 +1,10 @@
 """`pqadmin release_items`: take leased items back from their workers."""
 
 from pqadmin.commands.item_command import ItemCommand
-from queues import Actions
 
 
 class Command(ItemCommand):
     """Take leased items back from their workers. Later acknowledgements by those workers are refused."""
 
-    verb = staticmethod(Actions.release)
+    verb = "release"
     done = "are back"

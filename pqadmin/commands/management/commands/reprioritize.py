@@ -21,7 +21,7 @@ class Command(ItemCommand):
             required=True,
         ),
     )
-    verb = staticmethod(Actions.reprioritize)
+    verb = "reprioritize"
     done = "have a new place"
 
     def change(self, acts: Actions, queue: Queue, options: Options, **more: Any) -> Changed:

@@ -2,13 +2,12 @@
 
 from pqadmin.commands.arguments import WHEN_REQUIRED
 from pqadmin.commands.item_command import ItemCommand
-from queues import Actions
 
 
 class Command(ItemCommand):
     """Give delayed items another due time: a span from now, or a time."""
 
     arguments = (*ItemCommand.arguments, WHEN_REQUIRED)
-    verb = staticmethod(Actions.reschedule)
+    verb = "reschedule"
     passed = ("delay", "due")
     done = "are rescheduled"

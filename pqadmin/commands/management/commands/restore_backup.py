@@ -14,6 +14,7 @@ class Command(StoreCommand):
     backup stays as it is.
     """
 
+    on_servers = False
     arguments = (Argument("backup", metavar="BACKUP", help="the folder of the backup"),)
     creates_store = True
 

@@ -1,11 +1,10 @@
 """`pqadmin retry_dead`: retry dead items."""
 
 from pqadmin.commands.item_command import ItemCommand
-from queues import Actions
 
 
 class Command(ItemCommand):
     """Return dead items to their places, with no attempts counted."""
 
-    verb = staticmethod(Actions.retry_dead)
+    verb = "retry_dead"
     done = "are back"

@@ -37,6 +37,7 @@ class Command(StoreCommand):
     this by itself; with --watch this command is a candidate too, and one candidate is elected.
     """
 
+    on_servers = False
     arguments = (flag("--watch", "stay, and do what is due when it is due, until Ctrl-C or SIGTERM"),)
 
     def run(self, store: Store, options: Options) -> None:

@@ -31,6 +31,7 @@ class Command(StoreCommand):
     It changes nothing. Where more happens than can be told by items, numbers tell the rest. Ctrl-C ends it.
     """
 
+    on_servers = False
     arguments = (QUEUE,)
 
     def run(self, store: Store, options: Options) -> None:

@@ -54,6 +54,7 @@ class Command(StoreCommand):
     not set is inherited: from the most specific pattern, else from the defaults.
     """
 
+    on_servers = False
     arguments = (
         Argument("name", nargs="?", help="a queue, or a pattern such as 'orders:*'"),
         Argument("--depth", type=_items, default=..., metavar="N", help="ready items; off, or inherit"),

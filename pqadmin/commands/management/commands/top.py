@@ -37,6 +37,7 @@ class Command(StoreCommand):
     The keys are on the screen; ? explains them. It works over ssh, from 80 columns and 24 lines on.
     """
 
+    on_servers = False
     arguments = (Argument("--prefix", default="", help="only queues whose name begins with this"),)
     has_json = False
 

@@ -48,7 +48,14 @@ class Command(StoreCommand):
     def store_url(self, options: Options) -> str:
         """Return the store's URL: the option, else the environment's, as Django's settings are the program's."""
         try:
-            return str(options["store"] or environment.read_store(os.environ))
+            return self.named_store(options) or environment.read_store(os.environ)
+        except environment.BadSetting as error:
+            raise CommandError(str(error), returncode=Exit.USAGE) from error
+
+    def token_of_environment(self) -> str:
+        """Return the token of the environment, as Django's settings are the program's."""
+        try:
+            return environment.read_token(os.environ)
         except environment.BadSetting as error:
             raise CommandError(str(error), returncode=Exit.USAGE) from error
 

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from pqadmin import __version__, crash_watch, jobs, store
 from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.logins import is_server
 from pqadmin.conf import environment, proxy
 from pqadmin.server import first_start, housekeeping, listening, resources
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
@@ -40,6 +41,8 @@ class Command(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve, or raise a CommandError of one line."""
         host, port = options["host"], options["port"]
+        if is_server(settings.PQADMIN_STORE):
+            raise CommandError("PQADMIN_STORE is the store of another site: a site serves a store of its own.")
         resources.share_arenas()
         self._descriptors = resources.raise_limit()
         try:

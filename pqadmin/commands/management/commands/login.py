@@ -1,0 +1,40 @@
+"""`pqadmin login`: keep the token for a site."""
+
+import getpass
+import sys
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.commands import logins
+from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.exit_codes import Exit
+from queues import open_store
+from queues.errors import StoreError
+
+
+class Command(OwnCommand):
+    """Keep the token for a site, for commands with --server: it is read from the terminal or standard input.
+
+    The site is asked first whether it accepts the token.
+    """
+
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the site."""
+        parser.add_argument("url", metavar="URL", help="the site, https://HOST")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check the token and keep it."""
+        url = options["url"]
+        if not logins.is_server(url):
+            raise CommandError("Write the address of the site: https://HOST.", returncode=Exit.USAGE)
+        token = getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
+        try:
+            with open_store(url, token=token.strip()) as store:
+                told = f"{store.caller}: {', '.join(store.verbs)}"
+        except (StoreError, OSError) as error:
+            raise CommandError(str(error)) from error
+        path = logins.keep(url, token.strip())
+        self.stdout.write(f"Logged in to {url} as {told}. The token is in {path}.")

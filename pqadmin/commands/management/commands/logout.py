@@ -1,0 +1,24 @@
+"""`pqadmin logout`: forget the token for a site."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from pqadmin.commands import logins
+from pqadmin.commands.base import OwnCommand
+
+
+class Command(OwnCommand):
+    """Forget the token that login kept for a site. The token itself stays valid: revoke it at the site."""
+
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the site."""
+        parser.add_argument("url", metavar="URL", help="the site, https://HOST")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Forget the token."""
+        if not logins.forget(options["url"]):
+            raise CommandError(f"No token is kept for {options['url']}.")
+        self.stdout.write(f"The token for {options['url']} is forgotten here.")

@@ -1,0 +1,204 @@
+"""The command line on the store of another site: with a token of a file, the environment, or kept by `login`."""
+
+import io
+import json
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from pqadmin.commands.exit_codes import Exit
+from pqadmin.commands.help import GROUPS
+from queues import Store, open_store
+from queues.errors import LocalStoreOnly
+from tests.api.test_two_sites import command
+from tests.commands.conftest import command as process
+from tests.server.conftest import PATIENCE, Site
+
+__all__ = ["process"]
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[Site]:
+    started = Site(folder)
+    assert started.get("/readyz")[0] == 200
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def secret(site: Site, folder: Path) -> str:
+    return command(folder, "create_token", "ops", "--queues", "*", "--verbs", "all")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, where `login` keeps tokens."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def token_file(home: Path, secret: str) -> Path:
+    file = home / "token"
+    file.touch(0o600)
+    file.write_text(secret + "\n")
+    return file
+
+
+@pytest.fixture
+def local(site: Site, folder: Path) -> Iterator[Store]:
+    with open_store(f"lmdb:{folder / 'store'}") as store:
+        yield store
+
+
+@pytest.fixture
+def run(site: Site, token_file: Path) -> Run:
+    """Run a command on the site; return the document that it prints."""
+
+    def call(name: str, *arguments: str) -> Any:
+        out = io.StringIO()
+        call_command(name, *arguments, "--server", site.address, "--token-file", str(token_file), "--json", stdout=out)
+        return json.loads(out.getvalue() or "null")
+
+    return call
+
+
+def test_queues_are_made_filled_and_taken_from(run: Run, local: Store) -> None:
+    assert run("create_queue", "jobs", "--codec", "text")["queue"] == "jobs"
+    assert run("push", "jobs", "größer", "--priority=5")["item"]["value"] == "größer"
+    run("push", "jobs", "later", "--priority=1", "--delay", "1h")
+    jobs = local.priority_queue("jobs")
+    assert [item.value for item in jobs.peek_many(5)] == ["größer"]
+    assert run("depth", "jobs", "--all")["depths"][0]["delayed"] == 1
+    assert run("peek", "jobs")["items"][0]["priority"] == 5
+    (lease,) = run("lease", "jobs")["leases"]
+    assert run("extend", "jobs", lease["token"], "--for", "2m")["token"] == lease["token"]
+    assert run("release", "jobs", lease["token"], "--no-attempt")["item"]["state"] == "ready"
+    (lease,) = run("lease", "jobs")["leases"]
+    assert run("ack", "jobs", lease["token"])["acked"] == 1
+    delayed = run("peek", "jobs", "--state", "delayed")["items"][0]["id"]
+    promoted = run("promote", "jobs", delayed)
+    assert promoted["items"] == 1
+    assert run("undo", promoted["trash_id"])["items"] == 1
+    run("reschedule", "jobs", delayed, "--delay", "2h")
+    run("promote", "jobs", delayed)
+    assert run("reprioritize", "jobs", delayed, "--priority", "9")["items"] == 1
+    assert run("pop", "jobs")["items"][0]["value"] == "later"
+    with pytest.raises(CommandError) as empty:
+        run("pop", "jobs", "--wait", "1s", "--exit-empty", "7")
+    assert empty.value.returncode == 7
+
+
+def test_queues_are_operated_under_the_name_of_the_token(run: Run, local: Store) -> None:
+    run("create_queue", "mail", "--kind", "fifo")
+    run("push", "mail", "x")
+    assert run("pause", "mail", "--reason", "repair")["pause"]["by"] == "token:ops"
+    run("resume", "mail")
+    assert run("configure", "mail", "--max-depth", "5")["settings"]["max_depth"] == 5
+    purged = run("purge", "mail", "--confirm", "mail")
+    assert purged["items"] == 1
+    run("undo", *purged["trash_ids"])
+    run("create_queue", "post", "--kind", "fifo")
+    (item,) = run("peek", "mail")["items"]
+    assert run("move", "mail", "post", "--ids", item["id"])["items"] == 1
+    assert run("rename_queue", "post", "letters")["queue"] == "letters"
+    deleted = run("delete_queue", "letters", "--confirm", "letters")
+    run("undo", deleted["trash_id"])
+    assert local.fifo_queue("letters").depth() == 1
+    assert {entry.actor for entry in local.audit.entries(queue="mail").entries} == {"token:ops"}
+
+
+def test_items_are_exported(run: Run, site: Site, token_file: Path, home: Path) -> None:
+    run("create_queue", "export", "--codec", "text")
+    for n in range(3):
+        run("push", "export", f"{n}", "--priority", f"{n}")
+    file = home / "items.ndjson"
+    call_command("export_items", "export", str(file), "--server", site.address, "--token-file", str(token_file))
+    assert [json.loads(line)["value"] for line in file.read_text().splitlines()] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("doctor",), ("backup", "x"), ("sweep",), ("queues",), ("tail", "jobs"), ("targets",), ("jobs",)],
+)
+def test_what_needs_the_store_itself_says_so(run: Run, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError, match="machine of the site") as refused:
+        run(*arguments)
+    assert refused.value.returncode == Exit.FAILED
+    assert isinstance(refused.value.__cause__, LocalStoreOnly)
+
+
+def test_a_token_that_others_may_read_is_refused(run: Run, token_file: Path) -> None:
+    for mode in (0o640, 0o604):
+        token_file.chmod(mode)
+        with pytest.raises(CommandError, match=f"chmod 600 {token_file}"):
+            run("depth", "jobs")
+
+
+def test_a_token_is_checked_and_kept_and_forgotten(
+    site: Site, secret: str, home: Path, monkeypatch: pytest.MonkeyPatch, local: Store
+) -> None:
+    local.create_queue("kept", exist_ok=True)
+
+    def login(token: str) -> str:
+        out = io.StringIO()
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{token}\n"))
+        call_command("login", site.address, stdout=out)
+        return out.getvalue()
+
+    with pytest.raises(CommandError, match="no such token"):
+        login("pq_wrong")
+    assert list(home.rglob("tokens.json")) == []
+    assert "token:ops" in login(secret)
+    (kept,) = home.rglob("tokens.json")
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    out = io.StringIO()
+    call_command("depth", "kept", "--store", f"{site.address}/", stdout=out)
+    assert out.getvalue() == "0\n"
+    kept.chmod(0o644)
+    with pytest.raises(CommandError, match="chmod 600"):
+        call_command("depth", "kept", "--server", site.address)
+    kept.chmod(0o600)
+    call_command("logout", site.address)
+    with pytest.raises(CommandError, match="needs a token"):
+        call_command("depth", "kept", "--server", site.address)
+    with pytest.raises(CommandError, match="No token is kept"):
+        call_command("logout", site.address)
+
+
+def test_the_environment_names_a_site_and_a_token(site: Site, secret: str, local: Store, home: Path) -> None:
+    local.create_queue("env", exist_ok=True)
+    (home / "jobs.py").write_text(
+        "from queues.workers import Worker\nworker = Worker()\n@worker.handles('env')\ndef work(job): pass\n"
+    )
+    variables = {"PQADMIN_STORE": site.address, "PQADMIN_TOKEN": secret, "PQADMIN_DATA": str(home)}
+    with process("push", "env", "x", "--priority=1", **variables) as pushing:
+        assert pushing.wait(PATIENCE) == 0
+    with process("work", "env", "--handlers", "jobs", "--once", "--json", folder=home, **variables) as working:
+        out, err = working.communicate(timeout=PATIENCE)
+        assert working.returncode == 0, err
+        assert json.loads(out)["done"] == 1
+    with process("serve", "--port", "0", text=True, **variables) as serving:
+        assert serving.wait(PATIENCE) == Exit.FAILED
+        assert serving.stderr is not None
+        assert "store of another site" in serving.stderr.read()
+
+
+def test_a_server_is_named_by_its_address(run: Run) -> None:
+    with pytest.raises(CommandError, match="https://HOST") as wrong:
+        call_command("depth", "jobs", "--server", "lmdb:x")
+    assert wrong.value.returncode == Exit.USAGE
+    assert {"login", "logout"} <= {name for names in GROUPS.values() for name in names}
