@@ -1,7 +1,7 @@
 """One process of the tests: threads that push, pop, lease and acknowledge.
 
-`python -m tests.queues.hosting.caller URL JOURNAL THREADS`: it prints a line once it is at work, and ends when its
-standard input does. Each answer is in the journal, even if the process is killed just afterwards: a verb, the value
+`python -m tests.queues.hosting.caller URL JOURNAL THREADS [MUTANT]`: it prints a line once it is at work, and ends when
+its standard input does. Each answer is in the journal, even if the process is killed just afterwards: a verb, the value
 and the seconds that the call took.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from queues import open_store
 from queues.queue import PriorityQueue
+from tests.queues.hosting.mutants import MUTANTS
 
 
 def work(queue: PriorityQueue, note: Callable[[str, bytes, float], None], name: str, stop: threading.Event) -> None:
@@ -39,8 +40,10 @@ def work(queue: PriorityQueue, note: Callable[[str, bytes, float], None], name: 
             note("ack", lease.item.raw, time.monotonic() - began)
 
 
-def main(url: str, journal: str, threads: str) -> None:
+def main(url: str, journal: str, threads: str, mutant: str = "") -> None:
     """Work until standard input ends."""
+    if mutant:
+        MUTANTS[mutant]()
     store = open_store(url)
     queue: Any = store.queue("jobs")
     out = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

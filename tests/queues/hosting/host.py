@@ -1,12 +1,13 @@
 """A process of the tests that hosts a store until its input ends.
 
-`python -m tests.queues.hosting.host URL`; with `busy` behind it another thread uses the processor all the time.
+`python -m tests.queues.hosting.host URL [MUTANT]`; with `busy` another thread uses the processor all the time.
 """
 
 import sys
 import threading
 
 from queues import PriorityQueue, open_store
+from tests.queues.hosting.mutants import MUTANTS
 
 
 def use_the_processor() -> None:
@@ -15,6 +16,9 @@ def use_the_processor() -> None:
         sum(range(1_000))
 
 
+for how in sys.argv[2:]:
+    if how in MUTANTS:
+        MUTANTS[how]()
 with open_store(sys.argv[1]) as store:
     queue = store.queue("jobs")
     assert isinstance(queue, PriorityQueue)

@@ -200,6 +200,18 @@ def test_a_suspended_host_is_replaced_and_does_nothing_afterwards(url: str) -> N
         assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"c"]
 
 
+def test_a_replaced_host_that_does_not_look_executes_requests_twice(url: str) -> None:
+    """What the record of the host is for."""
+    with hosting(url, "a host commits after it was replaced") as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        store.transact(lambda tr: suspend(process))
+        jobs.push(b"b", 2)
+        process.send_signal(signal.SIGCONT)
+        process.communicate()
+        assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"b"]
+
+
 def test_a_host_that_closes_the_store_leaves_it_to_the_next_process(url: str) -> None:
     with hosting(url) as process, open_store(url) as store:
         jobs: Any = store.queue("jobs")

@@ -1,0 +1,22 @@
+"""Safeguards of hosting, each of which a process of the tests can be without."""
+
+from typing import Any
+
+from queues.kv.embedded.host import ANSWER, Host
+from queues.kv.embedded.transaction import Batch
+
+
+def _store_no_answers() -> None:
+    put = Batch.put
+    Batch.put = lambda batch, key, value: None if key.startswith(ANSWER) else put(batch, key, value)  # type: ignore[method-assign]
+
+
+def _host_for_good() -> None:
+    Host.holds = lambda host, txn: True  # type: ignore[method-assign]
+
+
+#: By name, what takes the safeguard away.
+MUTANTS: dict[str, Any] = {
+    "answers are not stored": _store_no_answers,
+    "a host commits after it was replaced": _host_for_good,
+}
