@@ -103,6 +103,9 @@ def _complete(path: str, method: str, operation: Schema) -> None:
     if operation["operationId"] == "preview_bulk":  # what it looks for needs a body
         _refuse(responses, *_OF_SOMETHING, 409, 413, 415)
     elif method not in _SAFE:
+        for body in operation.get("requestBody", {}).get("content", {}).values():
+            if "allOf" in body["schema"]:  # with a default, which generators of clients refuse beside an object
+                (body["schema"],) = body["schema"]["allOf"]
         operation["parameters"].append(_KEY)
         _refuse(responses, *_OF_WRITES)
         for status in ("200", "201", "202"):
