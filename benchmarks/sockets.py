@@ -5,8 +5,9 @@
 
 The real server, `--queues` queues that all change ten times a second by another process, and viewers in a third one:
 raw websockets, each with a session of its own, that offer compression as browsers do (unless `--plain`), watch all
-these queues and acknowledge every frame. Measured with one viewer, with `--viewers`, and with `--viewers` of which
-`--stalled` read nothing and acknowledge nothing.
+these queues and acknowledge every frame. Measured with one viewer, with `--viewers`, with `--viewers` of which
+`--stalled` read nothing and acknowledge nothing, and without these again: frames beside stalled sockets are compared
+with those before and after, so that what else the machine does meanwhile counts less.
 The processor time is the server's, all threads, user and system. What stalled sockets take is what the server then
 holds above what it held with as many that did not stall: it keeps most of what it once had, so what each row adds says
 less.
@@ -80,7 +81,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
             changer = context.Process(target=change, args=(site.store_url, options.queues, stop, go), daemon=True)
             changer.start()
             try:
-                counts = [(1, 0), (options.viewers, 0), (options.viewers, min(options.stalled, options.viewers - 1))]
+                many = options.viewers
+                counts = [(1, 0), (many, 0), (many, min(options.stalled, many - 1)), (many, 0)]
                 rows = [measure(site, folder, cookies[:count], stalled, ids, options, go) for count, stalled in counts]
             finally:
                 stop.set()
@@ -140,7 +142,8 @@ def measure(
 
 def verdicts(options: argparse.Namespace, rows: list[Measured]) -> list[report.Figure]:
     """Print the table and return what it means."""
-    one, many, stalled = rows
+    one, many, stalled, again = rows
+    unstalled = (many.least + again.least) / 2
     report.heading("Sockets")
     print(
         f"{options.queues} queues, each changed {_RATE:g} times a second; {options.seconds:g} s each; "
@@ -197,10 +200,10 @@ def verdicts(options: argparse.Namespace, rows: list[Measured]) -> list[report.F
             met=ratio <= 1 + _BAR_READS,
         ),
         report.Figure(
-            what=f"{stalled.stalled} stalled sockets: the slowest of the rest, against none stalled",
-            value=f"{stalled.least:.1f} frames/s",
-            bar="≥ 0.9 of the above",
-            met=stalled.least >= 0.9 * many.least,
+            what=f"{stalled.stalled} stalled sockets: the slowest of the rest, against none stalled before and after",
+            value=f"{stalled.least / max(0.1, unstalled):.2f}× ({stalled.least:.1f} frames/s)",
+            bar="≥ 0.9×",
+            met=stalled.least >= 0.9 * unstalled,
         ),
         report.Figure(
             what="memory for a stalled socket, above what as many sockets held of which none stalled",
