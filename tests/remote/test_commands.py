@@ -140,7 +140,7 @@ def test_what_needs_the_store_itself_says_so(run: Run, arguments: tuple[str, ...
     assert isinstance(refused.value.__cause__, LocalStoreOnly)
 
 
-def test_a_token_that_others_may_read_is_refused(run: Run, token_file: Path) -> None:
+def test_a_token_file_that_a_group_or_all_may_read_is_refused(run: Run, token_file: Path) -> None:
     for mode in (0o640, 0o604):
         token_file.chmod(mode)
         with pytest.raises(CommandError, match=f"chmod 600 {token_file}"):

@@ -31,11 +31,12 @@ def free_ports() -> tuple[int, int]:
 
 
 @contextmanager
-def running(command: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+def running(command: str, folder: Path, environment: dict[str, str], log: str = "terminal.log") -> Iterator[None]:
     """Run a command of a terminal of its own until the end, and press Ctrl-C there."""
+    shell = ["bash", "-c", f"exec env {command}"]
     with (
-        (folder / "terminal.log").open("ab") as log,
-        subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=log, stderr=log) as one,
+        (folder / log).open("ab") as told,
+        subprocess.Popen(shell, cwd=folder, env=environment, stdout=told, stderr=told) as one,
     ):
         try:
             yield
