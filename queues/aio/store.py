@@ -109,6 +109,7 @@ class AsyncStore:
     first_answer = in_thread(Store.first_answer)
     snapshot = in_thread(Store.snapshot)
     wait_for_change = in_thread(Store.wait_for_change)
+    outlooks = in_thread(Store.outlooks)
     wait_for_items = in_thread(Store.wait_for_items)
     sweep = in_thread(Store.sweep)
     set_clock = in_thread(Store.set_clock)
