@@ -1,5 +1,7 @@
 """Bodies of requests: JSON checked by a model, and raw values."""
 
+import re
+from math import isinf
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
@@ -14,6 +16,8 @@ from queues.admin import MAX_TRANSACTION_BYTES
 MAX_JSON = 2 * MAX_TRANSACTION_BYTES
 JSON, TEXT, BYTES = "application/json", "text/plain", "application/octet-stream"
 NDJSON, CSV = "application/x-ndjson", "text/csv"
+#: Digits of a number that may be beyond a double, which `from_json` reads as infinite.
+_PERHAPS_INFINITE = re.compile(rb"[0-9]{309}|[eE]\+?[0-9]{3}")
 #: Errors that are told of one request.
 _MOST_ERRORS = 20
 
@@ -50,9 +54,18 @@ def json_of(request: HttpRequest, most: int = MAX_JSON) -> Any:
     if content_type(request) not in (JSON, ""):
         raise Problem("UnsupportedMediaType", f"This address takes {JSON}, not {content_type(request)!r}.")
     try:
-        return from_json(body, allow_inf_nan=False)
+        found = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise Problem("BadRequest", f"The body is no JSON: {error}.") from None
+    if _PERHAPS_INFINITE.search(body) and _has_infinite(found):
+        raise Problem("BadRequest", "The body has a number that is too large for a double.")
+    return found
+
+
+def _has_infinite(found: Any) -> bool:
+    if isinstance(found, dict):
+        found = list(found.values())
+    return any(map(_has_infinite, found)) if isinstance(found, list) else isinstance(found, float) and isinf(found)
 
 
 class JSONBodies(Parser):

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from functools import lru_cache
 from typing import IO, Any
 
-from django.core.exceptions import DisallowedHost
+from django.core.exceptions import DisallowedHost, RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import ResolverMatch, get_resolver
@@ -81,7 +81,7 @@ class ApiHandler(ASGIHandler):
         if body is None:  # another server than ours
             try:
                 body = await self.read_body(receive)
-            except Exception:  # the client has gone
+            except RequestAborted:  # the client has gone
                 return
         with contextlib.closing(body):
             try:
@@ -129,7 +129,7 @@ class ApiHandler(ASGIHandler):
             response = await view
         except DisallowedHost:
             return problems.answer(problems.shape("BadRequest", "The site does not answer under this host name."))
-        except Exception as error:
+        except Exception as error:  # each has an answer: an unknown one is logged, and answered with 500
             return answer_error(request, error)
         if response.status_code == 405 and response.headers["Content-Type"] != problems.CONTENT_TYPE:
             allowed = response.headers["Allow"]

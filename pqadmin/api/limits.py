@@ -5,11 +5,12 @@ They hold in each process of a site by itself.
 
 import asyncio
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 
 from pqadmin.accounts.callers import Caller
 from pqadmin.api.problems import Problem
@@ -44,6 +45,19 @@ def count(request: HttpRequest, caller: Caller) -> None:
     if not allowed:
         words = f"The token may send {caller.rate:,} requests a second."
         raise Problem("TooManyRequests", words, {"rate": caller.rate}, {"Retry-After": str(seconds)})
+
+
+class StreamedAnswer(StreamingHttpResponse):
+    """An answer in parts that gives its caller's place back when it is closed, begun or not."""
+
+    def __init__(self, parts: AsyncIterator[bytes], held: ExitStack, **about: Any) -> None:
+        super().__init__(parts, **about)
+        self._held = held
+
+    def close(self) -> None:
+        """End the stream."""
+        super().close()
+        self._held.close()
 
 
 @contextmanager

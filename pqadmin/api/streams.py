@@ -9,13 +9,14 @@ line feed, which no key of a caller has.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import IO, Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
 
@@ -73,12 +74,12 @@ async def export_items(
     await threads.run(lambda: there.query(wanted))
     rules = rules_of(there.config.redact)
     parts = items_export.lines(there, wanted, end=end, rules=rules, file_format=file_format, details=details)
-    place = limits.waiting(caller_in(request))
-    place.__enter__()  # until the stream has ended
+    held = ExitStack()
+    held.enter_context(limits.waiting(caller_in(request)))
     failed = partial(export_parts.failure, file_format=file_format)
     kind = f"{CSV}; charset=utf-8" if file_format == "csv" else NDJSON
-    told = _told(_Watch(request, there, Verb.READ, Right.READ), parts, failed, lambda: place.__exit__(None, None, None))
-    return StreamingHttpResponse(told, content_type=kind)
+    told = _told(_Watch(request, there, Verb.READ, Right.READ), parts, failed)
+    return limits.StreamedAnswer(told, held, content_type=kind)
 
 
 async def import_items(request: HttpRequest, queue: AnyQueue, stream: Any, *, strict: bool) -> HttpResponse:
@@ -120,9 +121,7 @@ class _Watch:
         return False
 
 
-async def _told(
-    watch: _Watch, parts: Iterator[bytes], failed: Callable[[str], bytes], end: Callable[[], object]
-) -> AsyncIterator[bytes]:
+async def _told(watch: _Watch, parts: Iterator[bytes], failed: Callable[[str], bytes]) -> AsyncIterator[bytes]:
     """Yield the parts, each made in a thread; what fails on the way is told in the last line."""
 
     def make() -> bytes | None:
@@ -138,8 +137,6 @@ async def _told(
         yield failed("The caller may read here no longer.")
     except (QueueError, StoreError) as error:
         yield failed(str(error))
-    finally:
-        end()
 
 
 def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool) -> HttpResponse:

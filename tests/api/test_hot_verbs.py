@@ -375,6 +375,23 @@ def test_every_error_of_the_core_has_a_status_and_a_meaning() -> None:
     assert all(problems.meaning_of(code).endswith(".") for code in problems.every().values())
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1E+400", "9" * 400 + ".0", "NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("codec", ["bytes", "json", "msgpack"])
+async def test_a_number_that_json_has_not_is_refused(program: Program, site: Store, codec: Any, number: str) -> None:
+    """Stored, it would be null."""
+    queue = await in_thread(site.create_queue, "numbers", codec=codec, priority_type="float")
+    sent = {"Content-Type": "application/json"}
+    for body in ('{"value_json": {"a": [%s]}, "priority": 1}', '{"value_json": 1, "priority": %s}'):
+        refused = await program.post("queues/numbers/items", content=body % number, headers=sent)
+        problem(refused, 400, "BadRequest")
+    assert await in_thread(queue.depth) == 0
+    huge = await program.post("queues/numbers/items", json={"value_json": 2**70, "priority": 1})
+    if codec != "msgpack":  # JSON has no such limit
+        assert (await program.post("queues/numbers/pop")).json()["items"][0]["value"] == str(2**70)
+    else:
+        problem(huge, 422, "BadValue")
+
+
 async def test_a_client_that_leaves_while_it_waits_takes_nothing(site: Store, token, jobs) -> None:
     """The item that comes afterwards stays."""
     secret, gone = await in_thread(token), asyncio.Event()

@@ -114,6 +114,31 @@ async def test_a_long_poll_of_a_revoked_token_takes_nothing(
     assert await in_thread(queue.depth) == 1
 
 
+async def test_a_stream_that_never_begins_gives_its_place_back(
+    site: Store, token: Callable[..., str], person: Callable[..., User], places: tuple[Places, Places]
+) -> None:
+    await in_thread(site.create_queue, "jobs")
+    owner = await in_thread(person, Role.OPERATOR, "ann")
+    secret = await in_thread(token, owner)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        raise ConnectionError  # before its first part
+
+    for path in ("queues/jobs/items/export", "events"):
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": f"/api/v1/{path}",
+            "headers": [(b"host", b"localhost"), (b"authorization", f"Bearer {secret}".encode())],
+        }
+        with pytest.raises(ConnectionError):
+            await ApiHandler()(scope, receive, send)
+        assert places[0].free((await Token.objects.aget(owner=owner)).pk), path
+
+
 @pytest.fixture
 def page(program: Program) -> httpx.AsyncClient:
     """A page of a declared origin, with a token."""

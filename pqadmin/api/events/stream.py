@@ -11,7 +11,7 @@ from typing import Annotated
 
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest
 from ninja import Header, Query, Router
 
 from pqadmin.accounts.rights import Right
@@ -52,19 +52,6 @@ def feed_of(monitor: Monitor) -> Feed:
     return _feeds[monitor]
 
 
-class EventStream(StreamingHttpResponse):
-    """An answer that gives its caller's place back when it is closed."""
-
-    def __init__(self, parts: AsyncIterator[bytes], held: ExitStack) -> None:
-        super().__init__(parts, content_type="text/event-stream; charset=utf-8", headers={"X-Accel-Buffering": "no"})
-        self._held = held
-
-    def close(self) -> None:
-        """End the stream."""
-        super().close()
-        self._held.close()
-
-
 @router.get(
     "/events",
     operation_id="events",
@@ -79,7 +66,7 @@ async def events(
     last_event_id: Annotated[
         str, Header(alias="Last-Event-ID", max_length=100, description="The id of the last event received.")
     ] = "",
-) -> EventStream:
+) -> limits.StreamedAnswer:
     """Follow changes of queues, of their verdicts, and items that die, as server-sent events.
 
     The stream begins with the names of all queues that it shows and the state of each. With `Last-Event-ID` it goes on
@@ -91,7 +78,8 @@ async def events(
     held = ExitStack()
     held.enter_context(limits.waiting(caller))
     stream = _Stream(request, get_monitor(), lambda name: fits(name) is not None, last_event_id)
-    return EventStream(stream.parts(), held)
+    kind, headers = "text/event-stream; charset=utf-8", {"X-Accel-Buffering": "no"}
+    return limits.StreamedAnswer(stream.parts(), held, content_type=kind, headers=headers)
 
 
 class _Stream:
