@@ -9,7 +9,7 @@ _SWAPPED = str.maketrans("\"'", "'\"")
 
 def error_text(text: str, rules: Redaction) -> str:
     """Return an error on one line."""
-    return write.visible(redacted(text, rules))
+    return write.one_line(redacted(text, rules))
 
 
 def redacted(text: str, rules: Redaction) -> str:

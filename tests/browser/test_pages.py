@@ -149,6 +149,16 @@ def test_no_page_scrolls_sideways(width: int, new_page: NewPage, furnished: Stor
         assert overflow <= 0, (path, width)
 
 
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_a_long_name_leaves_room_for_the_values_of_a_search(width: int, new_page: NewPage, store: Store) -> None:
+    store.create_queue("orders:" + "verylong" * 20).push(b"the needle", priority=1)
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/search/?q=needle")
+    expect(page.locator("mark")).to_be_in_viewport(ratio=1)
+    card = page.locator(".table-card")
+    assert card.evaluate("card => card.scrollWidth - card.clientWidth") == 0
+
+
 @pytest.mark.parametrize("width", [360, 768, 960, 1280, 2560])
 def test_nothing_in_a_row_lies_over_another(width: int, new_page: NewPage) -> None:
     page = new_page(viewport={"width": width, "height": 800})

@@ -68,12 +68,31 @@ def overhang(page: Page, selector: str) -> int:
     return int(page.locator(selector).first.evaluate("e => e.scrollWidth - e.clientWidth"))
 
 
-def test_dead_items_with_long_reasons_leave_room_for_their_values(new_page: NewPage, jobs: Queue) -> None:
-    page = new_page(viewport={"width": 1440, "height": 900})
+@pytest.mark.parametrize(("width", "most"), [(1280, 208), (1440, 320), (1920, 384)])
+def test_dead_items_with_long_reasons_leave_room_for_their_values(
+    width: int, most: int, new_page: NewPage, jobs: Queue
+) -> None:
+    page = new_page(viewport={"width": width, "height": 900})
     page.goto("/queues/jobs/?state=dead")
     assert overhang(page, "#items .table-card") == 0
     value = page.locator("#items tbody td.wide").first.bounding_box()
     assert value["width"] > 120
+    reason = page.locator("#items tbody .reason bdi").first.bounding_box()
+    assert reason["width"] == most, "a wider window shows more of why an item died"
+
+
+@pytest.mark.parametrize("width", [768, 1440])
+def test_tick_boxes_are_in_the_middle_of_their_rows(width: int, new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(viewport={"width": width, "height": 900})
+    for state in ("ready", "dead"):
+        page.goto(f"/queues/jobs/?state={state}")
+        off = page.locator("#items tr[data-id]").first.evaluate(
+            """row => {
+                const middle = (e) => { const at = e.getBoundingClientRect(); return (at.top + at.bottom) / 2; };
+                return Math.abs(middle(row) - middle(row.querySelector(".pick input")));
+            }"""
+        )
+        assert off <= 1.5
 
 
 def test_every_band_of_the_mix_is_seen_on_a_phone(new_page: NewPage, jobs: Queue) -> None:

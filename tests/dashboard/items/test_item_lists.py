@@ -282,6 +282,15 @@ def test_hostile_names_values_and_reasons_stay_text(operator: Desk, store: Store
         assert "\u202e" not in page.html
 
 
+def test_line_breaks_of_errors_are_signs(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(max_attempts=1)
+    jobs.push(b"v", priority=1)
+    jobs.release(jobs.lease(worker="w"), reason="Traceback:\n  File\r\n\tValueError")
+    page = operator.open("/queues/jobs/?state=dead")
+    assert page.html.count("Traceback: ↵ File ↵ ValueError") == 2, "the row and its title"
+
+
 def test_a_foreign_cursor_or_priority_shows_the_beginning_and_says_so(operator: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"first", priority=1)
     store.create_queue("other").push_many([(b"x", 1)] * 60)
