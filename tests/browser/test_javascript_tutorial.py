@@ -28,7 +28,9 @@ class Terminals:
     def __init__(self, home: Path, **variables: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PQ_", "PQADMIN_"))}
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # as in the clone's environment
-        first = clean | {"HOME": str(home), "PWD": str(home), "PATH": path, **variables}
+        clone = home / "clone"  # where the site's data is, as nothing names another place
+        clone.mkdir()
+        first = clean | {"HOME": str(home), "PWD": str(clone), "PATH": path, **variables}
         self._home = home
         self._variables: dict[str, dict[str, str]] = defaultdict(first.copy)
 
@@ -57,8 +59,7 @@ class Terminals:
 @pytest.mark.skipif(shutil.which("node") is None, reason="the tutorial uses Node")
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path, chromium: Browser) -> None:
     site, page_port = free_ports()
-    data, url, worker_log = tmp_path / "data", f"lmdb:{tmp_path}/store", tmp_path / "worker.log"
-    terminals = Terminals(tmp_path, PQADMIN_DATA=str(data), PQADMIN_STORE=url, PQADMIN_PORT=str(site))
+    terminals, worker_log = Terminals(tmp_path, PQADMIN_PORT=str(site)), tmp_path / "worker.log"
     text = TUTORIAL.read_text("utf-8").replace("8000", str(site)).replace("3000", str(page_port))
     printed: dict[str, str] = {}
     with ExitStack() as running_ones:
@@ -91,5 +92,5 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path, chromium: Browser) 
     first = printed["node send.mjs 5 cat.jpg dog.jpg owl.jpg\nnode send.mjs 1 fire.jpg"]
     assert printed["node send.mjs 5 cat.jpg"] == first.splitlines(keepends=True)[0]
     assert not (tmp_path / "images").exists()
-    with open_store(url) as store:
+    with open_store(f"lmdb:{tmp_path}/clone/var/store") as store:
         assert list(store.queues()) == []
