@@ -489,7 +489,8 @@ def _trend(before: Trend, health: Health) -> Trend:
         return Trend.STALLED
     if Code.GROWING in raised:
         return Trend.GROWING
-    if hung or (seen.ready and _is_quiet(health)):
+    unmoved = health.untaken >= max(_LEARNED, _UNUSUAL * health.usual)
+    if hung or (seen.ready and (unmoved or _is_quiet(health))):
         return Trend.UNKNOWN
     if not seen.ready and not any(average[0] > _NONE for average in (health.averages.pushed, health.averages.taken)):
         return Trend.EMPTY

@@ -115,6 +115,17 @@ def test_a_job_that_never_ends_is_not_said_to_keep_up() -> None:
     assert (verdict.level, verdict.codes, verdict.trend) == (Level.WARNING, (Code.NONE_TAKEN,), Trend.UNKNOWN)
 
 
+def test_a_queue_from_which_nothing_moves_is_not_said_to_keep_up() -> None:
+    """A program that tells nothing of itself took some and holds two: it may be at work, or be gone."""
+    taken = Observation(BEGIN, ready=24, leased=2, pushed=30, taken=2, done=0, consumers=0, oldest=BEGIN)
+    later = [msgspec.structs.replace(taken, at=BEGIN + n, taken=6, done=4) for n in range(10, 1_800, 10)]
+    verdicts = watched(msgspec.structs.replace(taken, at=BEGIN - 10, taken=0, leased=0), taken, *later)
+    assert verdicts[3].trend is Trend.STEADY
+    assert {verdict.trend for verdict in verdicts[35:]} == {Trend.UNKNOWN}
+    assert {verdict.level for verdict in verdicts[35:90]} == {Level.OK}
+    assert verdicts[-1].level is Level.WARNING
+
+
 def test_a_long_failure_teaches_no_long_jobs() -> None:
     """Jobs of ten seconds hang for five hours, until another process takes; then they hang again."""
     many = [(n, n // 10) for n in range(0, 3_600, 10)]
