@@ -126,7 +126,8 @@ class Checkpoints:
                     log=NAME,
                     reason=reason(error),
                 ) from error
-            log.warning("%d transactions of %s were executed again from its log", len(self._lost), self._folder)
+            executed = sum(not record.large for record in self._lost)
+            log.warning("%d transactions of %s were executed again from its log", executed, self._folder)
             self._lost = []
         elif shared.sole:
             self._trust(env)
@@ -141,6 +142,18 @@ class Checkpoints:
         if self._reader is not None:
             self._reader.abort()
         self._reader = self._coming = None
+
+    def let_go(self, env: lmdb.Environment) -> None:
+        """Let go of the checkpoint's pages while no process writes: a writer may rely on them."""
+        if self._reader is None:
+            return
+        try:
+            with env.begin(write=True):
+                self._distrust()
+                self.give_up()
+        except lmdb.Error:  # the file cannot be used any more
+            self._distrust()
+            self.give_up()
 
     # Writing
 
@@ -157,7 +170,8 @@ class Checkpoints:
         self._refuse_failed()
         state, own = shared.state, os.getpid()
         known = shared.sound and state.txnid == newest and (state.device, state.inode) == self._identity
-        if not known or state.tail - state.base > RING_BYTES - 2 * MAX_RECORD:
+        late = state.tail - state.base > RING_BYTES - 2 * MAX_RECORD or newest - state.checkpoint > 2 * COMMITS
+        if not known or late:
             self._make(env, newest)
         elif state.holder == own and self._reader is not None:
             self._go_on(env, state, newest)
@@ -166,7 +180,7 @@ class Checkpoints:
             self.give_up()
             self._keep(env.begin(), state)
         elif state.holder != own and _keeps(env, state):
-            self.give_up()  # that is another process's by now
+            self.give_up()  # the other one keeps them
         else:
             self._make(env, newest)
         self._tell(True)
@@ -175,6 +189,7 @@ class Checkpoints:
         self, env: lmdb.Environment, txn: lmdb.Transaction[bytes], written: Mapping[bytes, bytes | None]
     ) -> None:
         """Commit, and return once that is durable. Raises lmdb.Error, OSError."""
+        self._refuse_failed()
         shared, pairs = self.log, pack(written)
         shared.sound = False
         state = shared.append(shared.state, txn.id(), pairs)
@@ -214,28 +229,44 @@ class Checkpoints:
             self._thread.join()
             self._thread = None
 
-    def close(self, env: lmdb.Environment | None) -> None:
-        """Leave the data file whole: it may be copied by itself, or put back, once it is closed."""
-        shared = self._log
-        if shared is None:
+    def leave_whole(self, env: lmdb.Environment) -> None:
+        """Before the file is closed: make it whole unless another process will, so that it may be copied by itself."""
+        if self._log is None:
             return
         try:
-            keeps = self._reader is not None and shared.state.holder == os.getpid()
-            if env is not None and not shared.failed and (keeps or (shared.become_sole() and shared.state.epoch)):
+            if self._reader is not None or self._is_left(env):
                 with env.begin(write=True) as txn:
-                    self._make_whole(env, txn.id() - 1)
+                    if not self.log.failed and self._is_left(env):
+                        self._make_whole(env, txn.id() - 1)
+                    self.give_up()
         except (lmdb.Error, OSError) as error:
             log.warning("The store %s was closed with its log in use: %s", self._folder, error)
-        finally:
-            self.give_up()
-            self._log = None
+            self._distrust()
+
+    def close(self) -> None:
+        """Let go of the log, after the file was closed: the next process may recover the store from then on."""
+        self.give_up()
+        shared, self._log = self._log, None
+        if shared is not None:
             shared.close()
+
+    def _is_left(self, env: lmdb.Environment) -> bool:
+        """Say whether the file is not whole, and no other process keeps the checkpoint's pages."""
+        state = self.log.state
+        whole = self.log.sound and state.checkpoint == env.info()["last_txnid"]
+        own = state.holder in (0, os.getpid())
+        return bool(state.epoch) and not (whole and state.holder == 0) and (own or not _keeps(env, state))
+
+    def _distrust(self) -> None:
+        """Have the next commit of any process make a checkpoint, if this one keeps the pages of the newest."""
+        if self.log.state.holder == os.getpid():
+            self.log.sound = False
 
     def abandon(self) -> None:
         """Let go of a parent's log in a forked child: dropping its read transactions leaves them to the parent."""
         self._reader = self._coming = None
         if self._log is not None:
-            self._log.close()
+            self._log.abandon()
 
     # Checkpoints
 
@@ -250,12 +281,11 @@ class Checkpoints:
     def _make(self, env: lmdb.Environment, newest: int) -> None:
         """Make a checkpoint of the last commit at once, and keep its pages."""
         shared, reader = self.log, env.begin()
+        shared.sound = False  # until its header and the state agree again
         try:
             _flush_data(self._data, shared)
             before = shared.newest()
-            if (
-                before is not None
-            ):  # seen in memory, but perhaps not on the disk, where its slot must not be the only one
+            if before is not None:  # perhaps seen in memory alone: its slot must not be the only one on the disk
                 shared.write_header(before)
                 shared.flush()
             epoch = 1 if before is None else before.epoch + 1
@@ -330,7 +360,7 @@ class Checkpoints:
         except FileNotFoundError:
             raise self._of_another_file() from None
         try:
-            if os.fstat(descriptor).st_size < max((0, *metas.roots)) * metas.page_size:
+            if os.fstat(descriptor).st_size < (max((1, *metas.roots)) + 1) * metas.page_size:
                 raise damage.damaged(str(self._folder), "its file data.mdb was cut off")
             if _digest_of(descriptor, metas.page_size, metas.roots) != checkpoint.roots:
                 raise self._of_another_file()
@@ -368,6 +398,7 @@ class Checkpoints:
         """Go on from the newest checkpoint when the file is still the one of then."""
         checkpoint, newest = self.log.newest(), env.info()["last_txnid"]
         if checkpoint is None:
+            _flush_data(self._data, self.log)
             flush(self._folder)  # both files are in it
         elif checkpoint.txnid == newest:
             found = self._describe(checkpoint.epoch, newest, checkpoint.start, checkpoint.link)

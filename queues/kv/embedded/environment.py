@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -20,6 +21,8 @@ from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS
 
+log = logging.getLogger("queues.kv")
+
 #: Bytes of address space, reserved up front because a map cannot grow while other processes have the file open. Only
 #: address space: the file stays sparse and the mapping is read-only and shared, so no memory is committed even
 #: under strict overcommit, and 256 GiB fit into the smallest 39-bit address spaces.
@@ -33,6 +36,8 @@ _LOCK_BYTES = 64 * MAX_READERS + 4_096
 _SPARE_READS = 16
 #: Seconds between sweeps of dead processes' reader slots.
 _SWEEP_EVERY = 30.0
+#: Commits after which a reader is told of: those of two checkpoints are the usual.
+_OLD = 10_000
 
 
 #: Keys with this prefix are the writers' own: the last commit of each process.
@@ -201,7 +206,7 @@ class Environment:
 
     def settle(self, error: BaseException, batch: Batch) -> Outcome:
         """Find the outcome of a commit that raised: reopen the file, and look for its number and its mark."""
-        if is_interrupt(error) and _is_over(batch.txn):
+        if is_interrupt(error) and _is_over(batch.txn) and self.checkpoints.log.sound:
             return Outcome.DONE  # the thread was interrupted just after it
         batch.txn.abort()
         mark = self._mark() if self.fairness.slot is not None else None
@@ -257,8 +262,10 @@ class Environment:
         self.checkpoints.stop()
         with self._gate:
             self._closed = True
-            self.checkpoints.close(self._env)
+            if self._env is not None:
+                self.checkpoints.leave_whole(self._env)
             self._shut()
+        self.checkpoints.close()
 
     def hold_still(self, timeout: float) -> None:
         """Keep the file as it is, with no read under way, until `go_on`: this process is about to be forked."""
@@ -308,6 +315,10 @@ class Environment:
         with self._gate:
             if self._closed:
                 raise self._refusal()
+            env = self._env
+        if env is not None:
+            self.checkpoints.let_go(env)
+        with self._gate:
             self._shutting = True
             try:
                 self._shut()
@@ -330,7 +341,7 @@ class Environment:
             if env is not None:
                 env.close()
             if create:
-                self.checkpoints.close(None)
+                self.checkpoints.close()
             if isinstance(error, (lmdb.Error, OSError)):
                 raise translate(error, self.path) from error
             raise
@@ -443,6 +454,16 @@ class Environment:
         if now > self._sweep_at:
             self._sweep_at = now + _SWEEP_EVERY
             env.reader_check()
+            self._warn_of_old_readers(env)
+
+    def _warn_of_old_readers(self, env: lmdb.Environment) -> None:
+        """Warn of processes that read an old commit: no page that was freed since is used again, and the file grows."""
+        newest = env.info()["last_txnid"]
+        for process, _, txnid in (line.split() for line in env.readers().splitlines()[1:]):
+            if txnid.isdigit() and newest - int(txnid) > _OLD:
+                log.warning(
+                    "The store %s grows: process %s reads an old commit, perhaps as it is suspended", self.path, process
+                )
 
 
 def _is_over(txn: lmdb.Transaction[bytes]) -> bool:

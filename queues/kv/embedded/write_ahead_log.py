@@ -95,11 +95,17 @@ class WriteAheadLog:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._descriptor, self.sole = _open(self._path)
+        #: Keeps other processes from opening the log, until `share`: one that recovers the store may fail.
+        self._gate: int | None = _lock_gate(folder)
         try:
-            self._map = _map(folder / STATE_NAME)
+            self._descriptor, self.sole = _open(self._path)
+            try:
+                self._map = _map(folder / STATE_NAME, make=self.sole)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
         except BaseException:
-            os.close(self._descriptor)
+            self._open_gate()
             raise
         if self.sole:  # what is there is from before
             self._map[:_SHARED_BYTES] = bytes(_SHARED_BYTES)
@@ -164,12 +170,18 @@ class WriteAheadLog:
         _pwrite(self._descriptor, _digest(header) + header, _HEADERS_AT[checkpoint.epoch % 2])
 
     def newest(self) -> Checkpoint | None:
-        """Return the newest checkpoint that is whole. Raises OSError."""
+        """Return the newest checkpoint that is whole. Raises OSError, StoreUnavailable."""
         found: list[Checkpoint] = []
         for at in _HEADERS_AT:
             digest, header = _split(os.pread(self._descriptor, LINK_BYTES + _HEADER.size, at))
             if _digest(header) == digest:
-                found.append(Checkpoint._make(_HEADER.unpack(header)[1:]))
+                magic, *rest = _HEADER.unpack(header)
+                if magic != _MAGIC:
+                    raise StoreUnavailable(
+                        "The store {path} is in use by a newer release of this program. Use that here, too.",
+                        path=str(self._path.parent),
+                    )
+                found.append(Checkpoint._make(rest))
         return max(found, default=None)
 
     def flush(self) -> None:
@@ -183,21 +195,31 @@ class WriteAheadLog:
         except OSError:
             return True
 
-    def become_sole(self) -> bool:
-        """Say whether no other process has the log open; then none opens it before `share`."""
-        self.sole = self.sole or _lock(self._descriptor, fcntl.LOCK_EX)
-        return self.sole
-
     def share(self) -> None:
         """Let other processes open the log."""
         if self.sole:
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
             self.sole = False
+        self._open_gate()
 
     def close(self) -> None:
-        """Let go of the file; also in a forked child, where it stays open in the parent."""
+        """Let go of the file."""
         self._map.close()
         os.close(self._descriptor)
+        self._open_gate()
+
+    def abandon(self) -> None:
+        """Close the descriptors in a forked child, where they are copies: all locks stay the parent's."""
+        self._map.close()
+        os.close(self._descriptor)
+        if self._gate is not None:
+            os.close(self._gate)
+
+    def _open_gate(self) -> None:
+        gate, self._gate = self._gate, None
+        if gate is not None:
+            fcntl.flock(gate, fcntl.LOCK_UN)  # a child that was forked meanwhile has a copy
+            os.close(gate)
 
     def _write(self, at: int, content: bytes) -> None:
         """Write into the ring, over its end too."""
@@ -214,22 +236,14 @@ class WriteAheadLog:
 
 
 def _open(path: Path) -> tuple[int, bool]:
-    """Open the log with all its blocks; say whether no other process has it open. Raises OSError."""
+    """Open the log; say whether no other process has it open, which then gives it all its blocks. Raises OSError."""
     descriptor = rights.open_file(path)
     try:
-        until = time.monotonic() + PATIENCE
-        while not (sole := _lock(descriptor, fcntl.LOCK_EX)):
-            if _lock(descriptor, fcntl.LOCK_SH):
-                if os.fstat(descriptor).st_size >= _FILE_BYTES:
-                    break
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-            elif time.monotonic() > until:
-                raise StoreUnavailable(
-                    "The store {path} is being recovered by another process. Try again.", path=str(path.parent)
-                )
-            time.sleep(_LOOK_EVERY)
+        sole = _lock(descriptor, fcntl.LOCK_EX)
+        if not sole and not _lock(descriptor, fcntl.LOCK_SH):
+            raise _being_recovered(path.parent)
         size = os.fstat(descriptor).st_size
-        if size < _FILE_BYTES:  # zeros, as a flush would have to tell the file system of each new block
+        if sole and size < _FILE_BYTES:  # zeros, as a flush would have to tell the file system of each new block
             _pwrite(descriptor, bytes(_FILE_BYTES - size), size)
     except BaseException:
         os.close(descriptor)
@@ -237,9 +251,33 @@ def _open(path: Path) -> tuple[int, bool]:
     return descriptor, sole
 
 
-def _map(path: Path) -> mmap.mmap:
-    """Map the file of what the processes share, which is made if it is not there. Raises OSError."""
-    descriptor = rights.open_file(path)
+def _lock_gate(folder: Path) -> int:
+    """Wait until no other process opens the store, and return what keeps them waiting. Raises OSError."""
+    gate = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    until = time.monotonic() + PATIENCE
+    while not _lock(gate, fcntl.LOCK_EX):
+        if time.monotonic() > until:
+            os.close(gate)
+            raise _being_recovered(folder)
+        time.sleep(_LOOK_EVERY)
+    return gate
+
+
+def _being_recovered(folder: Path) -> StoreUnavailable:
+    return StoreUnavailable("The store {path} is being recovered by another process. Try again.", path=str(folder))
+
+
+def _map(path: Path, *, make: bool) -> mmap.mmap:
+    """Map the file of what the processes share. Raises OSError, StoreUnavailable."""
+    try:
+        descriptor = rights.open_file(path) if make else os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise StoreUnavailable(
+            "The file {file} of the store {path} was removed while other programs use it. Stop them all; the next one "
+            "to open the store makes it anew.",
+            file=path.name,
+            path=str(path.parent),
+        ) from None
     try:
         if os.fstat(descriptor).st_size < _SHARED_BYTES:
             os.posix_fallocate(descriptor, 0, _SHARED_BYTES)  # a hole would kill us on a full disk

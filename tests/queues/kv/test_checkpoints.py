@@ -20,7 +20,7 @@ from queues.kv.embedded import EmbeddedStore, checkpoints, environment, write_ah
 from queues.kv.embedded.write_ahead_log import WriteAheadLog
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
-from tests.waiting import await_true
+from tests.waiting import LONG, await_true
 
 ROOT = Path(__file__).parents[3]
 
@@ -234,13 +234,13 @@ def test_what_cannot_be_executed_again_is_said_and_is_kept(folder: Path, monkeyp
 
 def test_a_store_that_another_process_recovers_is_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_ahead_log, "PATIENCE", 0.0)
-    with (folder / "log").open("rb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(StoreUnavailable, match="is being recovered by another process"):
-            open_kv(f"lmdb:{folder}")
-        fcntl.flock(other, fcntl.LOCK_UN)
-        with closing(open_kv(f"lmdb:{folder}")) as kv:
-            assert get(kv, b"key") == b"1"
+    other = os.open(folder, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(StoreUnavailable, match="is being recovered by another process"):
+        open_kv(f"lmdb:{folder}")
+    os.close(other)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"1"
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -322,6 +322,80 @@ except StoreUnavailable as error:
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         assert get(kv, b"key") in {b"1", b"2"}
         put(kv, b"key", b"4")
+
+
+def test_a_checkpoint_that_fails_on_its_way_leaves_no_commit_out_of_the_log(folder: Path) -> None:
+    """The header of the next one may be on the disk when the rest of it fails."""
+    program = f"""
+import errno, os, shutil, time
+from queues.kv import open_kv
+from queues.kv.embedded import checkpoints
+checkpoints.REST = 0.05
+kv = open_kv("lmdb:{folder}")
+kv.transact(lambda tr: tr.set(b"key", b"2"))
+flush, failed = os.fdatasync, []
+def failing(descriptor):
+    flush(descriptor)
+    if os.readlink(f"/proc/self/fd/{{descriptor}}").endswith("/log"):
+        failed.append(1)
+        if len(failed) == 2:
+            os.fdatasync = flush
+            raise OSError(errno.EIO, "it fails once")
+os.fdatasync = failing
+while len(failed) < 2:
+    time.sleep(0.01)
+shutil.copyfile("{folder}/data.mdb", "{folder}/flushed")
+kv.transact(lambda tr: tr.set(b"key", b"3"))
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    shutil.copyfile(folder / "flushed", folder / "data.mdb")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"3"
+
+
+def test_the_shared_state_is_not_made_anew_while_a_process_uses_the_store(folder: Path) -> None:
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        put(kv, b"key", b"2")
+        (folder / "log-state").unlink()
+        ended = subprocess.run(
+            [sys.executable, "-c", f"from queues.kv import open_kv; open_kv('lmdb:{folder}')"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        assert "was removed while other programs use it" in ended.stderr
+        put(kv, b"key", b"3")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"3"
+
+
+def test_a_new_store_is_on_the_disk_once_it_is_open(tmp_path: Path, flushed: list[str]) -> None:
+    with closing(open_kv(f"lmdb:{tmp_path}/store")):
+        assert "data.mdb" in flushed
+
+
+def test_a_log_that_was_cut_off_while_open_holds_up_no_process(folder: Path) -> None:
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        put(kv, b"key", b"2")
+        os.truncate(folder / "log", 100)
+        program = f"from queues.kv import open_kv; open_kv('lmdb:{folder}').transact(lambda tr: tr.set(b'key', b'3'))"
+        subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, timeout=LONG)
+        assert get(kv, b"key") == b"3"
+
+
+def test_a_process_that_reads_an_old_commit_is_told_of(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(environment, "_OLD", 5)
+    monkeypatch.setattr(environment, "_SWEEP_EVERY", 0.0)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert isinstance(kv, EmbeddedStore)
+        old = kv.engine.environment.begin_read()
+        for n in range(10):
+            put(kv, b"key", b"%d" % n)
+        kv.engine.environment.end_read(old)
+    assert f"process {os.getpid()} reads an old commit" in caplog.text
 
 
 def test_records_go_round_the_ring(tmp_path: Path) -> None:
