@@ -209,6 +209,18 @@ def test_without_scripts_it_is_a_still_picture(new_page: NewPage, page: Page, fu
     assert plain.locator("noscript meta[http-equiv=refresh]").count() == 1
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_tile_tells_the_unit_of_each_number(scripts: bool, new_page: NewPage, page: Page, furnished: Store) -> None:
+    slug = make_board(page, f"Units {time.time_ns()}")
+    screen = new_page(java_script_enabled=scripts)
+    screen.goto(f"/wall/{slug}")
+    tile = screen.locator(".cell", has_text="refunds")
+    for name in ("in", "out"):
+        rate = tile.locator(".tile-fact").filter(has=screen.locator(f"[data-field={name}]"))
+        expect(rate).to_have_text(re.compile(rf"^\s*{name}\s*[\d\u202f.<–]+/s\s*$"))
+    expect(tile.locator("[data-field=oldest]")).to_have_text(re.compile(r"^\d[\d.]*\s(s|min)$"))
+
+
 def _module(name: str) -> str:
     """Return the address of one module of the wall's scripts."""
     return f"/static/pqadmin/js/{name}.js"
