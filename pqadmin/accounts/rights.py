@@ -49,6 +49,12 @@ _LABELS = {
     Role.OPERATOR: _("operator"),
     Role.ADMIN: _("admin"),
 }
+_SAID = {
+    Role.NONE: "a person without a role",
+    Role.VIEWER: "a viewer",
+    Role.OPERATOR: "an operator",
+    Role.ADMIN: "an admin",
+}
 _LEAST = {Right.READ: Role.VIEWER, Right.ACT: Role.OPERATOR, Right.ADMIN: Role.ADMIN}
 _RANK = {role: rank for rank, role in enumerate(Role)}
 
@@ -63,7 +69,7 @@ class RightMissing(PermissionDenied):
 
     def __init__(self, right: Right, role: Role, queue: str | None = None) -> None:
         where = "" if queue is None else f" on {queue}"
-        super().__init__(f"needs the right to {right}{where}, which a {role} does not have")
+        super().__init__(f"needs the right to {right}{where}, which {_SAID[role]} does not have")
         self.right = right
         self.role = role
         self.queue = queue

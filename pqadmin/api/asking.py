@@ -1,5 +1,6 @@
 """What operations ask of a request: the right of its caller, the queue that it names, and common parameters."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import quote
@@ -12,11 +13,12 @@ from pydantic import Field, StrictStr
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api.answers import caller_in
-from pqadmin.api.bodies import Body
+from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.caller import Verb
 from pqadmin.store import get_store
 from queues import AnyQueue
 
+_TAG = re.compile(r'(?:W/)?"?([^\s",]+)"?')
 #: Where a list goes on: what the answer before it gave as `next`.
 Cursor = Annotated[
     str | None, Query(max_length=14_000, pattern=r"^[A-Za-z0-9_=-]*$", description="The `next` of the answer before.")
@@ -24,7 +26,9 @@ Cursor = Annotated[
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 IfMatch = Annotated[
     str | None,
-    Header(alias="If-Match", description="The ETag of what was seen: if it has changed since, nothing is done (412)."),
+    Header(
+        alias="If-Match", description="One ETag, of what was seen: if that has changed since, nothing is done (412)."
+    ),
 ]
 ReasonField = Annotated[StrictStr, Field("", description="Why, for the audit.")]
 ReasonQuery = Annotated[str, Query(description="Why, for the audit.")]
@@ -60,9 +64,13 @@ def address(*parts: str) -> str:
 
 
 def seen_tag(if_match: str | None) -> str | None:
-    """Return the tag that a request names in If-Match; None: any will do."""
-    text = (if_match or "*").strip()
-    return None if text == "*" else text.removeprefix("W/").strip('"')
+    """Return the tag that a request names in If-Match; None: any will do. Raises a problem for none and several."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    one = _TAG.fullmatch(if_match.strip())
+    if one is None:
+        raise invalid([{"in": "header", "field": "If-Match", "message": "is one ETag, or *"}])
+    return one[1]
 
 
 def tagged(tag: str) -> Mapping[str, str]:

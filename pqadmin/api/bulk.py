@@ -5,7 +5,7 @@ from typing import Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
-from pydantic import Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
@@ -13,7 +13,7 @@ from pqadmin.api.answers import act, answer
 from pqadmin.api.asking import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery, address, allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.caller import Verb
-from pqadmin.api.items import Matching
+from pqadmin.api.items import Matching, refuse_of_others
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape
@@ -48,6 +48,11 @@ class Begun(Body):
     )
     uncover: StrictBool = Field(False, description="Accept that values become visible there that are hidden here.")
     reason: ReasonField
+
+    @model_validator(mode="after")
+    def _of_its_action(self) -> "Begun":
+        refuse_of_others(self, self.action)
+        return self
 
 
 @router.post(

@@ -5,11 +5,11 @@ from typing import Any
 
 from pqadmin.conf.proxy import Application
 
-_METHODS = b"GET, HEAD, POST, PATCH, PUT, DELETE"
+_METHODS = b"GET, POST, PATCH, PUT, DELETE"
 #: Headers of answers that such a page may read.
 _EXPOSED = (
-    b"ETag, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replay, PQ-Id, PQ-Priority, PQ-Count, PQ-State, "
-    b"PQ-Lease, PQ-Expires-At, PQ-Attempts"
+    b"ETag, Location, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replay, PQ-Id, PQ-Priority, PQ-Count, "
+    b"PQ-State, PQ-Pushed-At, PQ-Attempts, PQ-Lease, PQ-Expires-At, PQ-Worker, PQ-Time"
 )
 #: Headers that such a page may send: no cookie among them, as credentials are never allowed.
 _ACCEPTED = (

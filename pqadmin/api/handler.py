@@ -123,6 +123,9 @@ class ApiHandler(ASGIHandler):
             request.get_host()
             if request.content_type == "multipart/form-data":
                 raise Problem("UnsupportedMediaType", "The API takes no forms.")
+            if request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() not in ("identity", ""):
+                words = "The API takes no compressed bodies: send it without Content-Encoding."
+                raise Problem("UnsupportedMediaType", words, headers={"Accept-Encoding": "identity"})
             match = _match(request.path_info)
             request.resolver_match = match
             view: Awaitable[HttpResponseBase] = match.func(request, *match.args, **match.kwargs)

@@ -50,8 +50,12 @@ T = TypeVar("T")
 LONGEST_WAIT = 60
 #: Seconds of a lease, unless the request says otherwise.
 LEASE_SECONDS = 30
+#: Bytes of a body that the event loop parses itself; a larger one would hold up other requests.
+PARSED_AT_ONCE = 65_536
 #: Engines whose reads are there at once, so that the event loop may read.
 _AT_ONCE = ("lmdb:", "memory:")
+#: Headers of a push of one raw value.
+_OF_RAW = ("PQ-Priority", "PQ-Delay", "PQ-Due")
 #: Names of the ends, with those of FIFO queues.
 _ENDS = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
@@ -137,10 +141,17 @@ async def push(
     was cut off.
     """
     opened = await open_queue(request, queue, Verb.PUSH, Right.ACT)
+    if content_type(request) not in (BYTES, TEXT):
+        for name in _OF_RAW:
+            if name in request.headers:
+                message = "is of a raw value (bytes or plain text): the items of this body have their own"
+                raise invalid([{"in": "header", "field": name, "message": message}])
     if content_type(request) in (NDJSON, CSV):
         return await import_items(request, opened.sync, request.body_file, strict=strict)  # type: ignore[attr-defined] # ours
     shape = item_shape if returned else values.pushed_shape
-    items = _new_items(request, opened.sync)
+    read = partial(_new_items, request, opened.sync)
+    size = int(request.META.get("CONTENT_LENGTH") or PARSED_AT_ONCE + 1)
+    items = read() if size <= PARSED_AT_ONCE else await threads.run(read)
     key = key_of(request)
     if key is None:
         pushed = await _push(opened, items)
@@ -308,7 +319,10 @@ def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
         return [(value, None, when)]
     if priority is None:
         return [(value, None, when)]  # refused as it is pushed
-    text = unquote(priority) if queue.priority_type == "str" else priority
+    try:
+        text = unquote(priority, errors="strict") if queue.priority_type == "str" else priority
+    except UnicodeDecodeError:
+        raise Problem("BadRequest", "The header PQ-Priority is not percent-encoded UTF-8.") from None
     return [(value, parse_priority(text, queue.priority_type), when)]
 
 
@@ -408,15 +422,25 @@ async def _waited(
 
 def _raw_form(request: HttpRequest, n: int) -> str:
     """Return the content type of a raw answer; empty: JSON is wanted."""
-    accepted = request.META.get("HTTP_ACCEPT", "*/*")
-    if "*/*" in accepted or JSON in accepted or "application/*" in accepted:
+    form = _preferred(request.META.get("HTTP_ACCEPT", ""))
+    if form == JSON:
         return ""
-    form = next((form for form in (BYTES, TEXT) if form in accepted), "")
     if not form:
         raise Problem("NotAcceptable", f"The answer is {JSON}, or of one item {BYTES} or {TEXT}.")
     if n != 1:
         raise invalid([{"in": "query", "field": "n", "message": "a raw answer holds one item, so n is 1"}])
     return form
+
+
+@lru_cache(maxsize=100)
+def _preferred(accept: str) -> str:
+    """Return the content type of the answer that an Accept header prefers, JSON where it does not say; or nothing."""
+    if not accept.strip():
+        return JSON
+    asked = HttpRequest()
+    asked.META["HTTP_ACCEPT"] = accept
+    found = asked.get_preferred_type([form + end for form in (JSON, BYTES, TEXT) for end in ("", "; charset=utf-8")])
+    return (found or "").partition(";")[0]
 
 
 def _raw_answer(taken: list[Shape], form: str, headers: dict[str, str]) -> HttpResponse:
@@ -428,7 +452,7 @@ def _raw_answer(taken: list[Shape], form: str, headers: dict[str, str]) -> HttpR
     response = HttpResponse(value, content_type=form if form == BYTES else f"{form}; charset=utf-8", headers=headers)
     for name in ("id", "priority", "count", "state", "pushed_at", "attempts", "lease", "expires_at", "worker"):
         if item.get(name) is not None:
-            response["PQ-" + name.title().replace("_", "-")] = quote(str(item[name]), safe=" :+/@,;=!$&'()*~")
+            response["PQ-" + name.title().replace("_", "-")] = quote(str(item[name]), safe=":+/@,;=!$&'()*~")
     return response
 
 

@@ -104,6 +104,23 @@ class Patched(ValueFields):
         return self
 
 
+#: The fields that an action takes of those that some actions take.
+_TAKES = {
+    "move": {"to", "priority", "uncover"},
+    "reprioritize": {"priority", "shift", "place"},
+    "reschedule": {"delay", "due_at"},
+    "delay": {"delay", "due_at"},
+}
+_OF_SOME = set[str]().union(*_TAKES.values())
+
+
+def refuse_of_others(body: Body, action: str) -> None:
+    """Raise ValueError if a body has a field that its action does not take."""
+    for name in sorted(body.model_fields_set & _OF_SOME - _TAKES.get(action, set())):
+        if getattr(body, name) not in (None, False):
+            raise ValueError(f"{name} is of another action than {action}")
+
+
 class Acted(Body):
     """An act on up to 1,000 items, all of them or none."""
 
@@ -119,6 +136,11 @@ class Acted(Body):
     due_at: Moment | None = None
     uncover: StrictBool = False
     reason: ReasonField
+
+    @model_validator(mode="after")
+    def _of_its_action(self) -> "Acted":
+        refuse_of_others(self, self.action)
+        return self
 
 
 @router.get("/queues/{queue}/items", operation_id="list_items", summary="List items", response=schemas.ItemPage)

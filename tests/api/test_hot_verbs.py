@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gzip
 import json
 import threading
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from pqadmin.accounts.callers import Verb
 from pqadmin.accounts.rights import Role
-from pqadmin.api import hot, problems, waits
+from pqadmin.api import hot, problems, values, waits
 from pqadmin.api.handler import ApiHandler
 from queues import FifoQueue, PriorityQueue, Store
 from queues.errors import ERRORS
@@ -83,10 +84,67 @@ async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, 
     raw = {"Accept": "application/octet-stream"}
     got = await program.post("queues/names/pop", headers=raw)
     assert (got.content, got.headers["PQ-Id"]) == (b"\x00raw", pushed.json()["items"][0]["id"])
-    assert got.headers["PQ-Priority"] == "%C3%A9 a"
+    assert got.headers["PQ-Priority"] == "%C3%A9%20a"
     assert (await program.post("queues/names/pop", headers=raw)).status_code == 204
     problem(await program.post("queues/names/pop?n=2", headers=raw), 422, "InvalidRequest")
     problem(await program.post("queues/names/pop", headers={"Accept": "image/png"}), 406, "NotAcceptable")
+    no_text = {"Content-Type": "application/octet-stream", "PQ-Priority": "%FF"}
+    problem(await program.post("queues/names/items", content=b"x", headers=no_text), 400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("", "application/json"),
+        ("APPLICATION/JSON", "application/json"),
+        ("application/*", "application/json"),
+        ("text/html, */*;q=0.1", "application/json"),
+        ("application/json; charset=utf-8", "application/json"),
+        ("Text/Plain", "text/plain; charset=utf-8"),
+        ("text/plain; charset=utf-8", "text/plain; charset=utf-8"),
+        ("text/plain, application/json;q=0.5", "text/plain; charset=utf-8"),
+        ("application/octet-stream, */*;q=0.1", "application/octet-stream"),
+    ],
+)
+async def test_an_answer_is_of_the_type_that_is_preferred(program: Program, jobs, accept: str, form: str) -> None:
+    jobs.push(b"a", 1)
+    answer = await program.post("queues/jobs/pop", headers={"Accept": accept})
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, form)
+
+
+@pytest.mark.parametrize("header", ["PQ-Priority", "PQ-Delay", "PQ-Due"])
+@pytest.mark.parametrize("form", ["application/json", "application/x-ndjson", "text/csv"])
+async def test_headers_of_raw_values_are_refused_elsewhere(program: Program, jobs, form: str, header: str) -> None:
+    content = b'{"value": "a", "priority": 1}'
+    sent = {"Content-Type": form, header: "5"}
+    found = problem(await program.post("queues/jobs/items", content=content, headers=sent), 422, "InvalidRequest")
+    assert found["errors"][0]["field"] == header
+    assert jobs.depth() == 0
+
+
+async def test_compressed_bodies_are_refused(program: Program, jobs) -> None:
+    sent = {"Content-Type": "text/plain", "PQ-Priority": "1", "Content-Encoding": "gzip"}
+    refused = await program.post("queues/jobs/items", content=gzip.compress(b"a"), headers=sent)
+    assert "compressed" in problem(refused, 415, "UnsupportedMediaType")["detail"]
+    assert refused.headers["Accept-Encoding"] == "identity"
+    plain = await program.post("queues/jobs/items", content=b"a", headers={**sent, "Content-Encoding": "identity"})
+    assert plain.status_code == 201
+
+
+async def test_large_bodies_are_parsed_beside_the_event_loop(
+    program: Program, jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, real = list[bool](), values.arrival
+
+    def arrival(*given: Any) -> Any:
+        seen.append(threading.current_thread() is threading.main_thread())
+        return real(*given)
+
+    monkeypatch.setattr(values, "arrival", arrival)
+    for size in (10, 70_000):
+        await program.post("queues/jobs/items", json={"value": "x" * size, "priority": 1})
+    assert seen == [True, False]
+    assert jobs.depth() == 2
 
 
 async def test_values_of_codecs_are_json_and_what_does_not_decode_is_refused(program: Program, site: Store) -> None:

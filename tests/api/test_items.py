@@ -92,6 +92,38 @@ async def test_an_item_is_changed_as_it_was_seen_and_changed_back(
     assert (await program.get(path)).headers["ETag"] == etag["If-Match"]
 
 
+@pytest.mark.parametrize("tag", ["", " ", '"zz", "yy"', '""', "a b"])
+async def test_if_match_is_one_tag(program: Program, jobs: PriorityQueue, tag: str) -> None:
+    item = jobs.push(b"old", 5)
+    for method in ("PATCH", "DELETE"):
+        body = {"value": "new"} if method == "PATCH" else None
+        refused = await program.request(method, f"queues/jobs/items/{item.id}", json=body, headers={"If-Match": tag})
+        problem(refused, 422, "InvalidRequest")
+    assert jobs.peek_min().value == b"old"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "wrong"),
+    [
+        ("act", {"action": "delete", "delay": 60, "priority": 3}, "delay"),
+        ("act", {"action": "move", "to": "jobs", "place": "front"}, "place"),
+        ("act", {"action": "retry", "to": "jobs"}, "to"),
+        ("bulk", {"action": "delete", "to": "jobs"}, "to"),
+        ("bulk", {"action": "reprioritize", "priority": 1, "uncover": True}, "uncover"),
+    ],
+)
+async def test_fields_of_another_action_are_refused(
+    program: Program, jobs: PriorityQueue, path: str, body: dict[str, Any], wrong: str
+) -> None:
+    item = jobs.push(b"old", 5)
+    sent = {**body, "ids": [item.id]} if path == "act" else body
+    found = problem(await program.post(f"queues/jobs/{path}", json=sent), 422, "InvalidRequest")
+    assert f"{wrong} is of another action" in found["detail"]
+    empty = {"to": None, "priority": None, "uncover": False}  # as generated clients send
+    done = await program.post("queues/jobs/act", json={"action": "delete", "ids": [item.id], **empty})
+    assert done.json()["items"] == 1
+
+
 async def test_a_change_is_one_change(program: Program, jobs: PriorityQueue) -> None:
     item = jobs.push(b"old", 5)
     for body in ({}, {"value": "a", "priority": 1}, {"priority": None}, {"reason": "x"}, {"place": "top"}):

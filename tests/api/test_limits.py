@@ -158,6 +158,8 @@ async def test_pages_of_declared_origins_alone_may_read_answers(page: httpx.Asyn
         assert "Access-Control-Allow-Credentials" not in ours.headers
         answer = await page.get("queues/q/peek", headers={"Origin": "https://shop.example"})
         assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (404, "https://shop.example")
+        exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
+        assert {"Location", "PQ-Pushed-At", "PQ-Worker", "PQ-Lease", "ETag"} <= set(exposed)
         for origin in ("https://evil.example", "https://shop.example.evil", "null"):
             theirs = await page.options("queues/q/items", headers={**asked, "Origin": origin})
             assert "Access-Control-Allow-Origin" not in theirs.headers
