@@ -103,8 +103,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
         site = stack.enter_context(RunningSite(folder, settings={"PQADMIN_MAX_UPLOAD": str(10**9)}))
         api = Api(site, site.token())
         facts, servers = [], {OURS: _ours(api)}
-        for title, start in {RABBIT: _rabbit, MINIMAL: _minimal}.items():
-            (place := folder / str(len(servers))).mkdir()
+        for number, (title, start) in enumerate({RABBIT: _rabbit, MINIMAL: _minimal}.items()):
+            (place := folder / f"peer-{number}").mkdir()
             try:
                 fact, servers[title] = stack.enter_context(start(place))
                 facts.append(fact)

@@ -20,7 +20,7 @@ from tests.commands.conftest import Run, Shop
 from tests.sweeps import sweep_trash
 
 ITEM_FIELDS = {"id", "priority", "count", "state", "pushed_at", "ready_at", "size", "key"}
-ITEM_FIELDS |= {"attempts", "attempt_log", "due_at", "expires_at", "worker", "died_at", "reason"}
+ITEM_FIELDS |= {"attempts", "attempt_log", "due_at", "leased_at", "expires_at", "worker", "died_at", "reason"}
 
 
 @pytest.fixture
