@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from typing import Any, Literal, cast, get_args
 
 import msgspec
@@ -114,6 +115,27 @@ def _text(value: object) -> bytes:
     return value.encode()
 
 
+def _json(value: object) -> bytes:
+    stored = msgspec.json.encode(value)
+    if b"null" in stored and not _is_finite(msgspec.to_builtins(value)):
+        raise ValueError("JSON has no infinite numbers, and no NaN")
+    return stored
+
+
+def _is_finite(value: Any) -> bool:
+    """Say whether a value has no number that msgspec writes as null."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
+        elif isinstance(one, float) and not isfinite(one):
+            return False
+    return True
+
+
 def _unknown(value: object) -> Any:
     raise ValueError("this release does not know the codec")
 
@@ -135,7 +157,7 @@ def _short(error: BaseException) -> str:
 
 _ENCODERS: dict[str, Callable[[Any], bytes]] = {
     "text": _text,
-    "json": msgspec.json.encode,
+    "json": _json,
     "msgpack": msgspec.msgpack.encode,
 }
 _DECODERS: dict[str, Callable[[bytes], Any]] = {

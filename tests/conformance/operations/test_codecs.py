@@ -109,6 +109,15 @@ def test_a_value_that_is_not_encoded_changes_nothing(store: Store, codec: Any, w
         jobs.push("x" * 90_000 + "y", 1)
 
 
+@pytest.mark.parametrize("value", [float("inf"), {"n": [1.5, float("nan")]}, {"none": None, "n": -float("inf")}])
+def test_json_has_no_infinite_numbers(store: Store, value: object) -> None:
+    jobs = store.create_queue("jobs", codec="json")
+    with pytest.raises(BadValue, match="no infinite numbers"):
+        jobs.push(value, 1)
+    jobs.push({"none": None, "n": 1.5}, 1)
+    assert [item.value for item in jobs.pop_many(9)] == [{"none": None, "n": 1.5}]
+
+
 @pytest.mark.parametrize("form", ["list", "object"])
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
 def test_values_are_nested_at_most_200_levels_deep(store: Store, jobs: Queue, codec: str, form: str) -> None:
