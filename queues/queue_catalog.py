@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 from queues.catalog import directory
@@ -15,8 +16,8 @@ from queues.model.priority import Priority
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, open_queue
 from queues.trash.trash import Trash
 
-#: Handles that are kept for callers that open a queue for each request; one more, and all are made anew.
-_MOST_OPENED = 1_000
+#: Reads a config; those read last are kept for callers that open a queue for each request.
+_config_of = lru_cache(1_000)(Config.of)
 
 
 class OfAnyKind(TypedDict, total=False):
@@ -40,8 +41,6 @@ class QueueCatalog:
         #: The parts of the open store: for tools and tests, not for programs.
         self.context = context
         self._trash = Trash(context)
-        #: Handles that were opened last, by the config that they were opened with.
-        self._opened: dict[bytes, AnyQueue] = {}
 
     @overload
     def create_queue(
@@ -133,13 +132,7 @@ class QueueCatalog:
         """
         with self.suggesting(tr):
             record = self.context.read(lambda tr: directory.find_record(tr, self.context.keyspace, name), tr)
-            if record is None or (queue := self._opened.get(record)) is None:
-                queue = open_queue(self.context, Config.of(name, record))
-                if record is not None:
-                    if len(self._opened) >= _MOST_OPENED:
-                        self._opened.clear()
-                    self._opened[record] = queue
-            return queue
+            return open_queue(self.context, _config_of(name, record))
 
     def priority_queue(self, name: str, *, tr: ReadTransaction | None = None) -> PriorityQueue:
         """Return the priority queue of this name; raise `QueueNotFound`, and `WrongKind` for a FIFO queue."""

@@ -85,14 +85,14 @@ class Credentials:
     """Callers by their badges, for requests on an event loop. Thread-safe."""
 
     def __init__(
-        self, clock: Callable[[], datetime] = store_now, *, changes: Callable[[], int | None] | None = None
+        self, clock: Callable[[], datetime] = store_now, *, changes: Callable[[], object] | None = None
     ) -> None:
-        """`changes` returns a number that differs after each change of the tables, or None where none is known."""
+        """`changes` returns what differs after each change of the tables, or None where that is not known."""
         self._clock = clock
         read = changes or TableChanges().number
-        self._number = OncePerTurn[None, int | None](lambda _: read())
+        self._number = OncePerTurn[None, object](lambda _: read())
         #: By badge: the number of changes before it was read, and the caller.
-        self._kept: dict[Badge, tuple[int, Caller]] = {}
+        self._kept: dict[Badge, tuple[object, Caller]] = {}
         self._lock = threading.Lock()
         self._waiting: dict[Badge, Future[Caller | Refusal]] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pqadmin-credentials")

@@ -15,17 +15,20 @@ class TableChanges:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._name = ""
+        #: Connections that were opened: each counts changes from the same number on.
+        self._opened_so_far = 0
         self._connection: sqlite3.Connection | None = None
 
-    def number(self) -> int | None:
-        """Return a number that is another one after each commit; None: another database, or no answer."""
+    def number(self) -> tuple[int, int] | None:
+        """Return numbers that are other ones after each commit; None: another database, or no answer."""
         # Without Django's connection: each request of an event loop would make one of its own.
         database = connections.settings[DEFAULT_DB_ALIAS]
         if not database["ENGINE"].endswith("sqlite3"):
             return None
         with self._lock:
             try:
-                return int(self._opened(str(database["NAME"])).execute("PRAGMA data_version").fetchone()[0])
+                connection = self._opened(str(database["NAME"]))
+                return self._opened_so_far, int(connection.execute("PRAGMA data_version").fetchone()[0])
             except sqlite3.Error:
                 self._close()
                 return None
@@ -34,6 +37,7 @@ class TableChanges:
         if self._connection is None or name != self._name:
             self._close()
             self._name = name
+            self._opened_so_far += 1
             # Never in a transaction, so that each reading sees what is committed by now.
             self._connection = sqlite3.connect(
                 name, uri=name.startswith("file:"), timeout=0, isolation_level=None, check_same_thread=False

@@ -526,7 +526,6 @@ def _find(name: str) -> AnyQueue:
 _find_at_once = OncePerTurn[tuple[str, str], AnyQueue](lambda url_and_name: _find(url_and_name[1]))
 
 
-@lru_cache(maxsize=1_000)
 def _for_coroutines(queue: AnyQueue) -> AnyAsyncQueue:
     return AsyncFifoQueue(queue) if isinstance(queue, FifoQueue) else AsyncPriorityQueue(queue)
 

@@ -1,5 +1,6 @@
 """Pause, rename, delete and restore."""
 
+import contextlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -40,6 +41,22 @@ def test_another_handle_sees_the_pause_at_once(store: Store) -> None:
         theirs.pop_min()
     theirs.resume()
     assert mine.pop_min() is None
+
+
+def test_a_queue_that_is_opened_shows_what_is_stored(store: Store) -> None:
+    """Also after a change by another handle, and one that was not committed."""
+    store.create_queue("jobs")
+    for taken_back in (False, True):
+        opened = store.queue("jobs")
+        with contextlib.suppress(ZeroDivisionError):
+            store.transact(
+                lambda tr, opened=opened, back=taken_back: (opened.pause(reason="r", tr=tr), 1 // (not back))
+            )
+        assert (store.queue("jobs").pause_state is None) == taken_back
+        store.queue("jobs").resume()
+        assert store.queue("jobs").pause_state is None
+        opened.pop_min()
+        assert store.queue("jobs").pause_state is None
 
 
 def test_a_pause_ends_by_itself(store: Store, clock: Clock) -> None:
