@@ -29,7 +29,11 @@ class Means:
 
 
 class RemoteActions(Actions):
-    """The actions of the token's owner. Those that the HTTP API has; the rest raise `LocalStoreOnly`."""
+    """The actions of the token's owner. Those that the HTTP API has; the rest raise `LocalStoreOnly`.
+
+    So do conditions that the API does not compare: `expect_id`, and `expect` of settings and ends. `expect_depth` is
+    compared with the tolerance of pages: 10 items, or a tenth.
+    """
 
     def __init__(self, context: StoreContext, means: Means, *, actor: str, via: str, keep: Any = None) -> None:
         super().__init__(context, actor=actor, via=via)
@@ -48,36 +52,69 @@ class RemoteActions(Actions):
         """Attach a subspace as a queue."""
         return self._means.catalog.attach(name, **options)
 
-    def detach(self, name: str, *, reason: str = "", **_: Any) -> None:
+    def detach(self, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
         """Forget an attached queue."""
+        _refuse_condition(expect_id)
         self._post(name, "detach", reason=reason)
 
-    def pause(self, name: str, *, reason: str, until: datetime | None = None, **_: Any) -> None:  # type: ignore[override]
+    def pause(self, name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None) -> None:
         """Stop taking from a queue."""
+        _refuse_condition(expect_id)
         self._post(name, "pause", reason=reason, until=_time(until))
 
-    def resume(self, name: str, **_: Any) -> None:  # type: ignore[override]
+    def resume(self, name: str, *, reason: str = "", expect_id: int | None = None) -> None:
         """Let items be taken again."""
-        self._post(name, "resume")
+        _refuse_condition(expect_id)
+        self._post(name, "resume", reason=reason)
 
-    def rename_queue(self, old: str, new: str, **_: Any) -> AnyQueue:
+    def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
         """Give a queue another name."""
+        _refuse_condition(expect_id)
         return self._means.catalog.rename_queue(old, new)
 
-    def configure(self, name: str, *, reason: str = "", expect_id: int | None = None, **changes: Any) -> AnyQueue:  # type: ignore[override]
+    def configure(  # type: ignore[override]
+        self,
+        name: str,
+        *,
+        reason: str = "",
+        expect: Mapping[str, Any] | None = None,
+        expect_id: int | None = None,
+        **changes: Any,
+    ) -> AnyQueue:
         """Change settings of a queue."""
+        _refuse_condition(expect, expect_id)
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
         self._send("PATCH", "queues", name, body={**plain, "reason": reason})
         return self._means.catalog.queue(name)
 
-    def delete_queue(self, name: str, *, confirm: str, reason: str = "", **_: Any) -> str:
+    def delete_queue(
+        self,
+        name: str,
+        *,
+        confirm: str,
+        expect_depth: int | None = None,
+        tolerance: int = 0,
+        expect_id: int | None = None,
+        reason: str = "",
+    ) -> str:
         """Put a queue into the trash."""
-        answer = self._send("DELETE", "queues", name, query={"confirm": confirm, "reason": reason})
-        return str(answer["trash_id"])
+        _refuse_condition(expect_id)
+        query = {"confirm": confirm, "expected": expect_depth, "reason": reason}
+        return str(self._send("DELETE", "queues", name, query=query)["trash_id"])
 
-    def purge(self, name: str, *, confirm: str, reason: str = "", **_: Any) -> Purged:
+    def purge(
+        self,
+        name: str,
+        *,
+        confirm: str,
+        expect_depth: int | None = None,
+        tolerance: int = 0,
+        expect_id: int | None = None,
+        reason: str = "",
+    ) -> Purged:
         """Put every ready and delayed item into the trash."""
-        found = self._post(name, "purge", confirm=confirm, reason=reason)
+        _refuse_condition(expect_id)
+        found = self._post(name, "purge", confirm=confirm, expected=expect_depth, reason=reason)
         return Purged(
             count=found["items"],
             skipped=found["skipped"],
@@ -87,7 +124,7 @@ class RemoteActions(Actions):
 
     # Items
 
-    def push(  # type: ignore[override]
+    def push(
         self,
         name: str,
         value: Any,
@@ -95,17 +132,22 @@ class RemoteActions(Actions):
         priority: Any = None,
         delay: Any = None,
         due: datetime | None = None,
-        **_: Any,
+        expect_id: int | None = None,
+        reason: str = "",
     ) -> Item:
         """Push one item, as programs do."""
+        _refuse_condition(expect_id)
         queue = self._means.catalog.queue(name)
         value = Raw(value) if isinstance(value, bytes) and queue.codec != "bytes" else value
         if isinstance(queue, FifoQueue):
             return queue.enqueue(value, delay=delay, due=due)
         return queue.push(value, priority, delay=delay, due=due)
 
-    def pop_many(self, name: str, n: int, *, end: str = "min", **_: Any) -> list[Popped]:  # type: ignore[override]
+    def pop_many(
+        self, name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
+    ) -> list[Popped]:
         """Take items for good, as programs do: a server keeps none of them in its trash."""
+        _refuse_condition(expect)
         queue = self._means.catalog.queue(name)
         items = queue.dequeue_many(n) if isinstance(queue, FifoQueue) else queue.pop_many(n, end=end)
         return [Popped(item=item, trash_id=None) for item in items]
@@ -146,7 +188,7 @@ class RemoteActions(Actions):
     # Inside
 
     def _act(self, verb: str, name: str, ids: Sequence[str], **options: Any) -> Changed:
-        options.pop("expect_id", None)
+        _refuse_condition(options.pop("expect_id", None))
         moment = either(options.pop("delay", None), options.pop("due", None))
         body = {key: value for key, value in options.items() if value not in (None, "")}
         if isinstance(moment, timedelta):
@@ -161,6 +203,12 @@ class RemoteActions(Actions):
 
     def _send(self, method: str, *path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Any:
         return self._means.connection.call(Call.writing(method, *path, body=body, query=query or {}))
+
+
+def _refuse_condition(*conditions: object) -> None:
+    """Raise `LocalStoreOnly` for a condition that the HTTP API would not compare."""
+    if any(condition is not None for condition in conditions):
+        raise LocalStoreOnly("This condition needs the store itself: a server does not compare it.")
 
 
 def _time(moment: datetime | None) -> str | None:

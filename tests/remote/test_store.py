@@ -16,6 +16,7 @@ from pqadmin.api.handler import ApiHandler
 from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store
 from queues.errors import (
     BadStoreURL,
+    DepthChanged,
     LocalStoreOnly,
     NotAuthenticated,
     NotPermitted,
@@ -126,6 +127,48 @@ def test_what_needs_the_store_itself_is_refused(remote: Store, act: Callable[[St
     remote.create_queue("jobs")
     with pytest.raises(LocalStoreOnly, match="through a server"):
         act(remote)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda acts: acts.configure("jobs", note="x", expect_id=1),
+        lambda acts: acts.configure("jobs", note="x", expect={"note": "seen"}),
+        lambda acts: acts.pause("jobs", reason="x", expect_id=1),
+        lambda acts: acts.resume("jobs", expect_id=1),
+        lambda acts: acts.rename_queue("jobs", "more", expect_id=1),
+        lambda acts: acts.delete_queue("jobs", confirm="jobs", expect_id=1),
+        lambda acts: acts.purge("jobs", confirm="jobs", expect_id=1),
+        lambda acts: acts.detach("jobs", expect_id=1),
+        lambda acts: acts.push("jobs", b"y", priority=1, expect_id=1),
+        lambda acts: acts.pop_many("jobs", 1, expect="id"),
+        lambda acts: acts.delete_items("jobs", ["id"], expect_id=1),
+    ],
+)
+def test_a_condition_that_a_server_does_not_compare_is_refused(remote: Store, act: Callable[[Any], Any]) -> None:
+    jobs = remote.create_queue("jobs")
+    jobs.push(b"x", 1)
+    jobs.pause(reason="repair")
+    with pytest.raises(LocalStoreOnly, match="condition"):
+        act(remote.actions("ann"))
+    assert remote.directory() == {"jobs": jobs.id}
+    assert [item.value for item in jobs.peek_many(5)] == [b"x"]
+    assert jobs.pause_state is not None
+    assert jobs.config.note == ""
+
+
+def test_a_depth_that_was_confirmed_is_compared(remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 30)
+    acts = remote.actions("ann")
+    with pytest.raises(DepthChanged):
+        acts.purge("jobs", confirm="jobs", expect_depth=5)
+    with pytest.raises(DepthChanged):
+        acts.delete_queue("jobs", confirm="jobs", expect_depth=5)
+    assert jobs.depth() == 30
+    assert acts.purge("jobs", confirm="jobs", expect_depth=30).count == 30
+    acts.delete_queue("jobs", confirm="jobs", expect_depth=0)
+    assert remote.directory() == {}
 
 
 def test_a_token_does_what_it_is_for(local: Store, transactional_db: None, token: Callable[..., str]) -> None:

@@ -13,9 +13,7 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Delete the queue and print how to undo it."""
         queue = store.queue(options["queue"])
-        trash_id = self.actions(store).delete_queue(
-            queue.name, confirm=options["confirm"], expect_id=queue.id, reason=options["reason"]
-        )
+        trash_id = self.actions(store).delete_queue(queue.name, confirm=options["confirm"], reason=options["reason"])
         self.answer(
             {"queue": queue.name, "trash_id": trash_id},
             f"{queue.name} is in the trash with all its items.",

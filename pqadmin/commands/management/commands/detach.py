@@ -14,5 +14,5 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Detach the queue."""
         queue = store.queue(options["queue"])
-        self.actions(store).detach(queue.name, expect_id=queue.id, reason=options["reason"])
+        self.actions(store).detach(queue.name, reason=options["reason"])
         self.answer(queue_shape(queue), f"Detached {queue.name}. Its items stay where they are.")
