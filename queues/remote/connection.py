@@ -6,6 +6,7 @@ after lost connections, refusals of a busy server and answers of proxies, and is
 """
 
 import asyncio
+import errno
 import json
 import os
 import random
@@ -27,17 +28,21 @@ from queues.errors import (
     AnswerLost,
     BadStoreURL,
     ForkedStore,
+    OutcomeUnknown,
     RequestRefused,
     ServerUnreachable,
     StoreClosed,
     Worded,
 )
-from queues.remote.problems import error_of, may_pass
+from queues.kv.boottime import boottime
+from queues.remote.problems import decides, error_of, may_pass
 
 T = TypeVar("T")
 
 #: Seconds to connect, and to wait for an answer beside the time that the call itself may take.
 CONNECT, ANSWER = 5.0, 30.0
+#: Seconds that one try has at least, however little time is left.
+LEAST = 1.0
 #: Seconds between two tries: at first, and at most.
 FIRST_REST, LONGEST_REST = 0.05, 2.0
 #: Calls under way at once that do not wait for items: sites limit those of an address. Connections that are kept.
@@ -77,7 +82,13 @@ class Connection:
     """Sends calls to one server. Thread-safe."""
 
     def __init__(
-        self, url: str, *, token: str | None, timeout: float, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        url: str,
+        *,
+        token: str | None,
+        timeout: float,
+        transport: httpx.AsyncBaseTransport | None = None,
+        elapsed: Callable[[], float] = boottime,
     ) -> None:
         parts = urlsplit(url)
         if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
@@ -88,7 +99,10 @@ class Connection:
         self._timeout = timeout
         self._pid = os.getpid()
         self._closed = False
-        #: The store's time less this process's monotonic clock; None until the server told the time.
+        #: Held while a call begins, so that none begins behind the end.
+        self._beginning = threading.Lock()
+        self._elapsed = elapsed
+        #: The store's time less the elapsed time of this machine; None until the server told the time.
         self._offset: float | None = None
         self._waiting: set[asyncio.Task[Any]] = set()
         self._room = asyncio.Semaphore(MOST)
@@ -106,7 +120,7 @@ class Connection:
 
     def clock(self) -> float:
         """Return the store's time in seconds since the epoch, as its server told it last."""
-        return time.time() if self._offset is None else time.monotonic() + self._offset
+        return time.time() if self._offset is None else self._elapsed() + self._offset
 
     def call(self, call: Call, *, timeout: float | None = None) -> Any:
         """Return the JSON of an answer; a thread waits for it. Raises the error that was answered."""
@@ -125,12 +139,16 @@ class Connection:
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Begin a coroutine of this connection."""
-        if self._closed or self._pid != os.getpid():
+        if self._pid != os.getpid():  # its lock may be held for ever
             work.close()
             if self._closed:
                 raise StoreClosed("The store is closed.")
             raise ForkedStore("This store was opened before a fork: open a new one in the child process.")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._beginning:
+            if not self._closed:
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        raise StoreClosed("The store is closed.")
 
     def soon(self, do: Callable[..., object], *values: Any) -> None:
         """Call a function in the thread of the connection."""
@@ -142,27 +160,33 @@ class Connection:
         timeout = self._timeout if timeout is None else timeout
         deadline = time.monotonic() + timeout + call.wait
         polled = time.monotonic() + call.wait
-        rest, sent = FIRST_REST, False
+        # `lost`: whether the call may have been executed by a try without an answer.
+        rest, lost, writes = FIRST_REST, False, bool(call.key) or call.method != "GET"
         request = self._request(call)
         while True:
             wait = max(0.0, polled - time.monotonic()) if call.wait else 0.0
             asked = 0.0
             try:
-                answer = await self._exchange(request(wait), wait)
+                answer = await self._exchange(request(wait, deadline - time.monotonic()), wait)
                 if answer.is_success:
                     return _json(answer, self.host)
                 error = error_of(answer, self.host)
+                lost = lost or (writes and (answer.status_code in (502, 504) or isinstance(error, OutcomeUnknown)))
+                if lost and call.key and not decides(answer):
+                    error = self._lost(error)
                 if not may_pass(answer):
                     raise error
-                sent = sent or answer.status_code in (502, 504)
                 asked = _retry_after(answer)
             except _UNSENT as failure:
-                error = self._unreachable(failure, sent=sent)
+                error = self._unreachable(failure, lost=lost)
                 if _hopeless(failure):
                     raise error from failure
+            except httpx.ReadTimeout:
+                lost = writes
+                error = self._silent(max(LEAST, timeout + call.wait), lost=lost)
             except httpx.TransportError as failure:
-                sent = True
-                error = self._unreachable(failure, sent=bool(call.key) or call.method != "GET")
+                lost = writes
+                error = self._unreachable(failure, lost=lost)
             pause = max(asked, _random.uniform(0.5, 1.0) * rest)
             if time.monotonic() + pause > deadline:
                 raise error
@@ -198,22 +222,23 @@ class Connection:
         if self._closed or self._pid != os.getpid():
             self._closed = True
             return
-        self._closed = True
+        with self._beginning:
+            if self._closed:
+                return
+            self._closed = True
 
         async def end() -> None:
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
+            await _cancel_others()
             await self._client.aclose()
+            await _cancel_others()  # what those that ended began
 
         asyncio.run_coroutine_threadsafe(end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _request(self, call: Call) -> Callable[[float], httpx.Request]:
-        """Return what builds the request of a call, which is to wait so long."""
+    def _request(self, call: Call) -> Callable[[float, float], httpx.Request]:
+        """Return what builds the request of a call, which is to wait so long and to be answered within seconds."""
         headers = dict(call.headers)
         content = call.content
         if call.body is not None:
@@ -223,10 +248,13 @@ class Connection:
             headers["Idempotency-Key"] = call.key
         address = self._base + "/".join(quote(part, safe="") for part in call.path)
 
-        def build(wait: float) -> httpx.Request:
+        def build(wait: float, left: float) -> httpx.Request:
             query = {**call.query, "wait": f"{wait:.3f}"} if call.wait else dict(call.query)
             query = {name: value for name, value in query.items() if value is not None}
-            timeout = httpx.Timeout(ANSWER, connect=CONNECT, read=ANSWER + wait, pool=None)
+            left = max(LEAST, left)
+            timeout = httpx.Timeout(
+                min(ANSWER, left), connect=min(CONNECT, left), read=min(ANSWER + wait, left), pool=None
+            )
             return self._client.build_request(
                 call.method, address, params=query or None, content=content, headers=headers, timeout=timeout
             )
@@ -235,22 +263,45 @@ class Connection:
 
     async def _exchange(self, request: httpx.Request, wait: float) -> httpx.Response:
         async with nullcontext() if wait else self._room:
-            begun = time.monotonic()
+            begun = self._elapsed()
             answer = await self._client.send(request)
-        ended = time.monotonic()
+        ended = self._elapsed()
         told = answer.headers.get("PQ-Time")
         if told is not None and (self._offset is None or ended - begun < _PROMPT) and not wait:
             with suppress(ValueError):
                 self._offset = datetime.fromisoformat(told).timestamp() - (begun + ended) / 2
         return answer
 
-    def _unreachable(self, failure: httpx.TransportError, *, sent: bool) -> Worded:
+    def _unreachable(self, failure: httpx.TransportError, *, lost: bool) -> Worded:
         reason = _reason(failure)
-        if sent:
+        if lost:
             return AnswerLost(
                 "{host} did not answer: {reason}. The request may have been executed.", host=self.host, reason=reason
             )
         return ServerUnreachable("{host} cannot be reached: {reason}.", host=self.host, reason=reason)
+
+    def _silent(self, seconds: float, *, lost: bool) -> Worded:
+        values = {"host": self.host, "seconds": f"{seconds:g}"}
+        if lost:
+            return AnswerLost("{host} did not answer within {seconds} s. The request may have been executed.", **values)
+        return ServerUnreachable("{host} did not answer within {seconds} s.", **values)
+
+    def _lost(self, error: Worded) -> AnswerLost:
+        lost = AnswerLost(
+            "{host} gave no answer first, and then this: {words} The request may have been executed.",
+            host=self.host,
+            words=error.words,
+        )
+        lost.__cause__ = error
+        return lost
+
+
+async def _cancel_others() -> None:
+    """End all other tasks of this event loop."""
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in others:
+            task.cancel()
+        await asyncio.wait(others)
 
 
 def _reason(failure: httpx.TransportError) -> str:
@@ -259,6 +310,8 @@ def _reason(failure: httpx.TransportError) -> str:
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not valid ({cause.verify_message})"
+        if isinstance(cause, httpx.ConnectTimeout):
+            return os.strerror(errno.ETIMEDOUT)
         if isinstance(cause, OSError) and cause.errno:
             return os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
         cause = cause.__cause__ or cause.__context__

@@ -62,6 +62,15 @@ def may_pass(answer: httpx.Response) -> bool:
     return answer.status_code == 503 and _problem(answer).get("code", "Conflict") in _PASSING
 
 
+def decides(answer: httpx.Response) -> bool:
+    """Say whether an error tells what became of a request under a key whose answer was lost before.
+
+    A store looks at keys before all that it refuses. What comes before that, or of another name, tells nothing.
+    """
+    code = _problem(answer).get("code")
+    return code in ERRORS and code != "KeyReused" and answer.status_code in (409, 412, 413, 422)
+
+
 def _problem(answer: httpx.Response) -> dict[str, Any]:
     try:
         found = json.loads(answer.content)

@@ -12,6 +12,7 @@ from queues.consumers.presence import Consumption, Presence
 from queues.context import StoreContext
 from queues.errors import BadLimit, BadName, QueueExists, QueueNotFound, QueueUnreadable, Words
 from queues.keys.keyspace import Keyspace
+from queues.kv.boottime import boottime
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.codec import CodecName
 from queues.model.duration import TIMEOUT, Duration, seconds_of
@@ -44,13 +45,14 @@ def open_remote(
     timeout: Duration,
     transport: httpx.AsyncBaseTransport | None = None,
     clock: Callable[[], float] | None = None,
+    elapsed: Callable[[], float] = boottime,
 ) -> "RemoteStore":
     """Open the store of the site at a URL; raise `BadStoreURL`, `ServerUnreachable`, `NotAuthenticated`.
 
-    The last two are for tests.
+    The last three are for tests.
     """
     seconds = seconds_of(timeout, TIMEOUT)
-    connection = Connection(url, token=token, timeout=seconds, transport=transport)
+    connection = Connection(url, token=token, timeout=seconds, transport=transport, elapsed=elapsed)
     try:
         about = connection.call(Call(method="GET", path=("store",)), timeout=min(OPENING, seconds))
         store = RemoteStore(connection, url=url, about=about, clock=clock or connection.clock)

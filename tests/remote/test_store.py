@@ -1,7 +1,10 @@
 """Remote stores: the same verbs and errors, with the rights of a token and nothing beside."""
 
+import json
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -15,8 +18,10 @@ from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
 from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store
 from queues.errors import (
+    AnswerLost,
     BadStoreURL,
     DepthChanged,
+    KeyReused,
     LocalStoreOnly,
     NotAuthenticated,
     NotPermitted,
@@ -29,10 +34,12 @@ from queues.errors import (
     ServerUnreachable,
     StaleLease,
     StoreClosed,
+    StoreUnreachable,
 )
 from queues.remote.store import open_remote
 from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
+from tests.waiting import begin
 
 
 def opened(secret: str | None, app: Any = None, *, timeout: float = 5) -> Store:
@@ -257,6 +264,142 @@ def test_a_server_that_stays_busy_is_told(local: Store, transactional_db: None, 
     with opened(token(), moved) as store, pytest.raises(RequestRefused, match="301 .* to https://elsewhere/"):
         store.priority_queue("jobs").push(b"x", 1)
     assert local.queue("jobs").depth() == 0
+
+
+def losing(then: Callable[[Any], Any] | None = None, *, executed: bool = True) -> Any:
+    """Return the API without the answer to the first write: the next one is answered by `then`."""
+    api, writes = ApiHandler(), [0]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def lose(message: Any) -> None:
+            """Send nothing."""
+
+        writes[0] += scope["method"] == "POST"
+        if scope["method"] != "POST" or (writes[0] > 1 and then is None):
+            await api(scope, receive, send)
+        elif writes[0] > 1 and then is not None:
+            await then(send)
+        else:
+            if executed:
+                await api(scope, receive, lose)
+            raise httpx.ReadError("cut off")
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "cause"),
+    [
+        (429, "TooManyRequests", RateLimited),
+        (503, "StoreUnreachable", StoreUnreachable),
+        (401, "Unauthenticated", NotAuthenticated),
+        (403, "Forbidden", NotPermitted),
+        (404, "QueueNotFound", QueueNotFound),
+        (422, "KeyReused", KeyReused),
+        (500, "InternalError", RequestRefused),
+    ],
+)
+def test_an_error_after_a_lost_answer_does_not_say_that_nothing_was_done(
+    local: Store, transactional_db: None, token: Callable[..., str], status: int, code: str, cause: type[Exception]
+) -> None:
+    local.create_queue("jobs")
+
+    async def refuse(send: Any) -> None:
+        problem = json.dumps({"code": code, "detail": "Nothing was done.", "status": status}).encode()
+        await answering(status, problem, [(b"retry-after", b"60")], send)
+
+    with opened(token(), losing(refuse)) as store, pytest.raises(AnswerLost, match="may have been executed") as lost:
+        store.priority_queue("jobs").push(b"x", 1)
+    assert isinstance(lost.value.__cause__, cause)
+    assert local.queue("jobs").depth() == 1
+
+
+def test_a_queue_that_is_renamed_behind_a_lost_answer_is_no_reason_to_push_again(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    local.create_queue("jobs")
+    api = ApiHandler()
+    renamed = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def lose(message: Any) -> None:
+            """Send nothing."""
+
+        if scope["method"] != "POST" or renamed:
+            await api(scope, receive, send)
+            return
+        await api(scope, receive, lose)
+        renamed.append(local.rename_queue("jobs", "work"))
+        raise httpx.ReadError("cut off")
+
+    with opened(token(), app) as store, pytest.raises(AnswerLost):
+        store.priority_queue("jobs").push(b"x", 1)
+    assert local.queue("work").depth() == 1
+
+
+def test_what_the_store_refuses_after_a_lost_request_was_not_done(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    local.create_queue("jobs").configure(closed=True)
+    with opened(token(), losing(executed=False)) as store, pytest.raises(QueueClosed):
+        store.priority_queue("jobs").push(b"x", 1)
+    local.queue("jobs").configure(closed=False)
+    with opened(token(), losing()) as store:
+        store.priority_queue("jobs").push(b"x", 1)
+    assert local.queue("jobs").depth() == 1
+
+
+def test_a_server_that_accepts_and_is_silent_is_left_in_time(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        opening = begin(lambda: open_store(f"http://127.0.0.1:{silent.getsockname()[1]}", token="x", timeout=1))
+        with pytest.raises(ServerUnreachable, match=r"did not answer within 1 s\.$"):
+            opening.result(10)
+    local.create_queue("jobs")
+
+    async def say_nothing(send: Any) -> None:
+        raise httpx.ReadTimeout("")
+
+    with (
+        opened(token(), losing(say_nothing), timeout=1) as store,
+        pytest.raises(AnswerLost, match=r"did not answer within 1 s\. The request may have been executed"),
+    ):
+        store.priority_queue("jobs").push(b"x", 1)
+
+
+def test_the_time_of_the_store_goes_on_while_this_machine_sleeps(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    elapsed = [100.0]
+    transport = httpx.ASGITransport(app=ApiHandler())
+    with open_remote(
+        "http://localhost", token=token(), timeout=5, transport=transport, elapsed=lambda: elapsed[0]
+    ) as store:
+        assert abs(store.now() - local.now()) < timedelta(seconds=1)
+        elapsed[0] += 3600
+        assert abs(store.now() - local.now() - timedelta(hours=1)) < timedelta(seconds=1)
+
+
+def test_calls_that_meet_a_close_end(local: Store, transactional_db: None, token: Callable[..., str]) -> None:
+    secret = token()
+    local.create_queue("jobs")
+    for _ in range(15):
+        store = opened(secret)
+        jobs = store.queue("jobs")
+        started = threading.Barrier(5)
+
+        def call(jobs: Any = jobs, started: threading.Barrier = started) -> None:
+            started.wait()
+            with pytest.raises(StoreClosed):
+                while True:
+                    jobs.depth()
+
+        calls = [begin(call) for _ in range(4)]
+        started.wait()
+        store.close()
+        for each in calls:
+            each.result(10)
 
 
 def test_a_server_that_is_no_site_is_told() -> None:
