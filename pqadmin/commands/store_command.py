@@ -98,7 +98,11 @@ class StoreCommand(OwnCommand):
 
     def store_url(self, options: Options) -> str:
         """Return the store's URL: the option, else the site's."""
-        return self.named_store(options) or str(settings.PQADMIN_STORE)
+        return self.named_store(options) or self.store_of_environment()
+
+    def store_of_environment(self) -> str:
+        """Return the URL of the environment's store."""
+        return str(settings.PQADMIN_STORE)
 
     def named_store(self, options: Options) -> str:
         """Return the URL of the store that the options name; empty without one."""
@@ -115,9 +119,13 @@ class StoreCommand(OwnCommand):
             return None
         if options.get("token_file"):
             return logins.read_token(Path(options["token_file"]))
-        token = self.token_of_environment() or logins.kept_token(url)
+        own = self.store_of_environment()
+        elsewhere = logins.is_server(own) and own.rstrip("/") != url.rstrip("/")  # its token is not for this site
+        token = ("" if elsewhere else self.token_of_environment()) or logins.kept_token(url)
         if token is None:
-            raise CommandError(f"{url} needs a token: --token-file, PQADMIN_TOKEN, or pqadmin login {url}")
+            ways = "--token-file" if elsewhere else "--token-file, PQADMIN_TOKEN"
+            told = f" PQADMIN_TOKEN is for {own}." if elsewhere and self.token_of_environment() else ""
+            raise CommandError(f"{url} needs a token: {ways}, or pqadmin login {url}{told and '.' + told}")
         return token
 
     def token_of_environment(self) -> str:

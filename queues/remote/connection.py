@@ -19,6 +19,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -93,6 +94,11 @@ class Connection:
         parts = urlsplit(url)
         if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
             raise BadStoreURL("{url} is no address of a site: write https://HOST.", url=repr(url))
+        if token is not None and parts.scheme == "http" and not _loopback(parts.hostname):
+            raise BadStoreURL(
+                "A token is not sent to {url} in the clear: write https://. Plain http is for this machine alone.",
+                url=repr(url),
+            )
         #: The server, as errors name it.
         self.host = parts.netloc
         self._base = url.rstrip("/") + "/api/v1/"
@@ -294,6 +300,14 @@ class Connection:
         )
         lost.__cause__ = error
         return lost
+
+
+def _loopback(host: str) -> bool:
+    """Say whether what is sent to a host stays on this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def _cancel_others() -> None:

@@ -197,6 +197,21 @@ def test_the_environment_names_a_site_and_a_token(site: Site, secret: str, local
         assert "store of another site" in serving.stderr.read()
 
 
+@pytest.mark.parametrize("command_line", [("depth", "apart"), ("work", "apart", "--handlers", "none", "--once")])
+def test_the_token_of_the_environment_is_for_no_other_site(
+    site: Site, secret: str, local: Store, home: Path, command_line: tuple[str, ...]
+) -> None:
+    local.create_queue("apart", exist_ok=True)
+    for store, code in (("https://a.example", Exit.FAILED), (f"{site.address}/", 0), (f"lmdb:{home}", 0)):
+        if command_line[0] == "work" and not code:
+            continue
+        variables = {"PQADMIN_STORE": store, "PQADMIN_TOKEN": secret, "PQADMIN_DATA": str(home)}
+        with process(*command_line, "--server", site.address, text=True, **variables) as run:
+            _, err = run.communicate(timeout=PATIENCE)
+            assert run.returncode == code, err
+            assert ("PQADMIN_TOKEN is for https://a.example." in err) == (code != 0)
+
+
 def test_a_server_is_named_by_its_address(run: Run) -> None:
     with pytest.raises(CommandError, match="https://HOST") as wrong:
         call_command("depth", "jobs", "--server", "lmdb:x")

@@ -421,6 +421,18 @@ def test_a_bad_address_is_refused(url: str) -> None:
         open_store(url)
 
 
+@pytest.mark.parametrize("url", ["http://queues.example.org", "http://192.0.2.1:8000", "http://localhost.example.org"])
+def test_a_token_is_not_sent_in_the_clear(url: str) -> None:
+    with pytest.raises(BadStoreURL, match="write https://"):
+        open_store(url, token="x", timeout=0)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.2:1", "http://[::1]:1", "http://localhost:1"])
+def test_a_token_is_sent_to_this_machine_by_plain_http(url: str) -> None:
+    with pytest.raises(ServerUnreachable):
+        open_store(url, token="x", timeout=0)
+
+
 def test_a_token_is_for_a_site() -> None:
     with pytest.raises(BadStoreURL, match="token"):
         open_store("memory:", token="x")

@@ -45,10 +45,10 @@ class Command(StoreCommand):
         ),
     )
 
-    def store_url(self, options: Options) -> str:
-        """Return the store's URL: the option, else the environment's, as Django's settings are the program's."""
+    def store_of_environment(self) -> str:
+        """Return the URL of the environment's store, as Django's settings are the program's."""
         try:
-            return self.named_store(options) or environment.read_store(os.environ)
+            return environment.read_store(os.environ)
         except environment.BadSetting as error:
             raise CommandError(str(error), returncode=Exit.USAGE) from error
 
