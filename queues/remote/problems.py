@@ -63,7 +63,7 @@ def may_pass(answer: httpx.Response) -> bool:
 
 
 def decides(answer: httpx.Response) -> bool:
-    """Say whether an error tells what became of a request under a key whose answer was lost before.
+    """Say whether an error tells that a keyed request was not executed.
 
     A store looks at keys before all that it refuses. What comes before that, or of another name, tells nothing.
     """

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -381,19 +381,29 @@ def test_the_time_of_the_store_goes_on_while_this_machine_sleeps(
         assert abs(store.now() - local.now() - timedelta(hours=1)) < timedelta(seconds=1)
 
 
-def test_calls_that_meet_a_close_end(local: Store, transactional_db: None, token: Callable[..., str]) -> None:
-    secret = token()
-    local.create_queue("jobs")
-    for _ in range(15):
-        store = opened(secret)
-        jobs = store.queue("jobs")
-        started = threading.Barrier(5)
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
 
-        def call(jobs: Any = jobs, started: threading.Barrier = started) -> None:
+
+@pytest.mark.usefixtures("eager_threads")
+def test_calls_that_meet_a_close_end() -> None:
+    async def site(scope: Any, receive: Any, send: Any) -> None:
+        told = {"id": "x", "verbs": [], "caller": "x", "queues": [], "next": None}
+        await answering(200, json.dumps(told).encode(), [], send)
+
+    for _ in range(300):
+        store, started = opened(None, site), threading.Barrier(5)
+
+        def call(store: Store = store, started: threading.Barrier = started) -> None:
             started.wait()
             with pytest.raises(StoreClosed):
                 while True:
-                    jobs.depth()
+                    store.directory()
 
         calls = [begin(call) for _ in range(4)]
         started.wait()
