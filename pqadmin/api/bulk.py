@@ -121,14 +121,14 @@ def list_jobs(request: HttpRequest, cursor: Cursor = None, limit: Limit = 50) ->
 
 @router.get("/jobs/{id}", operation_id="get_job", summary="Look at a job", response=schemas.Job)
 @in_thread
-def get_job(request: HttpRequest, id: str) -> HttpResponse:  # noqa: A002 # as the job's
+def get_job(request: HttpRequest, id: str) -> HttpResponse:
     """Return a job with its progress: `items` of `total` are done."""
     return answer(job_shape(visibility.job(allow(request, Verb.READ, Right.READ), id)))
 
 
 @router.delete("/jobs/{id}", operation_id="cancel_job", summary="Cancel a job", response=schemas.Job)
 @in_thread
-def cancel_job(request: HttpRequest, id: str, reason: ReasonQuery = "") -> HttpResponse:  # noqa: A002
+def cancel_job(request: HttpRequest, id: str, reason: ReasonQuery = "") -> HttpResponse:
     """End a job after its present chunk. What it did stays done until it is undone; an ended job stays as it is."""
     _steer(request, id)
     return act(request, lambda actions: actions.cancel_bulk(id, reason=reason), job_shape)
@@ -138,7 +138,7 @@ def cancel_job(request: HttpRequest, id: str, reason: ReasonQuery = "") -> HttpR
 @in_thread
 def resume_job(
     request: HttpRequest,
-    id: str,  # noqa: A002
+    id: str,
     body: OptionalReason = NO_REASON,
 ) -> HttpResponse:
     """Let a job go on that was canceled or has failed."""

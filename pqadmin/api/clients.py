@@ -48,7 +48,7 @@ def store(request: HttpRequest) -> HttpResponse:
 def describe_queue(
     request: HttpRequest,
     queue: str,
-    id: Annotated[int | None, Query(description="Of the queue of this id, if it was renamed.")] = None,  # noqa: A002
+    id: Annotated[int | None, Query(description="Of the queue of this id, if it was renamed.")] = None,
 ) -> HttpResponse:
     """Return what a program needs to know of a queue before it uses it; for tokens of any verb.
 

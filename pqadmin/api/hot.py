@@ -381,7 +381,7 @@ async def _taken(
     key = key_of(request)
     headers: dict[str, str] = {}
     if key is not None:
-        request.body  # noqa: B018 - read now: it is closed when the client goes away, and a thread asks for it then
+        _ = request.body  # read now: it is closed when the client goes away, and a thread asks for it then
 
         def keep(tr: Transaction) -> tuple[int, Shape]:
             taken = execute(tr)

@@ -152,7 +152,7 @@ def list_items(
     match: Annotated[str, Query(description="A part of the value.")] = "",
     field: Annotated[str, Query(description="A path such as `customer.id`, in which `match` is looked for.")] = "",
     exact: Annotated[bool, Query(description="The field is `match`.")] = False,
-    id: Annotated[str, Query(description="An id, or a part of one.")] = "",  # noqa: A002 # as the item's
+    id: Annotated[str, Query(description="An id, or a part of one.")] = "",
     error: Annotated[str, Query(description="The group of the errors of dead items.")] = "",
     low: Annotated[str | None, Query(description="The smallest priority.")] = None,
     high: Annotated[str | None, Query(description="The largest priority.")] = None,
@@ -199,7 +199,7 @@ def list_items(
 
 @router.get("/queues/{queue}/items/{id}", operation_id="get_item", summary="Look at an item", response=schemas.ItemSeen)
 @in_thread
-def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:  # noqa: A002
+def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:
     """Return an item of any state; the ETag is for `If-Match`. Rules of redaction hide parts of its value."""
     there = found(request, queue, Verb.READ, Right.READ)
     picked = pick(queue, id)
@@ -213,7 +213,7 @@ def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:  # noqa
 def reveal_item(
     request: HttpRequest,
     queue: str,
-    id: str,  # noqa: A002
+    id: str,
     body: OptionalReason = NO_REASON,
 ) -> HttpResponse:
     """Return an item with its whole value, hidden parts too; the audit records that it was read.
@@ -232,7 +232,7 @@ def reveal_item(
 def change_item(
     request: HttpRequest,
     queue: str,
-    id: str,  # noqa: A002
+    id: str,
     body: Patched,
     if_match: IfMatch = None,
 ) -> HttpResponse:
@@ -261,7 +261,7 @@ def change_item(
 def delete_item(
     request: HttpRequest,
     queue: str,
-    id: str,  # noqa: A002
+    id: str,
     reason: ReasonQuery = "",
     if_match: IfMatch = None,
 ) -> HttpResponse:
@@ -277,7 +277,7 @@ def _simple(verb: str, summary: str, words: str) -> None:
     def view(
         request: HttpRequest,
         queue: str,
-        id: str,  # noqa: A002
+        id: str,
         body: OptionalReason = NO_REASON,
         if_match: IfMatch = None,
     ) -> HttpResponse:
@@ -310,7 +310,7 @@ _simple("release", "Release a leased item", "Take a leased item back: its worker
 def move_item(
     request: HttpRequest,
     queue: str,
-    id: str,  # noqa: A002
+    id: str,
     body: Moved,
     if_match: IfMatch = None,
 ) -> HttpResponse:

@@ -94,7 +94,7 @@ def trash(
 @in_thread
 def undo(
     request: HttpRequest,
-    id: str,  # noqa: A002 # as the entry's
+    id: str,
     body: Annotated[Undo, Sent()] = ALL_OF_IT,
 ) -> HttpResponse:
     """Undo what an entry of the trash or a bulk job did: items and queues are what and where they were.

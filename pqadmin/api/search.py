@@ -40,7 +40,7 @@ def search(
     q: Annotated[str, Query(max_length=MAX_SEARCH_TEXT, description="A part of the value.")] = "",
     field: Annotated[str, Query(description="A path such as `customer.id`, in which `q` is looked for.")] = "",
     exact: Annotated[bool, Query(description="The field is `q`.")] = False,
-    id: Annotated[str, Query(description="An id, or a part of one.")] = "",  # noqa: A002 # as the item's
+    id: Annotated[str, Query(description="An id, or a part of one.")] = "",  # as the item's
     queue: Annotated[str, Query(description="Only queues whose names fit this pattern (`*` and `?`).")] = "*",
     state: Annotated[State | None, Query(description="Only items of this state.")] = None,
     cursor: Cursor = None,

@@ -37,7 +37,7 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg] # generic in the stubs o
         _tell_deleted(request, queryset)
         return super().log_deletions(request, queryset)
 
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Tell the audit of a new password, or of none any more."""
         before = self.get_object(request, id)
         answer = super().user_change_password(request, id, form_url)

@@ -24,7 +24,7 @@ from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.live.monitor import Monitor, get_monitor
 from pqadmin.store import get_store
-from queues import QueueStatus
+from queues import Item, QueueStatus
 from queues.admin import check_glob, name_pattern, time_of_ms, to_ms
 
 router = Router(tags=["Events"])
@@ -207,9 +207,13 @@ async def _died(queues: Sequence[QueueStatus], since: datetime) -> AsyncIterator
         if not status.totals.dead:
             continue
         died = await threads.run(partial(dead_since, get_store(), status.name, since))
-        while found := await threads.run(lambda: list(islice(died, _PART))):  # noqa: B023 # awaited at once
+        while found := await threads.run(partial(_next, died)):
             shapes: list[Shape] = [dead_shape(status, item) for item, _ in found]
             yield b"".join(_event("dead", json_text(shape)) for shape in shapes)
+
+
+def _next(died: Iterator[tuple[Item, datetime]]) -> list[tuple[Item, datetime]]:
+    return list(islice(died, _PART))
 
 
 def _ended(error: Exception) -> bytes:
