@@ -11,31 +11,27 @@ the last commit, and when the store is closed, the data file is made whole by it
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import lmdb
 
-from queues.kv.embedded import damage, meta_pages
-from queues.kv.embedded.failures import reason
+from queues.kv.embedded import recovery
 from queues.kv.embedded.meta_pages import MetaPages
 from queues.kv.embedded.write_ahead_log import (
     LINK_BYTES,
     MAX_RECORD,
-    NAME,
     RING_BYTES,
     Checkpoint,
     Record,
     State,
     WriteAheadLog,
     pack,
-    unpack,
 )
 from queues.kv.errors import StoreUnavailable
 
@@ -109,31 +105,34 @@ class Checkpoints:
             if self._log.sole and (checkpoint := self._log.newest()) is not None:
                 self._lost = list(self._log.records(checkpoint))
                 if self._lost:
-                    self._set_back(checkpoint)
+                    recovery.set_back(self._folder, checkpoint)
 
     def opened(self, env: lmdb.Environment) -> None:
         """Execute again what the file has lost. Raises StoreUnavailable, lmdb.Error, OSError."""
         found, shared = self._data.stat(), self.log
         self._identity = found.st_dev, found.st_ino
         if self._lost:
-            try:
-                self._execute_again(env)
-            except (lmdb.Error, OSError) as error:
-                raise StoreUnavailable(
-                    "The store {path} has lost its newest transactions, and what its file {log} holds of them cannot "
-                    "be written: {reason}. Make room, keep both files, and open it again.",
-                    path=str(self._folder),
-                    log=NAME,
-                    reason=reason(error),
-                ) from error
-            executed = sum(not record.large for record in self._lost)
-            log.warning("%d transactions of %s were executed again from its log", executed, self._folder)
+            recovery.execute_again(self._folder, env, self._lost, self._make)
+            self.give_up()
             self._lost = []
         elif shared.sole:
             self._trust(env)
         if shared.state.holder == os.getpid():  # a process that has ended had this number
             shared.state = shared.state._replace(holder=0)
         shared.share()
+
+    def _trust(self, env: lmdb.Environment) -> None:
+        """Go on from the newest checkpoint when the file is still the one of then."""
+        checkpoint, newest = self.log.newest(), env.info()["last_txnid"]
+        if checkpoint is None:
+            _flush_data(self._data, self.log)
+            flush(self._folder)  # both files are in it
+        elif checkpoint.txnid == newest:
+            found = self._describe(checkpoint.epoch, newest, checkpoint.start, checkpoint.link)
+            if found == checkpoint:
+                at, epoch, link = checkpoint.start, checkpoint.epoch, checkpoint.link
+                self.log.state = State(newest, at, at, epoch, newest, *self._identity, holder=0, link=link)
+                self.log.sound = True
 
     def give_up(self) -> None:
         """Let go of what belongs to the open file: it is closed, or opened anew."""
@@ -345,67 +344,10 @@ class Checkpoints:
         try:
             metas = MetaPages.read(descriptor)
             assert metas is not None
-            roots = _digest_of(descriptor, metas.page_size, metas.roots)
+            roots = metas.digest_of_roots(descriptor)
         finally:
             os.close(descriptor)
         return Checkpoint(epoch, newest, start, link, metas.page_size, roots, metas.content)
-
-    # Recovery
-
-    def _set_back(self, checkpoint: Checkpoint) -> None:
-        """Put a checkpoint's meta pages back into the file. Raises StoreError, OSError."""
-        metas = MetaPages.of(checkpoint.metas)
-        try:
-            descriptor = os.open(self._data, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise self._of_another_file() from None
-        try:
-            if os.fstat(descriptor).st_size < (max((1, *metas.roots)) + 1) * metas.page_size:
-                raise damage.damaged(str(self._folder), "its file data.mdb was cut off")
-            if _digest_of(descriptor, metas.page_size, metas.roots) != checkpoint.roots:
-                raise self._of_another_file()
-            meta_pages.write(descriptor, metas)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def _of_another_file(self) -> StoreUnavailable:
-        return StoreUnavailable(
-            "The file {log} of the store {path} holds transactions of another file data.mdb than the one that is "
-            "there. Put that one back, or move {log} away to go on without them. Nothing was changed.",
-            log=NAME,
-            path=str(self._folder),
-        )
-
-    def _execute_again(self, env: lmdb.Environment) -> None:
-        with env.begin():  # keeps the checkpoint's pages, as this may be cut off, too
-            for record in self._lost:
-                if record.large:  # it was never acknowledged on its record alone
-                    break
-                with env.begin(write=True) as txn:
-                    if txn.id() != record.txnid:
-                        raise OSError(f"commit {record.txnid} cannot follow commit {txn.id() - 1}")
-                    for key, value in unpack(record.pairs).items():
-                        if value is None:
-                            txn.delete(key)
-                        else:
-                            txn.put(key, value)
-            with env.begin(write=True) as txn:
-                self._make(env, txn.id() - 1)
-        self.give_up()
-
-    def _trust(self, env: lmdb.Environment) -> None:
-        """Go on from the newest checkpoint when the file is still the one of then."""
-        checkpoint, newest = self.log.newest(), env.info()["last_txnid"]
-        if checkpoint is None:
-            _flush_data(self._data, self.log)
-            flush(self._folder)  # both files are in it
-        elif checkpoint.txnid == newest:
-            found = self._describe(checkpoint.epoch, newest, checkpoint.start, checkpoint.link)
-            if found == checkpoint:
-                at, epoch, link = checkpoint.start, checkpoint.epoch, checkpoint.link
-                self.log.state = State(newest, at, at, epoch, newest, *self._identity, holder=0, link=link)
-                self.log.sound = True
 
     # The thread
 
@@ -484,11 +426,3 @@ def _keeps(env: lmdb.Environment, state: State) -> bool:
         len(row) == 3 and row[0] == str(state.holder) and row[2].isdigit() and int(row[2]) <= state.checkpoint
         for row in rows
     )
-
-
-def _digest_of(descriptor: int, page_size: int, pages: Iterable[int]) -> bytes:
-    """Return the digest of some pages of the data file."""
-    digest = hashlib.blake2b(digest_size=LINK_BYTES)
-    for page in pages:
-        digest.update(os.pread(descriptor, page_size, page * page_size))
-    return digest.digest()

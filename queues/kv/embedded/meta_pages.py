@@ -1,5 +1,6 @@
 """LMDB's two meta pages: which commit is the newest, and how long the file has to be."""
 
+import hashlib
 import os
 import struct
 from typing import NamedTuple
@@ -10,6 +11,7 @@ _META = struct.Struct("=IIQQ" + 2 * "IHHQQQQQ" + "QQ")
 _HEADER_BYTES, _MAGIC = 16, 0xBEEFC0DE
 #: Bytes of each meta page that are kept: more than LMDB uses.
 USED = 256
+DIGEST_BYTES = 16
 _NO_PAGE = (1 << 64) - 1
 
 
@@ -48,6 +50,13 @@ class MetaPages(NamedTuple):
             content += page
             at = meta[4]
         return cls.of(content)
+
+    def digest_of_roots(self, descriptor: int) -> bytes:
+        """Return the digest of the first pages of both trees, as the file has them."""
+        digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        for page in self.roots:
+            digest.update(os.pread(descriptor, self.page_size, page * self.page_size))
+        return digest.digest()
 
 
 def write(descriptor: int, pages: MetaPages) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from queues.kv.embedded import rights
-from queues.kv.embedded.meta_pages import USED
+from queues.kv.embedded.meta_pages import DIGEST_BYTES, USED
 from queues.kv.errors import StoreUnavailable
 
 NAME, STATE_NAME = "log", "log-state"
@@ -34,7 +34,7 @@ LINK_BYTES = 16
 #: Seconds for which opening waits for a process that recovers the store, and between two looks.
 PATIENCE, _LOOK_EVERY = 60.0, 0.002
 #: A header behind its digest: magic; epoch, commit, start; link, page size, digest of the root pages, meta pages.
-_HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{LINK_BYTES}s{2 * USED}s")
+_HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{DIGEST_BYTES}s{2 * USED}s")
 _MAGIC = b"pqlog1\0\0"
 #: A record behind its digest: number of the commit, whether the pairs are left out, bytes of the pairs.
 _RECORD = struct.Struct("=Q?I")
