@@ -1,58 +1,32 @@
-"""Random acts and undos against a plain model: every item is where it should be, and undo brings back the very item."""
+"""Random acts and undos against plain models: every item is where it should be, and undo brings back the very item."""
 
-import shutil
-import tempfile
-from pathlib import Path
+from collections import Counter
+from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    RuleBasedStateMachine,
-    consumes,
-    initialize,
-    invariant,
-    multiple,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import invariant, multiple, rule
 
-from queues import Item, Queue, open_store
-from queues.errors import ItemGoneOn, StillMerging
-from tests.conftest import ENGINES, Clock, store_url
+from queues import Item, Lease, Queue
+from queues.errors import ItemChanged, StaleLease, WrongState
 from tests.full_count import check_full_count
-from tests.simulation.test_model import faulty_store
+from tests.simulation.machine import ActsMachine, on_every_engine, run
 from tests.sweeps import merge_generations
 
 NAMES = st.sampled_from(["a", "b"])
 PRIORITIES = st.integers(min_value=-3, max_value=3)
 CHOICE = st.sets(st.integers(min_value=0, max_value=7), min_size=1, max_size=4)
+FEWER = st.sets(st.integers(min_value=0, max_value=5), min_size=1, max_size=3)
+VERBS = {"promote": "delayed", "reschedule": "delayed", "retry_dead": "dead", "release": "leased"}
 
 
-class Model(RuleBasedStateMachine):
-    """Two queues as items by id, beside the real store; each act remembers its items before and after."""
+class Places(ActsMachine):
+    """Two queues as items by id, each with the name of its queue, beside the real store."""
 
-    engine = "simulated"
-    acts = Bundle("acts")
-
-    @initialize(seed=st.integers(min_value=0, max_value=1_000_000))
-    def open(self, seed: int) -> None:
-        self.folder, self.clock = Path(tempfile.mkdtemp()), Clock()
-        self.store = (
-            faulty_store(seed, self.clock)
-            if self.engine == "faulty"
-            else open_store(store_url(self.engine, self.folder), clock=self.clock)
-        )
-        self.ann = self.store.actions("ann")
+    def begin(self) -> None:
+        super().begin()
         self.queues: dict[str, Queue] = {name: self.store.create_queue(name, bands=[0]) for name in ("a", "b")}
-        self.there: dict[str, tuple[str, Item]] = {}
         self.number = 0
-
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-            shutil.rmtree(self.folder)
 
     def chosen(self, name: str, choice: set[int]) -> list[str]:
         ids = sorted(item_id for item_id, (queue, _) in self.there.items() if queue == name)
@@ -84,7 +58,7 @@ class Model(RuleBasedStateMachine):
         if item is not None:
             assert self.there.pop(item.id) == (name, item)
 
-    @rule(target=acts, name=NAMES, choice=CHOICE)
+    @rule(target=ActsMachine.acts, name=NAMES, choice=CHOICE)
     def delete(self, name: str, choice: set[int]) -> object:
         ids = self.chosen(name, choice)
         if not ids:
@@ -92,7 +66,7 @@ class Model(RuleBasedStateMachine):
         changed = self.ann.delete_items(name, ids)
         return changed.trash_id, {item_id: self.there.pop(item_id) for item_id in ids}, {}
 
-    @rule(target=acts, name=NAMES, choice=CHOICE)
+    @rule(target=ActsMachine.acts, name=NAMES, choice=CHOICE)
     def move(self, name: str, choice: set[int]) -> object:
         ids, to = self.chosen(name, choice), "b" if name == "a" else "a"
         if not ids:
@@ -104,7 +78,7 @@ class Model(RuleBasedStateMachine):
             assert (now.value, now.priority) == (item.value, item.priority)
         return acted
 
-    @rule(target=acts, name=NAMES, choice=CHOICE, priority=PRIORITIES)
+    @rule(target=ActsMachine.acts, name=NAMES, choice=CHOICE, priority=PRIORITIES)
     def set_priority(self, name: str, choice: set[int], priority: int) -> object:
         ids = self.chosen(name, choice)
         if not ids:
@@ -113,7 +87,7 @@ class Model(RuleBasedStateMachine):
         assert {self.there[item_id][1].priority for item_id in ids} == {priority}
         return acted
 
-    @rule(target=acts, name=NAMES, choice=CHOICE, place=st.sampled_from(["front", "back"]))
+    @rule(target=ActsMachine.acts, name=NAMES, choice=CHOICE, place=st.sampled_from(["front", "back"]))
     def bring(self, name: str, choice: set[int], place: str) -> object:
         ids = self.chosen(name, choice)
         if not ids:
@@ -126,7 +100,7 @@ class Model(RuleBasedStateMachine):
         assert now == (brought + rest if place == "front" else rest + brought)
         return acted
 
-    @rule(target=acts, name=NAMES, choice=CHOICE)
+    @rule(target=ActsMachine.acts, name=NAMES, choice=CHOICE)
     def edit(self, name: str, choice: set[int]) -> object:
         ids = self.chosen(name, choice)[:1]
         if not ids:
@@ -135,7 +109,7 @@ class Model(RuleBasedStateMachine):
         value, seen = b"edited %d" % self.number, self.there[ids[0]][1].value
         return self.acted(self.ann.edit_item(name, ids[0], value, expect=seen).trash_id, ids, name)
 
-    @rule(target=acts, name=NAMES)
+    @rule(target=ActsMachine.acts, name=NAMES)
     def purge(self, name: str) -> object:
         gone = [item_id for item_id, (queue, _) in self.there.items() if queue == name]
         purged = self.ann.purge(name, confirm=name, expect_depth=len(gone))
@@ -150,27 +124,8 @@ class Model(RuleBasedStateMachine):
     def merge(self) -> None:
         merge_generations(self.store)
 
-    @rule(act=consumes(acts))
-    def undo(self, act: tuple) -> None:
-        trash_id, before, after = act
-        gone = [item_id for item_id, there in after.items() if self.there.get(item_id) != there]
-        if gone:
-            with pytest.raises(ItemGoneOn) as caught:
-                self.ann.undo(trash_id)
-            assert (caught.value.gone, caught.value.total) == (len(gone), len(after))
-            return
-        try:
-            undone = self.ann.undo(trash_id)
-        except StillMerging:
-            merge_generations(self.store)
-            undone = self.ann.undo(trash_id)
-        assert undone.count == len(before)
-        self.there |= before
-
     @invariant()
     def agree(self) -> None:
-        if not hasattr(self, "store"):
-            return
         for name, queue in self.queues.items():
             mine = [item for queue_name, item in self.there.values() if queue_name == name]
             mine.sort(key=lambda item: (item.priority, item.count, item.id))
@@ -178,14 +133,96 @@ class Model(RuleBasedStateMachine):
             assert check_full_count(self.store, queue) == len(mine)
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "faulty"])
+class States(ActsMachine):
+    """A queue as items by id beside the real one, with workers between the acts."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.jobs = self.store.create_queue("jobs", bands=[0])
+        self.jobs.configure(max_attempts=2)
+        self.leases: list[Lease] = []
+
+    def chosen(self, state: str, choice: set[int]) -> list[str]:
+        ids = sorted(item_id for item_id, item in self.there.items() if item.state == state)
+        return [ids[n] for n in sorted(choice) if n < len(ids)]
+
+    def look(self, item_id: str) -> Item:
+        found = self.jobs.find(item_id)
+        assert found is not None
+        self.there[item_id] = found
+        return found
+
+    @rule(priority=st.integers(min_value=-2, max_value=2), later=st.booleans())
+    def push(self, priority: int, later: bool) -> None:
+        delay = timedelta(hours=1) if later else None
+        item = self.jobs.push(b"%d" % len(self.there), priority=priority, delay=delay)
+        self.look(item.id)
+        self.clock.advance(0.5)
+
+    @rule(worker=st.sampled_from(["w1", "w2"]))
+    def lease(self, worker: str) -> None:
+        for lease in self.jobs.lease_many(1, seconds=100_000, worker=worker):
+            assert self.there[lease.item.id].state == "ready"
+            self.look(lease.item.id)
+            self.leases.append(lease)
+        self.clock.advance(0.5)
+
+    @rule(n=st.integers(min_value=0, max_value=5), done=st.booleans())
+    def end_lease(self, n: int, done: bool) -> None:
+        if n >= len(self.leases):
+            return
+        lease = self.leases.pop(n)
+        item = self.there.get(lease.item.id)
+        if item is None or (item.state, item.leased_at) != ("leased", lease.item.leased_at):
+            with pytest.raises(StaleLease):  # gone altogether counts as acknowledged before: `release` says so too
+                self.jobs.release(lease)
+        elif done:
+            self.jobs.ack(lease)
+            del self.there[lease.item.id]
+        else:
+            self.jobs.release(lease, reason="failed")
+            self.look(lease.item.id)
+        self.clock.advance(0.5)
+
+    @rule(target=ActsMachine.acts, verb=st.sampled_from(sorted(VERBS)), choice=FEWER)
+    def bring(self, verb: str, choice: set[int]) -> object:
+        ids = self.chosen(VERBS[verb], choice)
+        if not ids:
+            return multiple()
+        before = {item_id: self.there[item_id] for item_id in ids}
+        more = {"delay": timedelta(hours=2)} if verb == "reschedule" else {}
+        marks = {picked.item.id: picked.etag for picked in self.ann.pick("jobs", ids).picked}
+        changed = getattr(self.ann, verb)("jobs", ids, expect=marks, **more)
+        assert changed.count == len(ids)
+        with pytest.raises((WrongState, ItemChanged)):
+            getattr(self.ann, verb)("jobs", ids, expect=marks, **more)
+        self.clock.advance(0.5)
+        return changed.trash_id, before, {item_id: self.look(item_id) for item_id in ids}
+
+    @rule(target=ActsMachine.acts, state=st.sampled_from(["ready", "delayed", "leased", "dead"]), choice=FEWER)
+    def delete(self, state: str, choice: set[int]) -> object:
+        ids = self.chosen(state, choice)
+        if not ids:
+            return multiple()
+        changed = self.ann.delete_items("jobs", ids)
+        return changed.trash_id, {item_id: self.there.pop(item_id) for item_id in ids}, {}
+
+    @invariant()
+    def agree(self) -> None:
+        for item_id, item in self.there.items():
+            assert self.jobs.find(item_id) == item
+        totals, states = self.jobs.totals(), Counter(item.state for item in self.there.values())
+        assert {state: getattr(totals, state) for state in ("ready", "delayed", "leased", "dead")} == {
+            state: states[state] for state in ("ready", "delayed", "leased", "dead")
+        }
+        assert check_full_count(self.store, self.jobs) == states["ready"]
+
+
+@on_every_engine
 def test_acts_and_undos_agree_with_the_model(engine: str) -> None:
-    run_state_machine_as_test(
-        type("Model", (Model,), {"engine": engine}),
-        settings=settings(
-            max_examples=15 if engine == "faulty" else 30,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    run(Places, engine=engine, examples=15 if engine == "faulty" else 30)
+
+
+@on_every_engine
+def test_acts_on_states_and_undos_agree_with_the_model(engine: str) -> None:
+    run(States, engine=engine, examples=8)

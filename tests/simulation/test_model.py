@@ -1,92 +1,38 @@
 """Random histories of a whole store against a plain model of it: nothing lost, nothing twice, strict order.
 
-One client at a time; several at once are in `test_schedules.py`. The engine "faulty" is the simulated one whose
-commits fail, lose their answers and land late: as every outcome is settled in the end, nothing of it may show.
+One client at a time; several at once are in `test_schedules.py`.
 """
 
-import shutil
-import tempfile
-from pathlib import Path
-
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    Bundle,
-    RuleBasedStateMachine,
-    consumes,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import Bundle, consumes, invariant, precondition, rule
 
-from queues import Queue, Store, open_store
+from queues import Queue
 from queues.errors import QueueExists, QueuePaused
-from queues.keys.keyspace import Keyspace
-from queues.kv.simulated import Fault, SeededFaults, SimulatedStore
-from tests.conftest import ENGINES, Clock, store_url
 from tests.full_count import check_full_count
-from tests.simulation.schedules import WithoutHeartbeats
+from tests.simulation.machine import StoreMachine, on_every_engine, run
 
 PRIORITIES = st.integers(min_value=-3, max_value=3)
 NAMES = st.sampled_from(["a", "b", "c"])
-
-
-RATES = {
-    Fault.CONFLICT: 0.1,
-    Fault.TOO_OLD: 0.05,
-    Fault.UNKNOWN_BEFORE: 0.1,
-    Fault.UNKNOWN_AFTER: 0.1,
-    Fault.LATE: 0.2,
-}
-
-
-def faulty_store(seed: int, clock: Clock) -> Store:
-    """Open a store that fails all the time."""
-    keyspace = Keyspace(("pq",))
-    kv = SimulatedStore(
-        clock=clock,
-        sleep=lambda seconds: clock.advance(0.01),
-        faults=SeededFaults(seed, RATES),
-        slots=keyspace.slots,
-    )
-    return Store(kv, url="memory:", keyspace=keyspace, clock=clock, background_threads=WithoutHeartbeats())
 
 
 class OnPurpose(Exception):
     """Raised inside a transaction to see it undone."""
 
 
-class Model(RuleBasedStateMachine):
+class Model(StoreMachine):
     """Queues as plain lists of (priority, order, value), beside the real store."""
-
-    engine = "simulated"
 
     popped = Bundle("popped")
     deleted = Bundle("deleted")
 
-    @initialize(seed=st.integers(min_value=0, max_value=1_000_000))
-    def open(self, seed: int) -> None:
-        self.folder = Path(tempfile.mkdtemp())
-        self.clock = Clock()
-        if self.engine == "faulty":
-            self.store = faulty_store(seed, self.clock)
-        else:
-            self.store = open_store(store_url(self.engine, self.folder), clock=self.clock)
-        self.ann = self.store.actions("ann")
+    def begin(self) -> None:
         self.handles: dict[str, Queue] = {}
         self.lists: dict[str, list] = {}
         self.paused: set[str] = set()
         self.order = 0
         for name in ("a", "b"):
             self.create(name)
-
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-            shutil.rmtree(self.folder)
 
     def create(self, name: str) -> None:
         self.handles[name] = self.store.create_queue(name, bands=[-1, 1])
@@ -213,8 +159,6 @@ class Model(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        if not hasattr(self, "store"):
-            return
         assert list(self.store.directory()) == sorted(self.lists)
         for name, entries in self.lists.items():
             queue = self.handles[name]
@@ -227,15 +171,6 @@ class Model(RuleBasedStateMachine):
             assert (status.max and status.max.value) == (entries[-1][2] if entries else None)
 
 
-@pytest.mark.parametrize("engine", [*ENGINES, "faulty"])
+@on_every_engine
 def test_a_store_is_its_model(engine: str) -> None:
-    model = type("Model", (Model,), {"engine": engine})
-    run_state_machine_as_test(
-        model,
-        settings=settings(
-            max_examples=30 if engine == "faulty" else 60,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    run(Model, engine=engine, examples=30 if engine == "faulty" else 60, steps=40)

@@ -1,33 +1,22 @@
 """Random histories of delays and leases against a plain model, with a clock that is moved and another a minute ahead.
 
-One client at a time, as in `test_model.py`; "faulty" is the engine of that name there.
+One client at a time, as in `test_model.py`.
 """
 
-import shutil
-import tempfile
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import invariant, precondition, rule
 
-from queues import Item, Queue, Store, open_store
+from queues import Item, Queue, Store
 from queues.errors import StaleLease
 from queues.keys.keyspace import Keyspace
 from queues.model.ids import to_ms
-from tests.conftest import ENGINES, Clock, store_url
+from tests.conftest import Clock
 from tests.full_count import check_full_count
-from tests.simulation.test_model import faulty_store
+from tests.simulation.machine import StoreMachine, on_every_engine, run
 
 #: Seconds by which the second store's clock is ahead.
 SKEW = 60
@@ -69,20 +58,12 @@ class Ahead(Clock):
         return self._other() + SKEW
 
 
-class TimeModel(RuleBasedStateMachine):
+class TimeModel(StoreMachine):
     """One queue as a plain dictionary of items, beside the real one, which two stores have open."""
 
-    engine = "simulated"
     kind = "priority"
 
-    @initialize(seed=PICK)
-    def open(self, seed: int) -> None:
-        self.folder = Path(tempfile.mkdtemp())
-        self.clock = Clock()
-        if self.engine == "faulty":
-            self.store = faulty_store(seed, self.clock)
-        else:
-            self.store = open_store(store_url(self.engine, self.folder), clock=self.clock)
+    def begin(self) -> None:
         ahead = Store(self.store.context.kv, url="", keyspace=Keyspace(("pq",)), clock=Ahead(self.clock))
         here = self.store.create_queue("jobs", kind=self.kind)
         self.queues: tuple[Queue, Queue] = (here, ahead.queue("jobs"))
@@ -91,11 +72,6 @@ class TimeModel(RuleBasedStateMachine):
         self.tokens: list[str] = []
         self.order = 0
         self.max_attempts: int | None = 5
-
-    def teardown(self) -> None:
-        if hasattr(self, "store"):
-            self.store.close()
-            shutil.rmtree(self.folder)
 
     # The model
 
@@ -304,8 +280,6 @@ class TimeModel(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        if not hasattr(self, "items"):
-            return
         queue = self.queues[0]
         assert check_full_count(self.store, queue) == len(self.of("ready"))
         pages = {"ready": queue.items, "delayed": queue.delayed, "leased": queue.leased, "dead": queue.dead}
@@ -332,12 +306,6 @@ def _ms(item: Item) -> int:
 
 
 @pytest.mark.parametrize("kind", ["priority", "fifo"])
-@pytest.mark.parametrize("engine", [*ENGINES, "faulty"])
+@on_every_engine
 def test_delays_and_leases_are_their_model(engine: str, kind: str) -> None:
-    model = type("TimeModel", (TimeModel,), {"engine": engine, "kind": kind})
-    run_state_machine_as_test(
-        model,
-        settings=settings(
-            max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-        ),
-    )
+    run(TimeModel, engine=engine, kind=kind, examples=25, steps=40)
