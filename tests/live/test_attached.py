@@ -27,6 +27,7 @@ def legacy(store: Store, others: Others) -> Queue:
     return store.attach("legacy", prefix=PREFIX)
 
 
+@pytest.mark.slow
 async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, legacy: Queue, join: Join) -> None:
     viewer = await join()
     frame = await viewer.watch(legacy.id)
@@ -71,6 +72,7 @@ async def test_an_attached_queue_may_be_empty_and_says_so_at_once(store: Store, 
     assert row["min"] is row["max"] is None
 
 
+@pytest.mark.slow
 async def test_items_between_the_ends_are_live_on_the_queues_own_page(
     store: Store, legacy: Queue, others: Others, join: Join
 ) -> None:

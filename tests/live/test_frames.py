@@ -126,6 +126,7 @@ async def test_new_queues_join_a_screen_that_grows(store: Store, join: Join) -> 
     await viewer.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
 
 
+@pytest.mark.slow
 async def test_the_age_of_the_sum_is_told_though_nothing_changes(store: Store, join: Join) -> None:
     seen, _ = store.create_queue("seen"), store.create_queue("unseen")
     viewer = await join()

@@ -232,6 +232,7 @@ async def test_a_person_without_the_right_is_disconnected_at_the_next_check(
     await other.leave()
 
 
+@pytest.mark.slow
 async def test_a_changed_role_that_still_reads_stays(store: Store, join: Join) -> None:
     viewer = await join()
     await viewer.watch(store.create_queue("jobs").id)

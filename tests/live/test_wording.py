@@ -42,6 +42,7 @@ def second(queue: Queue, kind: int, random: Random) -> None:
         queue.pop_many(takes)
 
 
+@pytest.mark.slow
 def test_words_of_33_busy_rows_change_30_times_in_two_minutes_at_the_most(store: Store, clock: Clock) -> None:
     random, board = Random(7), Board()
     queues = [store.create_queue(f"q:{n:02}") for n in range(QUEUES)]

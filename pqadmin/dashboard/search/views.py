@@ -86,7 +86,7 @@ class Search:
     #: The queue, state and cursor of the next step; None: everything was looked through.
     onward: tuple[str, str, str] | None = None
 
-    def run(self, at: str, state: str, after: str, *, limit: int = PAGE, seconds: float = SECONDS) -> None:
+    def run(self, at: str, state: str, after: str, *, limit: int, seconds: float) -> None:
         """Look from a place on, until there are enough hits or the time is over."""
         until, store = time.monotonic() + seconds, get_store()
         self.done = sum(row.status.name < at for row in self.rows)
@@ -171,7 +171,7 @@ def in_all_queues(query: Query, may: Scope, *, states: Sequence[str] = STATES, p
 def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Scope) -> dict[str, Any]:
     states = (asked["state"],) if asked["state"] else STATES
     look = in_all_queues(query, may, states=states, pattern=asked["queue"].strip())
-    look.run(asked["at"], asked["in"], asked["after"])
+    look.run(asked["at"], asked["in"], asked["after"], limit=PAGE, seconds=SECONDS)
     before = {name: _count(request.GET.get(name, "")) for name in ("searched", "found")}
     searched, found = before["searched"] + look.searched, before["found"] + len(look.hits)
     kept = {name: asked[name] for name in ("q", "queue", "state") if asked[name]}

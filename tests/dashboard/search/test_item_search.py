@@ -19,6 +19,12 @@ from tests.dashboard.conftest import Desk
 ROW = re.compile(r'<td class="wide mono"><a href="([^"]+)">(.*?)</a>', re.DOTALL)
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a page look through all, however busy the machine is."""
+    monkeypatch.setattr(views, "SECONDS", 60.0)
+
+
 @pytest.fixture
 def orders(store: Store) -> None:
     eu, us = store.create_queue("orders:eu"), store.create_queue("orders:us", kind="fifo", codec="json")

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 from queues import Store, open_store
 from queues.health import Code
 from tests.waiting import await_true
@@ -41,6 +43,7 @@ def limits(store: Store, queue_id: int) -> dict[Code, float | None]:
     return {} if health is None else {reason.code: reason.limit for reason in health.verdict.reasons}
 
 
+@pytest.mark.slow
 def test_a_process_without_a_sites_environment_judges_by_what_people_set_meanwhile(tmp_path: Path) -> None:
     url = f"lmdb:{tmp_path / 'store'}"
     with open_store(url) as store, ExitStack() as others:

@@ -8,6 +8,7 @@ from benchmarks.harness.verdict_scenarios import Scenario, scenarios
 SHORT = [scenario for scenario in scenarios() if scenario.short]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SHORT, ids=[scenario.name for scenario in SHORT])
 def test_an_operator_agrees_with_the_verdict(scenario: Scenario) -> None:
     assert not play(scenario).misses

@@ -152,6 +152,7 @@ def found_in(store: Path) -> tuple[set[str], set[str], int]:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", [0, 6, 9], ids=["no flush fails", "the sixth flush fails", "the ninth flush fails"])
 def test_what_was_acknowledged_is_there_after_a_power_cut_at_any_moment(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, failing: int
