@@ -214,12 +214,10 @@ def visible(text: str) -> str:
 
 def _visible_char(char: str) -> str:
     code = ord(char)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    # Cf holds the bidirectional controls and everything else that is there but cannot be seen.
-    if 0x80 <= code < 0xA0 or unicodedata.category(char) in ("Cf", "Zl", "Zp", "Cs"):
+    if char == "\n":
+        return "↵"
+    # Few fonts have the pictures of controls (U+2400 …). Cf holds the bidirectional ones and all else that is not seen.
+    if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Cs"):
         # A joiner between emoji or letters is part of the text and harmless.
         return char if char in "\u200c\u200d" else f"⟨{code:04X}⟩"
     # Letters that are drawn as nothing; selectors of a variation belong to the sign before them.

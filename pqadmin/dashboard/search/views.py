@@ -80,6 +80,8 @@ class Search:
     searched: int = 0
     #: Queues that were looked through to their end, from the first on.
     done: int = 0
+    #: Queues of which anything was looked through.
+    begun: int = 0
     unread: list[str] = field(default_factory=list)
     #: Queues that this process has not read yet, since it started.
     not_yet: int = 0
@@ -89,7 +91,7 @@ class Search:
     def run(self, at: str, state: str, after: str, *, limit: int, seconds: float) -> None:
         """Look from a place on, until there are enough hits or the time is over."""
         until, store = time.monotonic() + seconds, get_store()
-        self.done = sum(row.status.name < at for row in self.rows)
+        self.done = self.begun = sum(row.status.name < at for row in self.rows)
         for row in self.rows[self.done :]:
             name = row.status.name
             try:
@@ -100,12 +102,14 @@ class Search:
                         if len(self.hits) >= limit or time.monotonic() >= until:
                             self.onward = (name, each, cursor)
                             return
+                        self.begun = self.done + 1
                         cursor = self._step(queue, each, cursor, limit)
             except QueueUnreadable:
                 self.unread.append(display_name(name))
             except QueueNotFound:  # deleted meanwhile
                 pass
             self.done += 1
+            self.begun = self.done
 
     def _to_look(self, row: Row, begin: str) -> Iterator[str]:
         """Yield the states of a queue that hold items."""
@@ -179,8 +183,8 @@ def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Sc
     if look.onward is not None:
         onward = dict(zip(("at", "in", "after"), look.onward, strict=True)) | {"searched": searched, "found": found}
     words = ngettext("searched %(n)s item", "searched %(n)s items", searched) % {"n": write.number(searched)}
-    of = {"done": write.number(look.done), "all": write.number(len(look.rows))}
-    words += " " + _("in %(done)s of %(all)s queues") % of
+    of = {"done": write.number(look.begun), "all": write.number(len(look.rows))}
+    words += " " + ngettext("in %(done)s of %(all)s queue", "in %(done)s of %(all)s queues", len(look.rows)) % of
     words += " · " + ngettext("%(n)s found", "%(n)s found", found) % {"n": write.number(found)}
     return {
         "hits": look.hits,

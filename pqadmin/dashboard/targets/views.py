@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -79,10 +79,12 @@ def targets(request: HttpRequest) -> HttpResponse:
 @require_safe
 @require(Right.READ)
 def queue_targets(request: HttpRequest, name: str) -> HttpResponse:
-    """Show the targets of a queue and its values now, for its page that is open."""
+    """Show the targets of a queue and its values now, for its page that is open; lead any other reader to that page."""
     store = get_store()
     status, rules = store.read(lambda tr: (store.queue(name, tr=tr).status(tr=tr), store.targets.rules(tr=tr)))
     context = {**about(request, status), **standing(status, rules)}
+    if "HX-Request" not in request.headers:
+        return redirect(f"{context['url']}#targets")
     return render(request, "dashboard/_targets.html", context)
 
 

@@ -93,7 +93,7 @@ def test_invisible_queues_are_neither_searched_nor_counted(
     eve = desk(Role.NONE, "eve")
     Grant.objects.create(user=User.objects.get(username="eve"), glob="mail", role=Role.VIEWER, given_at=timezone.now())
     assert [queue for queue, _ in found(eve, "q=4711")] == ["mail"]
-    assert "in 1 of 1 queues" in eve.open("/search/?q=4711")
+    assert "in 1 of 1 queue " in eve.open("/search/?q=4711")
     assert found(eve, "q=4711&at=orders:eu&in=ready") == []
 
 
@@ -102,6 +102,7 @@ def test_a_long_search_goes_on_where_it_ended(operator: Desk, store: Store, monk
     for name in ("a", "b", "c"):
         store.create_queue(name, kind="fifo").enqueue_many([b"item %s %d" % (name.encode(), n) for n in range(9)])
     address, lines = "/search/?q=item", list[str]()
+    assert "searched 7 items in 1 of 3 queues · 7 found" in operator.open(address)
     for _ in range(9):
         page = operator.open(address)
         lines += [line for _, line in ROW.findall(page.html)]

@@ -288,8 +288,13 @@ def test_the_queue_page_tells_how_long_a_target_is_missed(desk: Callable[..., De
     assert "for 0." in page
     assert "Oldest claimable item 15 min default" in page
     store.queue("orders:eu").configure(target_depth=0)
-    fragment = desk(Role.VIEWER, "vic").open("/queues/orders:eu/targets/")
-    assert "Ready items off set here 5 no target" in fragment
+    vic = desk(Role.VIEWER, "vic")
+    fragment = vic.client.get("/queues/orders:eu/targets/", headers={"HX-Request": "true"}).content.decode()
+    assert "no target" in fragment
+    assert "<html" not in fragment
+    whole = vic.open("/queues/orders:eu/targets/")
+    assert "Ready items off set here 5 no target" in whole
+    assert "Max end" in whole, "opened as a page, it leads to the page of the queue"
     store.attach("theirs", prefix=b"\x15theirs")
     assert "Targets of this queue" not in desk(Role.VIEWER, "val").open("/queues/theirs/")
 
