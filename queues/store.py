@@ -38,6 +38,7 @@ from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from queues.status.attached_counts import AttachedCounts
+from queues.status.site import Site
 from queues.status.snapshots import read_statuses
 from queues.status.status import Snapshot
 from queues.tools.doctor import Doctor
@@ -53,6 +54,8 @@ class Store(QueueCatalog):
 
     #: Whether the processes that open the store do what is due in it; else its server does.
     tended = True
+    #: What the site of a remote store tells beside the verbs; None of a store that this process opened itself.
+    site: Site | None = None
     #: What the server of a remote store calls this program, and what its token allows.
     caller = ""
     verbs: tuple[str, ...] = ()

@@ -26,9 +26,10 @@ from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.caller import Verb
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
-from pqadmin.api.values import PriorityField, undone_shape
+from pqadmin.api.values import PriorityField, looked_shape, undone_shape
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
-from pqadmin.files.shapes import Shape, queue_shape, status_shape
+from pqadmin.display.redaction import rules_of
+from pqadmin.files.shapes import Shape, queue_shape, status_shape, time_shape
 from pqadmin.pages import uncovering, visibility
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
 from pqadmin.store import get_store, store_now
@@ -95,6 +96,7 @@ def list_queues(
     prefix: Annotated[str, Query(description="Only queues whose names begin with this.")] = "",
     after: Annotated[str, Query(description="Only queues behind this name: the `next` of the answer before.")] = "",
     limit: Annotated[int, Query(ge=1, le=500, description="How many at most.")] = 100,
+    ends: Annotated[bool, Query(description="With the first items of both ends, their values cut.")] = False,
 ) -> HttpResponse:
     """Return the queues that the caller may see, by name, with depths, ends, verdicts and rates."""
     scope, store, now = allow(request, Verb.READ, Right.READ), get_store(), store_now()
@@ -104,7 +106,7 @@ def list_queues(
     statuses = sorted(snapshot.queues.values(), key=lambda status: status.name)
     return answer(
         {
-            "queues": [_shape(status) for status in statuses if scope.sees(status.name)],
+            "queues": [_shape(status, ends=ends) for status in statuses if scope.sees(status.name)],
             "next": names[limit - 1] if len(names) > limit else None,
             "at": now.isoformat(timespec="milliseconds"),
         }
@@ -246,11 +248,24 @@ def detach_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REA
     return act(request, lambda actions: actions.detach(queue, reason=body.reason), lambda _: {"queue": queue})
 
 
-def _shape(status: QueueStatus) -> Shape:
+def _shape(status: QueueStatus, *, ends: bool = False) -> Shape:
     now = store_now()
-    row = row_of(status, now)
-    shape = status_shape(status, row.verdict, now, rate_in=row.rate_in, rate_out=row.rate_out)
-    return {"id": status.id, **shape}
+    row, rules = row_of(status, now), rules_of(status.redact)
+    shown = (status.min, status.max) if ends else (None, None)
+    low, high = (None if item is None else looked_shape(item, rules) for item in shown)
+    return {
+        "id": status.id,
+        "change": status.change,
+        **status_shape(status, row.verdict, now, rate_in=row.rate_in, rate_out=row.rate_out),
+        "next_due": time_shape(status.next_due),
+        "next_expiry": time_shape(status.next_expiry),
+        "note": status.note,
+        "runbook": status.runbook,
+        "drift": status.drift,
+        "staging": status.staging,
+        "min": low,
+        "max": high,
+    }
 
 
 def _tag(config: Config) -> str:

@@ -11,12 +11,15 @@ from ninja import Query, Router
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import limits, schemas, threads, waits
 from pqadmin.api.answers import answer, caller_in
-from pqadmin.api.asking import allow
+from pqadmin.api.asking import allow, found
 from pqadmin.api.caller import Verb
 from pqadmin.api.hot import WaitFor, find_queue, may_take_now
 from pqadmin.api.threads import in_thread
-from pqadmin.files.shapes import pause_shape, queue_shape
-from pqadmin.store import get_store
+from pqadmin.api.values import looked_shape
+from pqadmin.commands import following
+from pqadmin.display.redaction import rules_of
+from pqadmin.files.shapes import pause_shape, queue_shape, time_shape
+from pqadmin.store import get_store, store_now
 from queues import AnyQueue
 from queues.admin import plain_settings, settings_of, wait_in_loop
 from queues.errors import QueueNotFound
@@ -59,17 +62,46 @@ def describe_queue(
     if name != queue and not caller.scope.sees(name):
         name = queue
     caller.see(name)
-    found = opened.queue(name)
-    if id not in (None, found.id):
+    there = opened.queue(name)
+    if id not in (None, there.id):
         raise QueueNotFound(queue)
-    reads = Verb.READ in caller.verbs and caller.scope.can(Right.READ, found.name)
+    reads = Verb.READ in caller.verbs and caller.scope.can(Right.READ, there.name)
     return answer(
         {
-            **queue_shape(found),
-            "id": found.id,
-            "bands": list(found.config.edges),
-            "pause": pause_shape(found.pause_state, opened.now()),
-            "settings": plain_settings(settings_of(found.config)) if reads else None,
+            **queue_shape(there),
+            "id": there.id,
+            "bands": list(there.config.edges),
+            "pause": pause_shape(there.pause_state, opened.now()),
+            "settings": plain_settings(settings_of(there.config)) if reads else None,
+        }
+    )
+
+
+@router.get("/queues/{queue}/look", operation_id="look_at_queue", summary="Follow a queue", response=schemas.QueueLook)
+@in_thread
+def look_at_queue(
+    request: HttpRequest,
+    queue: str,
+    change: Annotated[int | None, Query(description="The `change` of the look before.")] = None,
+) -> HttpResponse:
+    """Return the counters of a queue, the items near both ends and the first of each state, at one version.
+
+    Two looks tell what happened between them. Of a queue that was not changed since `change` no items are read.
+    """
+    there = found(request, queue, Verb.READ, Right.READ)
+    seen, rules = following.look(get_store(), there, change=change), rules_of(there.config.redact)
+    if seen is None:
+        nothing = dict.fromkeys(("traffic", "items", "whole", "pause"))
+        return answer({"queue": queue, "at": time_shape(store_now()), "change": change, **nothing})
+    return answer(
+        {
+            "queue": queue,
+            "at": time_shape(seen.at),
+            "change": seen.change,
+            "traffic": seen.traffic,
+            "items": [looked_shape(item, rules) for item in seen.items.values()],
+            "whole": seen.whole,
+            "pause": pause_shape(seen.pause, seen.at),
         }
     )
 
@@ -85,14 +117,14 @@ async def outlook(
     With `wait` the answer comes as soon as there is one. Queues that are not there are left out.
     """
     allow(request, Verb.TAKE, Right.ACT)
-    found = {name: opened for name in dict.fromkeys(queue) if (opened := await _find(request, name)) is not None}
-    ready = await _ready(found.values())
-    if wait and found and not any(ready):
+    opened = {name: each for name in dict.fromkeys(queue) if (each := await _find(request, name)) is not None}
+    ready = await _ready(opened.values())
+    if wait and opened and not any(ready):
         with limits.waiting(caller_in(request)):
             async with waits.while_there(request.receive):  # type: ignore[attr-defined] # ours
-                await waits.until_stopped(_first(request, found, wait), None)
-        ready = await _ready(found.values())
-    return answer({"queues": [{"queue": name, "ready": n} for name, n in zip(found, ready, strict=True)]})
+                await waits.until_stopped(_first(request, opened, wait), None)
+        ready = await _ready(opened.values())
+    return answer({"queues": [{"queue": name, "ready": n} for name, n in zip(opened, ready, strict=True)]})
 
 
 async def _find(request: HttpRequest, name: str) -> AnyQueue | None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
+from ninja import Body as Sent
 from ninja import Query, Router
 from pydantic import Field, StrictInt, StrictStr
 
@@ -13,7 +14,7 @@ from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
-from pqadmin.api.asking import NO_REASON, OptionalReason, ReasonField, ReasonQuery, allow, found
+from pqadmin.api.asking import Reasoned, ReasonField, ReasonQuery, allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.caller import Verb
 from pqadmin.api.threads import in_thread
@@ -33,11 +34,28 @@ PURGE_SECONDS = 20
 _KEPT = {"s": 600, "m": 48 * 3600, "h": 90 * 86_400}
 
 
+#: The queue that is meant.
+QueueIdField = Annotated[
+    StrictInt | None, Field(description="The id of the queue that was seen: another one of this name is left alone.")
+]
+
+
 class Paused(Body):
     """Why taking stops, and until when."""
 
     reason: StrictStr = Field(description="Why; consumers are told it.")
     until: Moment | None = Field(None, description="When it resumes by itself.")
+    queue_id: QueueIdField = None
+
+
+class Resumed(Reasoned):
+    """Why taking goes on."""
+
+    queue_id: QueueIdField = None
+
+
+#: The queue of the name, whichever it is.
+WHICHEVER = Resumed.model_validate({})
 
 
 class PurgedBody(Body):
@@ -69,17 +87,21 @@ def pause_queue(request: HttpRequest, queue: str, body: Paused) -> HttpResponse:
     allow(request, Verb.CONFIGURE, Right.ACT, queue)
     return act(
         request,
-        lambda actions: actions.pause(queue, reason=body.reason, until=body.until),
+        lambda actions: actions.pause(queue, reason=body.reason, until=body.until, expect_id=body.queue_id),
         lambda _: {"queue": queue},
     )
 
 
 @router.post("/queues/{queue}/resume", operation_id="resume_queue", summary="Resume taking", response=schemas.Done)
 @in_thread
-def resume_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
+def resume_queue(request: HttpRequest, queue: str, body: Annotated[Resumed, Sent()] = WHICHEVER) -> HttpResponse:
     """Let items be taken again."""
     allow(request, Verb.CONFIGURE, Right.ACT, queue)
-    return act(request, lambda actions: actions.resume(queue, reason=body.reason), lambda _: {"queue": queue})
+    return act(
+        request,
+        lambda actions: actions.resume(queue, reason=body.reason, expect_id=body.queue_id),
+        lambda _: {"queue": queue},
+    )
 
 
 @router.post("/queues/{queue}/purge", operation_id="purge_queue", summary="Purge", response=schemas.Purged)

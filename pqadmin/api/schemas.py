@@ -233,6 +233,7 @@ class Queue(Schema):
     """A queue, its depths, ends and verdict; of one that cannot be read, only the name, the reason and the verdict."""
 
     id: int = Field(description="The same through renames.")
+    change: int = Field(description="Differs when the queue was changed.")
     queue: str
     kind: str | None
     priority_type: str | None
@@ -256,6 +257,14 @@ class Queue(Schema):
     counted_at: Time | None
     unreadable: str | None
     verdict: Verdict
+    next_due: Time | None
+    next_expiry: Time | None
+    note: str
+    runbook: str
+    drift: bool = Field(description="Counters and items were seen to disagree.")
+    staging: bool = Field(description="One process executes the pops of all.")
+    min: ItemListed | None = Field(description="The first item of this end, if asked for.")
+    max: ItemListed | None = Field(description="The first item of this end, if asked for.")
 
 
 class QueueInFull(Queue):
@@ -301,6 +310,18 @@ class Outlooks(Schema):
     """What can be taken from some queues now."""
 
     queues: list[Outlook]
+
+
+class QueueLook(Schema):
+    """The counters of a queue and the items near its ends, at one version."""
+
+    queue: str
+    at: Time
+    change: int
+    traffic: dict[str, int] | None = Field(description="Items by verb since the queue was created.")
+    items: list[ItemListed] | None = Field(description="Null: the queue is as it was at the change.")
+    whole: bool | None = Field(description="Every item is among these.")
+    pause: Pause | None
 
 
 class Settings(Schema):

@@ -7,14 +7,15 @@ counters are exact: what passed unseen, because it was taken at once or lies in 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
-from queues import AnyQueue, Item, Page, Pause, ReadTransaction, Snapshot, Store
-from queues.admin import BY_HAND, to_ms
+from queues import AnyQueue, Item, Page, ReadTransaction, Snapshot, Store
+from queues.admin import BY_HAND, QueueLook, to_ms
+from queues.errors import QueueNotFound
 
 #: Items that are read of each end and of each state, and bytes of each.
-_WINDOW, _PREVIEW = 200, 4_096
+WINDOW, _PREVIEW = 200, 4_096
 #: By how much an item's push may lie before the look before it: its commit came after its time was taken.
 _LATE = timedelta(seconds=2)
 #: What happens to an item, and the verbs of the counters that bring it about.
@@ -39,20 +40,6 @@ _CHANGES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """A queue at one version, as far as it is read."""
-
-    at: datetime
-    snapshot: Snapshot
-    #: Items by verb since the queue was created; None of an attached queue, whose traffic nothing counts.
-    traffic: Mapping[str, int] | None
-    items: Mapping[str, Item]
-    #: Whether every item is among these.
-    whole: bool
-    pause: Pause | None
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """What happened to one item, and by which verb, if that is sure."""
@@ -70,30 +57,40 @@ class Changes:
     more: Mapping[str, int]
 
 
-def look(store: Store, queue: AnyQueue) -> Look:
-    """Read a queue."""
+def look(store: Store, queue: AnyQueue, *, change: int | None = None) -> QueueLook | None:
+    """Read a queue; None if it is as it was at this change. Raises `QueueNotFound`."""
+    if store.site is not None:
+        return store.site.look(queue, change=change)
 
-    def read(tr: ReadTransaction) -> tuple[Snapshot, list[Item], bool]:
+    def read(tr: ReadTransaction) -> tuple[Snapshot, list[Page]]:
         snapshot = store.snapshot([queue.id], preview=0, tr=tr)
+        status = snapshot.queues.get(queue.id)
+        if status is None:
+            raise QueueNotFound(queue.name)
+        if status.change == change and status.pause is None:  # a pause ends without a change
+            return snapshot, []
         looks: list[Callable[..., Page]] = [queue.items, partial(queue.items, end="max")]
         looks += [] if queue.attached else [queue.delayed, queue.leased, queue.dead]
-        pages = [page(limit=_WINDOW, preview=_PREVIEW, tr=tr).items for page in looks]
-        return snapshot, [item for page in pages for item in page], all(len(page) < _WINDOW for page in pages)
+        return snapshot, [page(limit=WINDOW, preview=_PREVIEW, tr=tr) for page in looks]
 
-    snapshot, items, whole = store.read(read)
-    now, status = store.now(), snapshot.queues.get(queue.id)
-    pause = None if status is None else status.pause
-    return Look(
+    with store.suggesting():
+        snapshot, pages = store.read(read)
+    if not pages:
+        return None
+    now, status = store.now(), snapshot.queues[queue.id]
+    pause = status.pause
+    return QueueLook(
         at=now,
-        snapshot=snapshot,
-        traffic=None if status is None or status.attached else status.totals.traffic,
-        items={item.id: item for item in items},
-        whole=whole,
+        change=status.change,
+        traffic=None if status.attached else status.totals.traffic,
+        items={item.id: item for page in pages for item in page.items},
+        whole=all(len(page.items) < WINDOW for page in pages),
         pause=pause if pause is not None and pause.holds(to_ms(now)) else None,
+        snapshot=snapshot,
     )
 
 
-def changes(before: Look, now: Look, *, find: Callable[[str], Item | None], most: int) -> Changes:
+def changes(before: QueueLook, now: QueueLook, *, find: Callable[[str], Item | None], most: int) -> Changes:
     """Return what happened between two looks, with events of at most so many items.
 
     `find` looks for an item that was seen and is near no end any more.
@@ -119,7 +116,7 @@ def _counts(before: Mapping[str, int], now: Mapping[str, int]) -> Counter[str]:
     return Counter({verb: now[verb] - before.get(verb, 0) for verb in verbs})
 
 
-def _seen(before: Look, now: Look, find: Callable[[str], Item | None]) -> Iterator[tuple[str, Item]]:
+def _seen(before: QueueLook, now: QueueLook, find: Callable[[str], Item | None]) -> Iterator[tuple[str, Item]]:
     """Yield what happened to each item that is, or was, near an end."""
     for item_id, item in sorted(now.items.items(), key=lambda each: each[1].pushed_at or before.at):
         was = before.items.get(item_id)

@@ -177,12 +177,12 @@ def verdict_shape(verdict: HealthVerdict) -> Shape:
     """Describe the verdict on a queue: codes and numbers, no words."""
     return {
         "level": verdict.level.name.lower(),
-        "since": time_shape(time_of_ms(int(verdict.since * 1000))),
+        "since": time_shape(time_of_ms(round(verdict.since * 1000))),
         "reasons": [
             {
                 "code": reason.code.value,
                 "level": reason.level.name.lower(),
-                "since": time_shape(time_of_ms(int(reason.since * 1000))),
+                "since": time_shape(time_of_ms(round(reason.since * 1000))),
                 "value": reason.value,
                 "limit": reason.limit,
             }

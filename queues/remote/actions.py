@@ -31,8 +31,8 @@ class Means:
 class RemoteActions(Actions):
     """The actions of the token's owner. Those that the HTTP API has; the rest raise `LocalStoreOnly`.
 
-    So do conditions that the API does not compare: `expect_id`, and `expect` of settings and ends. `expect_depth` is
-    compared with the tolerance of pages: 10 items, or a tenth.
+    So do conditions that the API does not compare: `expect` of settings and ends, and `expect_id`, except of a pause.
+    `expect_depth` is compared with the tolerance of pages: 10 items, or a tenth.
     """
 
     def __init__(self, context: StoreContext, means: Means, *, actor: str, via: str, keep: Any = None) -> None:
@@ -59,13 +59,11 @@ class RemoteActions(Actions):
 
     def pause(self, name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None) -> None:
         """Stop taking from a queue."""
-        _refuse_condition(expect_id)
-        self._post(name, "pause", reason=reason, until=_time(until))
+        self._post(name, "pause", reason=reason, until=_time(until), queue_id=expect_id)
 
     def resume(self, name: str, *, reason: str = "", expect_id: int | None = None) -> None:
         """Let items be taken again."""
-        _refuse_condition(expect_id)
-        self._post(name, "resume", reason=reason)
+        self._post(name, "resume", reason=reason, queue_id=expect_id)
 
     def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
         """Give a queue another name."""

@@ -50,6 +50,8 @@ FIRST_REST, LONGEST_REST = 0.05, 2.0
 MOST, KEPT = 32, 50
 #: Seconds of a round trip beyond which the server's time in its answer is too old to be used.
 _PROMPT = 1.0
+#: Seconds after which a stream of events that broke, or was refused, is asked for again.
+_REOPEN = 5.0
 #: Errors before a request was sent.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _random = random.Random()  # noqa: S311 - spreads clients, guards nothing
@@ -213,6 +215,16 @@ class Connection:
             return None
         finally:
             self._waiting.discard(task)
+
+    async def follow(self, told: Callable[[], object]) -> None:
+        """Follow the events of the site until canceled: `told` is called for what comes; a broken stream is renewed."""
+        while True:
+            with suppress(httpx.HTTPError):
+                timeout = httpx.Timeout(ANSWER, connect=CONNECT, pool=None)
+                async with self._client.stream("GET", self._base + "events", timeout=timeout) as answer:
+                    async for _ in answer.aiter_raw():
+                        told()
+            await asyncio.sleep(_REOPEN)
 
     def interrupt(self) -> None:
         """End all that `send_interruptibly` waits for."""

@@ -2,10 +2,9 @@
 
 import re
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
-from queues.consumers.consumer import Consumer, Consumers
+from queues.consumers.consumer import Consumers
 from queues.errors import ItemNotFound
 from queues.items.scan import Query
 from queues.model import cursor as cursors
@@ -15,14 +14,15 @@ from queues.model.item import Item, Page
 from queues.model.settings import check_settings
 from queues.operations.configure import ConfigureRequest, PauseRequest
 from queues.operations.measure import ConsumersRequest, DepthRequest, TotalsRequest
-from queues.operations.open_queue import OpenQueue
+from queues.operations.open_queue import OpenQueue, Request
 from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
 from queues.operations.search import FindRequest, Found, SearchRequest
 from queues.operations.wait import Outlook, OutlookRequest
 from queues.remote.connection import Connection
 from queues.remote.delivery import outlook_call, over_http, refuse
-from queues.remote.shapes import item_of
+from queues.remote.shapes import consumers_of, item_of, judged_of, look_of
 from queues.remote.verbs import call_on
+from queues.status.site import QueueLook
 from queues.status.status import Totals
 
 #: Bytes of a value in a list that is not cut.
@@ -34,7 +34,7 @@ _CURSOR = re.compile(rb"[\w=-]+")
 async def peek_many(connection: Connection, queue: OpenQueue, request: PeekManyRequest, key: str) -> list[Item]:
     """Look at one end."""
     call = call_on(queue, "GET", "peek", query={"end": request.end, "n": request.n})
-    return [item_of(shape, queue.config.values) for shape in (await connection.send(call))["items"]]
+    return [item_of(shape, queue.config) for shape in (await connection.send(call))["items"]]
 
 
 @over_http(FindRequest)
@@ -44,7 +44,7 @@ async def find(connection: Connection, queue: OpenQueue, request: FindRequest, k
         shape = await connection.send(call_on(queue, "GET", "items", request.item_id))
     except ItemNotFound:
         return None
-    return item_of(shape, queue.config.values)
+    return item_of(shape, queue.config)
 
 
 @over_http(PageRequest)
@@ -69,7 +69,7 @@ async def _page(
     found = await _list(connection, queue, query, cursor=after, limit=request.limit, preview=request.preview)
     # The server's cursor is in place of a key's suffix.
     cursor = None if found["next"] is None else cursors.encode(queue.id, of, found["next"].encode())
-    return Page(items=tuple(item_of(shape, queue.config.values) for shape in found["items"]), cursor=cursor)
+    return Page(items=tuple(item_of(shape, queue.config) for shape in found["items"]), cursor=cursor)
 
 
 @over_http(SearchRequest)
@@ -77,7 +77,7 @@ async def search(connection: Connection, queue: OpenQueue, request: SearchReques
     """Do some steps of a search."""
     wanted, query = request.query, {**_asked(request.query), "end": request.end}
     found = await _list(connection, queue, query, cursor=request.after, limit=request.limit, preview=request.preview)
-    items = tuple(item_of(shape, queue.config.values) for shape in found["items"])
+    items = tuple(item_of(shape, queue.config) for shape in found["items"])
     return Found(
         items=items,
         searched=found["searched"],
@@ -126,27 +126,26 @@ async def depth(connection: Connection, queue: OpenQueue, request: DepthRequest,
 @over_http(TotalsRequest)
 async def totals(connection: Connection, queue: OpenQueue, request: TotalsRequest, key: str) -> Totals:
     """Count the items by state. Of the traffic, what came in is known."""
-    shape = await connection.send(call_on(queue, "GET"))
-    counts = {state: shape[state] or 0 for state in ("ready", "delayed", "leased", "dead")}
-    return Totals(**counts, traffic={"push": shape["arrived"] or 0})
+    return judged_of(await connection.send(call_on(queue, "GET"))).status.totals
+
+
+class LookRequest(Request[QueueLook | None], frozen=True, gc=False):
+    """Read counters and the items near the ends, unless the queue is as it was at a change."""
+
+    change: int | None
+
+
+@over_http(LookRequest)
+async def look(connection: Connection, queue: OpenQueue, request: LookRequest, key: str) -> QueueLook | None:
+    """Look at a queue that is followed."""
+    shape = await connection.send(call_on(queue, "GET", "look", query={"change": request.change}))
+    return look_of(shape, queue.config)
 
 
 @over_http(ConsumersRequest)
 async def consumers(connection: Connection, queue: OpenQueue, request: ConsumersRequest, key: str) -> Consumers:
     """Read which processes take from the queue."""
-    shape = await connection.send(call_on(queue, "GET", "consumers"))
-    last = shape["last_consumer"]
-    return Consumers(
-        live=tuple(map(_consumer, shape["consumers"] or ())), ended=None if last is None else _consumer(last)
-    )
-
-
-def _consumer(shape: dict[str, Any]) -> Consumer:
-    times = {
-        name: None if shape[name] is None else datetime.fromisoformat(shape[name])
-        for name in ("since", "last_take", "heard")
-    }
-    return Consumer(**{**shape, **times, "worker": shape["worker"] or "", "id": ""})
+    return consumers_of(await connection.send(call_on(queue, "GET", "consumers")))
 
 
 @over_http(OutlookRequest)

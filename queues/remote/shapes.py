@@ -5,13 +5,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from queues.consumers.consumer import Consumer, Consumers
+from queues.health import Code, Level, Reason, Trend, Verdict
 from queues.items.stored_item import StoredItem
-from queues.keys.queue_keys import ready_suffix
+from queues.keys.queue_keys import STATES, ready_suffix
+from queues.model import foreign_tuples
 from queues.model.attempts import LOG, Entry, entry
-from queues.model.codec import Codec
 from queues.model.config import Config, Pause
+from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import to_ms
 from queues.model.item import Item
+from queues.status.site import JudgedQueue, QueueLook
+from queues.status.status import QueueStatus, Totals, unreadable_status
 
 Shape = Mapping[str, Any]
 
@@ -28,10 +33,11 @@ def value_of(shape: Shape) -> bytes:
     return str(shape.get("value", shape.get("value_redacted", ""))).encode()
 
 
-def item_of(shape: Shape, codec: Codec | None, raw: bytes | None = None) -> Item:
-    """Return an item; `raw` is its value where that is not told."""
+def item_of(shape: Shape, config: Config, raw: bytes | None = None) -> Item:
+    """Return an item of a queue; `raw` is its value where that is not told."""
     value = value_of(shape) if raw is None else raw
     lease = str(shape.get("lease") or "")
+    key = foreign_tuples.parse_id(shape["id"]) if config.prefix is not None else None
     return Item(
         id=shape["id"],
         priority=shape["priority"],
@@ -50,7 +56,8 @@ def item_of(shape: Shape, codec: Codec | None, raw: bytes | None = None) -> Item
         worker=shape.get("worker") or "",
         died_at=time_of(shape.get("died_at")),
         reason=shape.get("reason") or "",
-        codec=codec,
+        foreign=None if key is None else ForeignKey(key, config.kind == "fifo"),
+        codec=config.values,
     )
 
 
@@ -110,6 +117,90 @@ def config_of(shape: Shape) -> Config:
         created_ms=0,
         prefix=None if prefix is None else bytes.fromhex(prefix),
         **settings,
+    )
+
+
+def consumer_of(shape: Shape) -> Consumer:
+    """Return a consumer."""
+    times = {name: time_of(shape[name]) for name in ("since", "last_take", "heard")}
+    return Consumer(**{**shape, **times, "worker": shape["worker"] or "", "id": ""})
+
+
+def consumers_of(shape: Shape) -> Consumers:
+    """Return the consumers of a queue, as far as they are known."""
+    last = shape["last_consumer"]
+    return Consumers(
+        live=tuple(map(consumer_of, shape["consumers"] or ())), ended=None if last is None else consumer_of(last)
+    )
+
+
+def judged_of(shape: Shape) -> JudgedQueue:
+    """Return the status of a queue with its verdict and rates."""
+    return JudgedQueue(_status_of(shape), _verdict_of(shape["verdict"]), shape["rate_in"], shape["rate_out"])
+
+
+def _status_of(shape: Shape) -> QueueStatus:
+    if shape["unreadable"]:
+        return unreadable_status(shape["id"], shape["queue"], shape["change"], shape["unreadable"])
+    attached, config = shape["prefix"] is not None, config_of(shape)
+    low, high = (None if shape[end] is None else item_of(shape[end], config) for end in ("min", "max"))
+    counts = {state: shape[state] or 0 for state in STATES}
+    return QueueStatus(
+        id=shape["id"],
+        name=shape["queue"],
+        kind=shape["kind"],
+        priority_type=shape["priority_type"] or "int",
+        change=shape["change"],
+        totals=Totals(**counts, traffic={} if attached else {"push": shape["arrived"]}),
+        oldest=time_of(shape["oldest"]),
+        min=low,
+        max=high,
+        pause=pause_of(shape["pause"]),
+        closed=shape["closed"],
+        next_due=time_of(shape["next_due"]),
+        next_expiry=time_of(shape["next_expiry"]),
+        drift=shape["drift"],
+        staging=shape["staging"],
+        note=shape["note"],
+        runbook=shape["runbook"],
+        consumers=consumers_of(shape),
+        attached=attached,
+        prefix=bytes.fromhex(shape["prefix"]) if attached else None,
+        counted_at=time_of(shape["counted_at"]),
+        codec=shape["codec"],
+    )
+
+
+def _verdict_of(shape: Shape) -> Verdict:
+    reasons = tuple(
+        Reason(Code(one["code"]), Level[one["level"].upper()], _seconds(one["since"]), one["value"], one["limit"])
+        for one in shape["reasons"]
+    )
+    return Verdict(
+        level=Level[shape["level"].upper()],
+        since=_seconds(shape["since"]),
+        reasons=reasons,
+        trend=Trend(shape["trend"]),
+        clears_in=shape["clears_in"],
+        grows_by=shape["grows_by"],
+    )
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def look_of(shape: Shape, config: Config) -> QueueLook | None:
+    """Return a look at a queue; None: it is as it was."""
+    if shape["items"] is None:
+        return None
+    return QueueLook(
+        at=datetime.fromisoformat(shape["at"]),
+        change=shape["change"],
+        traffic=shape["traffic"],
+        items={one["id"]: item_of(one, config) for one in shape["items"]},
+        whole=shape["whole"],
+        pause=pause_of(shape["pause"]),
     )
 
 

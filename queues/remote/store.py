@@ -27,15 +27,15 @@ from queues.remote import looking as looking  # registers its verbs
 from queues.remote.actions import Means, RemoteActions
 from queues.remote.connection import Call, Connection
 from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
+from queues.remote.records import RemoteAudit
 from queues.remote.shapes import config_of
+from queues.remote.site import PAGE, RemoteSite
 from queues.serving.background import BackgroundThreads
 from queues.status.attached_counts import AttachedCounts
 from queues.store import Store
 
 #: Seconds for which opening waits for a server that does not answer.
 OPENING = 5.0
-#: Queues of one answer.
-_PAGE = 500
 
 
 def open_remote(
@@ -103,6 +103,8 @@ class RemoteStore(Store):
             background_threads=threads,
         )
         self._assemble(context, url)
+        self.site = RemoteSite(connection)
+        self.audit = RemoteAudit(context, connection)
         self.id = about["id"]
         self.verbs = tuple(about["verbs"])
         self.caller = about["caller"]
@@ -232,7 +234,7 @@ class RemoteStore(Store):
         found: list[Mapping[str, Any]] = []
         next_: str | None = after
         while next_ is not None and (limit is None or len(found) < limit):
-            wanted = _PAGE if limit is None else min(_PAGE, limit - len(found))
+            wanted = PAGE if limit is None else min(PAGE, limit - len(found))
             page = self._read("queues", query={"prefix": prefix, "after": next_, "limit": wanted}, tr=tr)
             found += page["queues"]
             next_ = page["next"]

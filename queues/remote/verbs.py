@@ -57,7 +57,7 @@ async def pop(connection: Connection, queue: OpenQueue, request: PopRequest, key
     """Pop items; the server waits for one if it is to."""
     query = {"end": request.end, "n": request.n}
     call = call_on(queue, "POST", "pop", query=query, key=key, wait=request.wait)
-    return [item_of(shape, queue.config.values) for shape in (await connection.send(call))["items"]]
+    return [item_of(shape, queue.config) for shape in (await connection.send(call))["items"]]
 
 
 @over_http(LeaseRequest)
@@ -90,7 +90,7 @@ async def release(connection: Connection, queue: OpenQueue, request: ReleaseRequ
         "count_attempt": request.count_attempt,
     }
     call = call_on(queue, "POST", "release", body=body, query={"return": "value"}, key=key)
-    return item_of((await _settle(connection, call))["item"], queue.config.values)
+    return item_of((await _settle(connection, call))["item"], queue.config)
 
 
 @over_http(ExtendRequest)
@@ -117,4 +117,4 @@ def _tokens(leases: Iterable[LeaseKey]) -> list[str]:
 def _pushed(queue: OpenQueue, shape: dict[str, Any], value: bytes) -> Item:
     """Return an item that was pushed: what is ready at once, is so since its push."""
     ready_at = shape["pushed_at"] if shape["state"] == "ready" else None
-    return item_of({**shape, "ready_at": ready_at}, queue.config.values, value)
+    return item_of({**shape, "ready_at": ready_at}, queue.config, value)

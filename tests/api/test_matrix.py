@@ -23,7 +23,7 @@ _ROWS: Mapping[tuple[Verb | None, Right], str] = {
     # Of any verb.
     (None, Right.READ): "store describe_queue",
     (Verb.READ, Right.READ): "list_queues get_queue consumers health history queue_targets list_targets list_items "
-    "get_item peek export_items search preview_bulk list_jobs get_job audit trash events",
+    "get_item peek look_at_queue export_items search preview_bulk list_jobs get_job audit trash events",
     (Verb.PUSH, Right.ACT): "push",
     (Verb.TAKE, Right.ACT): "pop lease ack release extend outlook",
     (Verb.MANAGE, Right.ACT): "reveal_item change_item delete_item promote_item retry_item release_item move_item "

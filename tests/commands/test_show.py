@@ -40,7 +40,7 @@ def test_an_item_is_shown_with_its_value_and_what_people_did(run: Run, shop: Sho
     assert facts["Pushed:"].endswith(" s ago")
     assert lines[lines.index("") + 1] == "first"
     assert lines[lines.index("") + 2].endswith("[2Jsecond")
-    assert lines[-1].endswith(" (cli) promoted: customer ↵ waits")
+    assert lines[-1].endswith((" (cli) promoted: customer ↵ waits", " (api) promoted: customer ↵ waits"))
     assert "\x1b" not in "".join(lines)
 
 

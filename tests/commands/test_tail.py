@@ -126,9 +126,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_a_process_follows_a_queue_and_ends_by_ctrl_c(store: Store) -> None:
+@pytest.fixture
+def url(store: Store) -> str:
+    """Where a process finds that store."""
+    return store.url
+
+
+def test_a_process_follows_a_queue_and_ends_by_ctrl_c(store: Store, url: str) -> None:
     mail = store.create_queue("mail")
-    with command("tail", "mail", "--jsonl", "--store", store.url, text=True) as process:
+    with command("tail", "mail", "--jsonl", "--store", url, text=True) as process:
         assert process.stdout is not None
         told: Iterator[dict[str, Any]] = map(json.loads, process.stdout)
         acts = store.actions("ada")
@@ -145,10 +151,10 @@ def test_a_process_follows_a_queue_and_ends_by_ctrl_c(store: Store) -> None:
     assert (process.returncode, err) == (0, "")
 
 
-def test_a_released_item_is_told_with_the_reason(store: Store) -> None:
+def test_a_released_item_is_told_with_the_reason(store: Store, url: str) -> None:
     mail = store.create_queue("mail")
     item = mail.push(b"hello", priority=7)
-    with command("tail", "mail", "--store", store.url, text=True) as process:
+    with command("tail", "mail", "--store", url, text=True) as process:
         assert process.stdout is not None
         with again(lambda: mail.push(b"begun", priority=9)):
             process.stdout.readline()
@@ -161,9 +167,9 @@ def test_a_released_item_is_told_with_the_reason(store: Store) -> None:
         process.terminate()
 
 
-def test_its_lines_are_harmless_and_a_queue_that_is_deleted_ends_it(store: Store) -> None:
+def test_its_lines_are_harmless_and_a_queue_that_is_deleted_ends_it(store: Store, url: str) -> None:
     mail = store.create_queue("mail", priority_type="str")
-    with command("tail", "mail", "--store", store.url, text=True) as process:
+    with command("tail", "mail", "--store", url, text=True) as process:
         assert process.stdout is not None
         acts = store.actions("ada")
         with again(lambda: mail.push(b"\x1b[2Jhello\nworld", priority="\x1b]0;t\x07")):

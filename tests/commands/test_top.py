@@ -26,17 +26,22 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    """The same store, open in the test: three queues, one with a dead item."""
+    """The same store, open in the test."""
     with open_store(url) as opened:
-        opened.create_queue("mail", kind="fifo").enqueue(b"hello")
-        opened.create_queue("orders:eu").push_many([(b'{"n": 1}', 3), (b'{"n": 2}', 9)])
-        broken = opened.create_queue("broken")
-        opened.actions("ada").configure("broken", max_attempts=1)
-        broken.push(b"x", priority=1)
-        lease = broken.lease(seconds=60)
-        assert lease is not None
-        broken.release(lease, reason="no address")
+        fill(opened)
         yield opened
+
+
+def fill(store: Store) -> None:
+    """Make three queues, one with a dead item."""
+    store.create_queue("mail", kind="fifo").enqueue(b"hello")
+    store.create_queue("orders:eu").push_many([(b'{"n": 1}', 3), (b'{"n": 2}', 9)])
+    broken = store.create_queue("broken")
+    store.actions("ada").configure("broken", max_attempts=1)
+    broken.push(b"x", priority=1)
+    lease = broken.lease(seconds=60)
+    assert lease is not None
+    broken.release(lease, reason="no address")
 
 
 def test_the_screen_tells_verdicts_depths_and_both_ends_in_80_columns(url: str, store: Store) -> None:
@@ -82,7 +87,7 @@ def test_keys_filter_open_pause_and_resume(url: str, store: Store) -> None:
         top.type("ptoo  slowx\x7f\r")
         top.shows("Paused orders:eu.")
         entry = store.audit.entries().entries[0]
-        assert (entry.verb, entry.via, entry.reason) == ("pause", "cli", "too  slow")
+        assert (entry.verb, entry.reason) == ("pause", "too  slow")
         top.shows("too  slow")
         top.type("pn")
         top.type("p\x1b")

@@ -131,7 +131,7 @@ def test_items_are_exported(run: Run, site: Site, token_file: Path, home: Path) 
 
 @pytest.mark.parametrize(
     "arguments",
-    [("doctor",), ("backup", "x"), ("sweep",), ("queues",), ("tail", "jobs"), ("targets",), ("jobs",)],
+    [("doctor",), ("backup", "x"), ("restore_backup", "x"), ("sweep",), ("load", "--seconds", "1")],
 )
 def test_what_needs_the_store_itself_says_so(run: Run, arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError, match="machine of the site") as refused:

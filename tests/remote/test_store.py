@@ -141,8 +141,6 @@ def test_what_needs_the_store_itself_is_refused(remote: Store, act: Callable[[St
     [
         lambda acts: acts.configure("jobs", note="x", expect_id=1),
         lambda acts: acts.configure("jobs", note="x", expect={"note": "seen"}),
-        lambda acts: acts.pause("jobs", reason="x", expect_id=1),
-        lambda acts: acts.resume("jobs", expect_id=1),
         lambda acts: acts.rename_queue("jobs", "more", expect_id=1),
         lambda acts: acts.delete_queue("jobs", confirm="jobs", expect_id=1),
         lambda acts: acts.purge("jobs", confirm="jobs", expect_id=1),
@@ -162,6 +160,18 @@ def test_a_condition_that_a_server_does_not_compare_is_refused(remote: Store, ac
     assert [item.value for item in jobs.peek_many(5)] == [b"x"]
     assert jobs.pause_state is not None
     assert jobs.config.note == ""
+
+
+def test_a_pause_is_of_the_queue_that_was_seen(remote: Store) -> None:
+    jobs, acts = remote.create_queue("jobs"), remote.actions("ann")
+    with pytest.raises(QueueNotFound):
+        acts.pause("jobs", reason="repair", expect_id=jobs.id + 1)
+    acts.pause("jobs", reason="repair", expect_id=jobs.id)
+    with pytest.raises(QueueNotFound):
+        acts.resume("jobs", expect_id=jobs.id + 1)
+    assert remote.queue("jobs").pause_state is not None
+    acts.resume("jobs", expect_id=jobs.id)
+    assert remote.queue("jobs").pause_state is None
 
 
 def test_a_depth_that_was_confirmed_is_compared(remote: Store) -> None:

@@ -31,7 +31,6 @@ class _Show(Protocol):
 class Command(StoreCommand):
     """List the queues: their verdicts, items in each state, both ends, oldest ages and consumers."""
 
-    on_servers = False
     arguments = (
         Argument("--prefix", default="", help="only queues whose name begins with this"),
         flag("--trouble", "only queues that are not ok, the worst first"),
@@ -42,7 +41,7 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """List the queues by name, or the worst first."""
         prefix = canonical_name(options["prefix"])
-        reader = BoardReader(store, lambda name: name.startswith(prefix))
+        reader = BoardReader(store, prefix)
         if options["watch"]:
             self._watch(reader, options)
             return

@@ -28,7 +28,6 @@ _HEX, _ACTIONS = 512, 20
 class Command(StoreCommand):
     """Show one item in whatever state: its value, its last attempts, and what people did to it."""
 
-    on_servers = False
     arguments = (QUEUE, Argument("id", metavar="ID"), RAW)
 
     def run(self, store: Store, options: Options) -> None:

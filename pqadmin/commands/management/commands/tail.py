@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from pqadmin.commands import following
 from pqadmin.commands.arguments import QUEUE
-from pqadmin.commands.following import Event, Look
+from pqadmin.commands.following import Event
 from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display import format as write
@@ -16,9 +16,12 @@ from pqadmin.display.words import done_words
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, item_shape, pause_shape, time_shape
 from queues import AnyQueue, Store
+from queues.admin import QueueLook
 
 #: Seconds between two looks, and at most: other programs that write to an attached queue announce nothing.
 _SHORTEST, _LONGEST = 0.2, 1.0
+#: Seconds between two looks through a server, which answers at once where nothing changed.
+_POLL = 0.5
 #: Items of which each look tells; of the rest the numbers.
 _MOST = 50
 #: Characters of a value on its line.
@@ -31,7 +34,6 @@ class Command(StoreCommand):
     It changes nothing. Where more happens than can be told by items, numbers tell the rest. Ctrl-C ends it.
     """
 
-    on_servers = False
     arguments = (QUEUE,)
 
     def run(self, store: Store, options: Options) -> None:
@@ -40,20 +42,22 @@ class Command(StoreCommand):
         tell = self._shapes if options["json"] else self._lines
         with Interruption() as stop, suppress(Interrupted):
             before = following.look(store, queue)
+            assert before is not None
             if self.stderr.isatty():
                 self.tell(f"Following {queue.name}; Ctrl-C ends it.")
             while True:
-                time.sleep(_SHORTEST)
-                store.wait_for_change(before.snapshot, timeout=_LONGEST - _SHORTEST)
-                now = following.look(store, queue)
-                if not now.snapshot.queues:
-                    store.queue(queue.name)  # says that it is gone
+                time.sleep(_SHORTEST if before.snapshot is not None else _POLL)
+                if before.snapshot is not None:
+                    store.wait_for_change(before.snapshot, timeout=_LONGEST - _SHORTEST)
+                now = following.look(store, queue, change=before.change)
+                if now is None:
+                    continue
                 with stop.held():
                     tell(queue, before, now)
                     self.stdout.flush()
                 before = now
 
-    def _lines(self, queue: AnyQueue, before: Look, now: Look) -> None:
+    def _lines(self, queue: AnyQueue, before: QueueLook, now: QueueLook) -> None:
         at = f"{now.at:%H:%M:%S.%f}"[:-3]
         told = following.changes(before, now, find=queue.find, most=_MOST)
         for event in told.events:
@@ -66,7 +70,7 @@ class Command(StoreCommand):
             what = "resumed" if pause is None else f"paused by {visible(pause.by)}: {write.one_line(pause.reason)}"
             self.stdout.write(f"{at} {what}")
 
-    def _shapes(self, queue: AnyQueue, before: Look, now: Look) -> None:
+    def _shapes(self, queue: AnyQueue, before: QueueLook, now: QueueLook) -> None:
         told = following.changes(before, now, find=queue.find, most=_MOST)
         shared: Shape = {"queue": queue.name, "at": time_shape(now.at)}
         for event in told.events:

@@ -37,7 +37,6 @@ class Command(StoreCommand):
     The keys are on the screen; ? explains them. It works over ssh, from 80 columns and 24 lines on.
     """
 
-    on_servers = False
     arguments = (Argument("--prefix", default="", help="only queues whose name begins with this"),)
     has_json = False
 
@@ -49,7 +48,7 @@ class Command(StoreCommand):
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # of a locale without these signs
         prefix = canonical_name(options["prefix"])
         view = View(url=store.url)
-        reader = BoardReader(store, lambda name: name.startswith(prefix))
+        reader = BoardReader(store, prefix)
         with (
             Interruption() as stop,
             suppress(Interrupted, EOFError),

@@ -1,0 +1,60 @@
+"""Site behind a remote store: its queues with verdicts and rates, looks at one of them, and what tells of changes."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from queues.queue import Queue
+from queues.remote.connection import Call, Connection
+from queues.remote.looking import LookRequest
+from queues.remote.shapes import judged_of
+from queues.status.site import JudgedQueue, QueueLook
+
+#: Queues of one answer.
+PAGE = 500
+
+
+class RemoteSite:
+    """What the site tells of its queues; see `queues.status.site.Site`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def queues(self, prefix: str) -> tuple[list[JudgedQueue], datetime]:
+        """Return the queues that the token may see, by name, and the time by the store's clock."""
+        found: list[JudgedQueue] = []
+        next_: str | None = ""
+        while next_ is not None:
+            page = self._get("queues", query={"prefix": prefix, "after": next_, "limit": PAGE, "ends": "true"})
+            found += map(judged_of, page["queues"])
+            next_ = page["next"]
+        return found, datetime.fromisoformat(page["at"])
+
+    @contextmanager
+    def following(self) -> Iterator[Callable[[float], object]]:
+        """Follow the changes of all queues: what is yielded waits for one, at most so many seconds."""
+        news = threading.Event()
+        stream = self._connection.begin(self._connection.follow(news.set))
+
+        def wait(seconds: float) -> None:
+            news.wait(seconds)
+            news.clear()
+
+        try:
+            yield wait
+        finally:
+            stream.cancel()
+
+    def look(self, queue: Queue, *, change: int | None = None) -> QueueLook | None:
+        """Return a look at a queue; None if it is as it was at this change."""
+        return queue.opened.send(LookRequest(queue.id, change))
+
+    def targets(self, queue: str) -> Mapping[str, Any]:
+        """Return the limits of a queue as JSON: where each comes from, and the share of the last day beyond it."""
+        found: Mapping[str, Any] = self._get("queues", queue, "targets")
+        return found
+
+    def _get(self, *path: str, query: Mapping[str, Any] | None = None) -> Any:
+        return self._connection.call(Call(method="GET", path=path, query=query or {}))

@@ -1,0 +1,3 @@
+"""`show` through a server."""
+
+from tests.commands.test_show import *  # noqa: F403

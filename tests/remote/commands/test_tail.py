@@ -1,0 +1,5 @@
+"""`tail` through a server."""
+
+from tests.commands.test_tail import *  # noqa: F403
+from tests.remote.commands.conftest import store as store
+from tests.remote.commands.conftest import url as url
