@@ -15,6 +15,7 @@ from queues.kv.embedded import damage, rights
 from queues.kv.embedded.checkpoints import Checkpoints
 from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
+from queues.kv.embedded.file_status import file_status
 from queues.kv.embedded.file_system import refuse_network
 from queues.kv.embedded.space import KNOWN_FOR, LITTLE, SpaceLimit
 from queues.kv.embedded.transaction import Batch
@@ -76,7 +77,7 @@ class Environment:
             raise translate(error, self.path) from error
         self.folder = path
         self._data = path / "data.mdb"
-        self._data_path = str(self._data)  # looked at before every commit, and a Path takes its time
+        self._data_path = os.fsencode(self._data)  # looked at before every commit, and a Path takes its time
         self.checkpoints = Checkpoints(path, self._rest)
         self.space = SpaceLimit(self.path, max_bytes, self.usage)
         #: Bytes that growing writes may still add, as far as they are known, and until when.
@@ -298,17 +299,17 @@ class Environment:
         """Raise `StoreUnavailable` when the open file is no longer the one at the path."""
         least = self._size  # before the look: another thread may look later, at a larger file
         try:
-            found = os.stat(self._data_path)  # noqa: PTH116
+            identity, size = file_status(self._data_path)
         except OSError as error:
             raise StoreUnavailable(
                 "The store's file {path} is gone. Put it back, or restart to begin an empty store.",
                 path=str(self._data),
             ) from error
-        if (found.st_dev, found.st_ino) != self._identity:
+        if identity != self._identity:
             raise FileReplaced("The store's file {path} was replaced by another one. Try again.", path=str(self._data))
-        if found.st_size < least:
+        if size < least:
             raise damage.damaged(self.path, "its file data.mdb was cut off")
-        self._size = found.st_size
+        self._size = size
 
     def _reopen(self) -> None:
         """Close and open the file again, once its reads have ended: by the thread that executes a batch."""
@@ -333,8 +334,7 @@ class Environment:
             self.checkpoints.prepare()
             damage.check(self.folder, self._data, opened_before=(self.folder / "turns").exists())
             env = self._map_some(create=create)
-            found = self._data.stat()
-            self._identity, self._size = (found.st_dev, found.st_ino), found.st_size
+            self._identity, self._size = file_status(self._data_path)
             self.checkpoints.opened(env)
         except BaseException as error:
             self.checkpoints.give_up()

@@ -2,8 +2,9 @@
 
 The file `log` has two headers and a ring of records. The newer of the valid headers names the newest checkpoint, and
 where the records behind it begin. The digest of a record includes that of the one before it, so no record of an
-earlier lap passes for one of this lap. What living processes share about it is in the file `log-state`, which is never
-flushed.
+earlier lap passes for one of this lap. Each record has sectors of its own: it is written past the page cache where the
+file system can do that, and no write touches an older record. What living processes share about the log is in the file
+`log-state`, which is never flushed.
 """
 
 import errno
@@ -31,11 +32,13 @@ MAX_RECORD = RING_BYTES // 4
 _HEADERS_AT, _RING_AT = (0, 4_096), 8_192
 _FILE_BYTES = _RING_AT + RING_BYTES
 LINK_BYTES = 16
+#: Bytes of a disk's sector: records begin at multiples of it.
+SECTOR = 512
 #: Seconds for which opening waits for a process that recovers the store, and between two looks.
 PATIENCE, _LOOK_EVERY = 60.0, 0.002
 #: A header behind its digest: magic; epoch, commit, start; link, page size, digest of the root pages, meta pages.
 _HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{DIGEST_BYTES}s{2 * USED}s")
-_MAGIC = b"pqlog1\0\0"
+_MAGIC = b"pqlog2\0\0"
 #: A record behind its digest: number of the commit, whether the pairs are left out, bytes of the pairs.
 _RECORD = struct.Struct("=Q?I")
 #: Pairs are msgpack: a map of keys to their values, None for keys that are not there.
@@ -107,6 +110,7 @@ class WriteAheadLog:
         except BaseException:
             self._open_gate()
             raise
+        self._sectors = _Sectors(self._path)
         if self.sole:  # what is there is from before
             self._map[:_SHARED_BYTES] = bytes(_SHARED_BYTES)
 
@@ -146,7 +150,7 @@ class WriteAheadLog:
         link = _digest(record, state.link)
         self._write(state.tail, link + record)
         self.flush()
-        return state._replace(txnid=txnid, tail=state.tail + LINK_BYTES + len(record), link=link)
+        return state._replace(txnid=txnid, tail=_sectors(state.tail + LINK_BYTES + len(record)), link=link)
 
     def records(self, checkpoint: Checkpoint) -> Iterator[Record]:
         """Return the records behind a checkpoint. Raises OSError."""
@@ -162,7 +166,7 @@ class WriteAheadLog:
             if _digest(record, link) != digest:
                 return
             yield Record(txnid, large, record[_RECORD.size :])
-            at, link = at + head + size, digest
+            at, link = _sectors(at + head + size), digest
 
     def write_header(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint into the slot of the one before the last; the next flush makes it valid."""
@@ -178,7 +182,8 @@ class WriteAheadLog:
                 magic, *rest = _HEADER.unpack(header)
                 if magic != _MAGIC:
                     raise StoreUnavailable(
-                        "The store {path} is in use by a newer release of this program. Use that here, too.",
+                        "The log of the store {path} was written by another release of this program. "
+                        "Use that here, too.",
                         path=str(self._path.parent),
                     )
                 found.append(Checkpoint._make(rest))
@@ -205,12 +210,14 @@ class WriteAheadLog:
     def close(self) -> None:
         """Let go of the file."""
         self._map.close()
+        self._sectors.close()
         os.close(self._descriptor)
         self._open_gate()
 
     def abandon(self) -> None:
         """Close the descriptors in a forked child, where they are copies: all locks stay the parent's."""
         self._map.close()
+        self._sectors.close()
         os.close(self._descriptor)
         if self._gate is not None:
             os.close(self._gate)
@@ -222,17 +229,62 @@ class WriteAheadLog:
             os.close(gate)
 
     def _write(self, at: int, content: bytes) -> None:
-        """Write into the ring, over its end too."""
+        """Write a record into the ring, over its end too."""
         place = at % RING_BYTES
         room = RING_BYTES - place
-        _pwrite(self._descriptor, content[:room], _RING_AT + place)
+        self._sectors.write(content[:room], _RING_AT + place)
         if len(content) > room:
-            _pwrite(self._descriptor, content[room:], _RING_AT)
+            self._sectors.write(content[room:], _RING_AT)
 
     def _read(self, at: int, size: int) -> bytes:
         place = at % RING_BYTES
         content = os.pread(self._descriptor, min(size, RING_BYTES - place), _RING_AT + place)
         return content + os.pread(self._descriptor, size - len(content), _RING_AT) if len(content) < size else content
+
+
+class _Sectors:
+    """Writes whole sectors of the log, past the page cache where the file system can do that.
+
+    A write through the page cache writes 4 kB at least, and costs more of the processor.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # Direct writes are made from aligned memory.
+        self._memory = mmap.mmap(-1, _sectors(LINK_BYTES + _RECORD.size + MAX_RECORD))
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_DIRECT", 0))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def write(self, content: bytes, at: int) -> None:
+        """Write content that begins a sector; the rest of its last one is undefined. Raises OSError."""
+        self._memory[: len(content)] = content
+        with memoryview(self._memory) as memory, memory[: _sectors(len(content))] as sectors:
+            try:
+                written = os.pwrite(self._descriptor, sectors, at)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                self._use_cache()  # the disk's sectors are larger
+                written = os.pwrite(self._descriptor, sectors, at)
+        if written < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+        self._memory.close()
+
+    def _use_cache(self) -> None:
+        flags = fcntl.fcntl(self._descriptor, fcntl.F_GETFL)
+        fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags & ~getattr(os, "O_DIRECT", 0))
+
+
+def _sectors(size: int) -> int:
+    """Return a number of bytes, rounded up to whole sectors."""
+    return -(-size // SECTOR) * SECTOR
 
 
 def _open(path: Path) -> tuple[int, bool]:

@@ -3,6 +3,7 @@
 import ast
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -423,3 +424,47 @@ def failing_flushes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patched:
         patched.setattr(os, "fdatasync", failing)
         yield
+
+
+@pytest.mark.parametrize("refuses", ["open", "pwrite"])
+def test_a_file_system_without_direct_writes_has_the_same_log(folder: Path, refuses: str) -> None:
+    """Some refuse to open a file for them, others each write that is smaller than a sector of theirs."""
+    before = (folder / "data.mdb").read_bytes()
+    program = f"""
+import errno, fcntl, os
+from queues.kv import open_kv
+real, refused = os.{refuses}, []
+def refuse(file, *rest, **named):
+    flags = rest[0] if "{refuses}" == "open" else fcntl.fcntl(file, fcntl.F_GETFL)
+    if flags & os.O_DIRECT:
+        refused.append(file)
+        raise OSError(errno.EINVAL, "no direct writes")
+    return real(file, *rest, **named)
+os.{refuses} = refuse
+kv = open_kv("lmdb:{folder}")
+for n in range(3):
+    kv.transact(lambda tr: tr.add(b"count", 1))
+assert len(refused) == 1
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    (folder / "data.mdb").write_bytes(before)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"count") == (3).to_bytes(8, "little")
+
+
+def test_the_log_of_another_release_is_refused(folder: Path) -> None:
+    log = bytearray((folder / "log").read_bytes())
+    for at in (0, 4_096):  # its two headers: 16 bytes of digest, and what it is of
+        sizes = (n for n in range(8, 4_080) if _digest(log[at + 16 : at + 16 + n]) == log[at : at + 16])
+        if size := next(sizes, 0):
+            log[at + 16 : at + 24] = b"pqlog9\0\0"
+            log[at : at + 16] = _digest(log[at + 16 : at + 16 + size])
+    (folder / "log").write_bytes(log)
+    with pytest.raises(StoreUnavailable, match="another release"):
+        open_kv(f"lmdb:{folder}")
+    assert (folder / "log").read_bytes() == log
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
