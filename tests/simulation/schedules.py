@@ -1,8 +1,9 @@
 """One seeded schedule: clients push, pop, move, look and wait on shared queues while everything goes wrong."""
 
+import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from queues import Item, Queue, Store
 from queues.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
-from queues.kv.simulated import Fault, JumpingClock, Memory, Point, SeededFaults, SimulatedStore
+from queues.kv.simulated import Fault, JumpingClock, Memory, Point, SeededFaults, SimulatedStore, SimulatedTransaction
 from queues.serving import staging
 from queues.serving.background import BackgroundThreads
 from tests.conftest import Clock
@@ -380,3 +381,31 @@ def _put(queue: Queue, entries: list[tuple[bytes, int]], tr: Transaction | None 
 
 def _take(queue: Queue, n: int, end: str, tr: Transaction | None = None) -> list[Item]:
     return queue.dequeue_many(n, tr=tr) if queue.kind == "fifo" else queue.pop_many(n, end=end, tr=tr)
+
+
+def seeds(schedules: int, variable: str = "PQ_SCHEDULES") -> Iterable[int]:
+    """Return the seeds of so many schedules, unless the environment says how many, or names the one of a failure."""
+    one = os.environ.get("PQ_SCHEDULE_SEED")
+    return range(int(os.environ.get(variable, schedules))) if one is None else [int(one)]
+
+
+def noticed(schedule: Callable[[int], Schedule], within: Iterable[int], *, says: str = "") -> str:
+    """Run schedules of these seeds until one fails, saying this; return what it said."""
+    for seed in within:
+        try:
+            schedule(seed).run(Tally())
+        except (AssertionError, ValueError, KeyError) as error:
+            if says in str(error):
+                return f"seed {seed}: {error}"
+    return ""
+
+
+def without_conflict(dropped: Callable[[bytes], bool]) -> Callable[[SimulatedTransaction, bytes], None]:
+    """Return an `add_read_conflict_key` that forgets some keys."""
+    add = SimulatedTransaction.add_read_conflict_key
+
+    def forget(tr: SimulatedTransaction, key: bytes) -> None:
+        if not dropped(key):
+            add(tr, key)
+
+    return forget

@@ -3,7 +3,6 @@
 `PQ_CROWDS=2000` runs more schedules than `make test` does; `PQ_SCHEDULE_SEED=17` runs the one of that seed again.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +13,7 @@ from queues.kv.combining import Combiner
 from queues.serving import staging
 from queues.serving.staging import Staging
 from tests.simulation.crowds import OPERATIONS, PROCESSES, THREADS, Crowd
-from tests.simulation.schedules import Tally
-
-SCHEDULES = int(os.environ.get("PQ_CROWDS", "60"))
-ONE = os.environ.get("PQ_SCHEDULE_SEED")
+from tests.simulation.schedules import Tally, seeds
 
 
 @pytest.fixture
@@ -47,7 +43,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 @pytest.mark.slow
 def test_crowds(counts: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
     tally, unclaimed = Tally(), 0
-    for seed in range(SCHEDULES) if ONE is None else [int(ONE)]:
+    for seed in seeds(60, "PQ_CROWDS"):
         crowd = Crowd(seed)
         crowd.run(tally)
         unclaimed += crowd.unclaimed

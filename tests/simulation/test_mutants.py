@@ -4,7 +4,7 @@ These are the mutants of the simulation. `tests/queues/kv/test_exactly_once.py` 
 slots, `tests/conformance/operations/test_conflicts.py` those of the conflicts.
 """
 
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -15,7 +15,7 @@ from queues.kv.exactly_once import _Sequence
 from queues.kv.simulated import SimulatedTransaction
 from queues.kv.simulated.history import VERSION_STEP, History
 from queues.kv.watching import WatchBoard
-from tests.simulation.schedules import STORM, Schedule, Tally, Weather
+from tests.simulation.schedules import STORM, Schedule, Weather, noticed, without_conflict
 
 SLOT = b"\x02slot\x00"
 #: Schedules within which every mutant must be noticed.
@@ -24,15 +24,9 @@ WITHIN = 200
 MISCOUNTED = ("twice", " is at ", "lost", " differ", " at QueueStatus", "were counted")
 
 
-def noticed(weather: Weather | None = None, *, says: str = "") -> str:
-    """Run schedules until one fails, saying this; return what it said."""
-    for seed in range(WITHIN):
-        try:
-            Schedule(seed, weather).run(Tally())
-        except (AssertionError, ValueError) as error:
-            if says in str(error):
-                return f"seed {seed}: {error}"
-    return ""
+def unsafe(weather: Weather | None = None, *, says: str = "") -> str:
+    """Return what the first schedule that fails, saying this, says."""
+    return noticed(partial(Schedule, weather=weather), range(WITHIN), says=says)
 
 
 def miscounted(said: str) -> bool:
@@ -40,30 +34,19 @@ def miscounted(said: str) -> bool:
     return any(words in said for words in MISCOUNTED)
 
 
-def without_conflict(dropped: Callable[[bytes], bool]) -> Callable[[SimulatedTransaction, bytes], None]:
-    """Return an `add_read_conflict_key` that forgets some keys."""
-    add = SimulatedTransaction.add_read_conflict_key
-
-    def forget(tr: SimulatedTransaction, key: bytes) -> None:
-        if not dropped(key):
-            add(tr, key)
-
-    return forget
-
-
 def test_the_slot_check_once_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Sequence, "_applied", lambda self, tr: None)
-    assert miscounted(noticed(STORM))
+    assert miscounted(unsafe(STORM))
 
 
 def test_the_slots_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: SLOT in key))
-    assert miscounted(noticed(STORM))
+    assert miscounted(unsafe(STORM))
 
 
 def test_the_taken_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: SLOT not in key))
-    assert miscounted(noticed())
+    assert miscounted(unsafe())
 
 
 def test_the_fence_before_an_error_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,12 +58,12 @@ def test_the_fence_before_an_error_in_doubt(monkeypatch: pytest.MonkeyPatch) -> 
             tr.cancel()
 
     monkeypatch.setattr(_Sequence, "_try", unfenced)
-    assert noticed(STORM, says="in spite of the answer")
+    assert unsafe(STORM, says="in spite of the answer")
 
 
 def test_an_unknown_outcome_told_as_nothing_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Sequence, "_unknown", lambda self: StoreUnavailable("nothing was written"))
-    said = noticed(STORM)
+    said = unsafe(STORM)
     assert "in spite of the answer" in said or miscounted(said)
 
 
@@ -94,7 +77,7 @@ def test_a_read_version_that_is_not_the_newest(monkeypatch: pytest.MonkeyPatch) 
             return version
 
     monkeypatch.setattr(History, "begin", stale)
-    assert noticed(says="not linearizable")
+    assert unsafe(says="not linearizable")
 
 
 def test_the_order_of_a_take(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,12 +89,12 @@ def test_the_order_of_a_take(monkeypatch: pytest.MonkeyPatch) -> None:
         return pairs(self)[-1:]
 
     monkeypatch.setattr(Heads, "wait", second)
-    assert noticed(says="not linearizable")
+    assert unsafe(says="not linearizable")
 
 
 def test_the_wake_of_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WatchBoard, "notify", lambda self, keys: None)
-    assert noticed(says="a wake-up was lost")
+    assert unsafe(says="a wake-up was lost")
 
 
 def test_a_counter_that_misses_items_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,4 +104,4 @@ def test_a_counter_that_misses_items_of_a_batch(monkeypatch: pytest.MonkeyPatch)
         state(self, generation, name, side, min(n, 2))
 
     monkeypatch.setattr(Totals, "state", short)
-    assert miscounted(noticed())
+    assert miscounted(unsafe())

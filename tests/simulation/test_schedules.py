@@ -4,20 +4,15 @@
 which is what a failure asks for.
 """
 
-import os
-
 import pytest
 
-from tests.simulation.schedules import CLIENTS, OPERATIONS, Schedule, Tally
-
-SCHEDULES = int(os.environ.get("PQ_SCHEDULES", "300"))
-ONE = os.environ.get("PQ_SCHEDULE_SEED")
+from tests.simulation.schedules import CLIENTS, OPERATIONS, Schedule, Tally, seeds
 
 
 @pytest.mark.slow
 def test_seeded_schedules(capsys: pytest.CaptureFixture[str]) -> None:
     tally = Tally()
-    for seed in range(SCHEDULES) if ONE is None else [int(ONE)]:
+    for seed in seeds(300):
         Schedule(seed).run(tally)
     with capsys.disabled():
         print(f"\nsimulation: {tally}")

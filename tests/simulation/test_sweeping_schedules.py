@@ -5,7 +5,6 @@ by two, and nothing of an earlier term is written after a later one's. Clients d
 the check of a term conflicts with a takeover is asserted in tests/conformance/background/test_elected.py.)
 """
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -25,11 +24,9 @@ from queues.kv.port import Transaction
 from queues.kv.simulated import SimulatedTransaction
 from queues.serving.leadership import Holding
 from tests.simulation.history import Violation
-from tests.simulation.schedules import CLIENTS, OPERATIONS, Process, Tally
+from tests.simulation.schedules import CLIENTS, OPERATIONS, Process, Tally, noticed, seeds, without_conflict
 from tests.simulation.test_time_schedules import Act, TimeSchedule
 
-SCHEDULES = int(os.environ.get("PQ_SCHEDULES", "100"))
-ONE = os.environ.get("PQ_SCHEDULE_SEED")
 #: Schedules within which every mutant must be noticed.
 WITHIN = 600
 VERBS = {"delay": 7, "lease": 3, "ack": 2, "release": 1, "promote": 2, "sweep": 7}
@@ -117,7 +114,7 @@ class SweepingSchedule(TimeSchedule):
 @pytest.mark.slow
 def test_seeded_schedules_of_sweeping(capsys: pytest.CaptureFixture[str]) -> None:
     tally, verbs, fenced, terms = Tally(), Counter[tuple[str, str]](), 0, 0
-    for seed in range(SCHEDULES) if ONE is None else [int(ONE)]:
+    for seed in seeds(100):
         schedule = SweepingSchedule(seed)
         schedule.run(tally)
         tally.operations += len(schedule.log.acts)
@@ -134,25 +131,16 @@ def test_seeded_schedules_of_sweeping(capsys: pytest.CaptureFixture[str]) -> Non
         assert terms > tally.schedules / len(KINDS), "roles change hands"
 
 
-def noticed(verbs: dict[str, int]) -> str:
-    """Run schedules of these verbs until one fails; return what it said."""
-    for seed in range(KINDS.index(verbs), WITHIN, len(KINDS)):
-        try:
-            SweepingSchedule(seed).run(Tally())
-        except (AssertionError, ValueError, KeyError) as error:
-            return f"seed {seed}: {error}"
-    return ""
+def unsafe(verbs: dict[str, int]) -> str:
+    """Return what the first of the schedules of these verbs that fails says."""
+    return noticed(SweepingSchedule, range(KINDS.index(verbs), WITHIN, len(KINDS)))
 
 
 def test_the_read_conflict_on_a_mark_that_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
-    add = SimulatedTransaction.add_read_conflict_key
-
-    def forget(tr: SimulatedTransaction, key: bytes) -> None:
-        if b"\x02due\x00" not in key:
-            add(tr, key)
-
-    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", forget)
-    assert "not in the due index" in noticed(NARROW)
+    monkeypatch.setattr(
+        SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: b"\x02due\x00" in key)
+    )
+    assert "not in the due index" in unsafe(NARROW)
 
 
 def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,17 +150,17 @@ def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pyte
                 tr.clear(keyspace.due.key(second, queue.queue_id))
 
     monkeypatch.setattr(due_index, "settle", by_what_was_seen)
-    assert "not in the due index" in noticed(VERBS)
+    assert "not in the due index" in unsafe(VERBS)
 
 
 def test_the_mark_of_what_falls_due(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Totals, "falls_due", lambda self, ms, now_ms=None: self.wake())
-    assert "not in the due index" in noticed(VERBS)
+    assert "not in the due index" in unsafe(VERBS)
 
 
 def careless(name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(Candidate, name, broken)
-    return noticed(ELECTION)
+    return unsafe(ELECTION)
 
 
 def test_the_term_that_fences(monkeypatch: pytest.MonkeyPatch) -> None:

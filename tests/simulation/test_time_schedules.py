@@ -4,7 +4,6 @@ A lease that was granted ends every earlier one of the same item; what was ackno
 is still there. Each client has a clock of its own, which jumps.
 """
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -24,10 +23,18 @@ from queues.operations import settle
 from tests.full_count import check_full_count
 from tests.simulation.history import Violation
 from tests.simulation.scheduler import Killed
-from tests.simulation.schedules import CLIENTS, NOT_DONE, OPERATIONS, Process, Schedule, Tally
+from tests.simulation.schedules import (
+    CLIENTS,
+    NOT_DONE,
+    OPERATIONS,
+    Process,
+    Schedule,
+    Tally,
+    noticed,
+    seeds,
+    without_conflict,
+)
 
-SCHEDULES = int(os.environ.get("PQ_SCHEDULES", "150"))
-ONE = os.environ.get("PQ_SCHEDULE_SEED")
 #: Schedules within which every mutant must be noticed.
 WITHIN = 300
 VERBS = {"push": 5, "delay": 3, "lease": 8, "ack": 7, "release": 3, "extend": 2, "expire": 4, "promote": 3}
@@ -213,7 +220,7 @@ class TimeSchedule(Schedule):
 @pytest.mark.slow
 def test_seeded_schedules_of_leases(capsys: pytest.CaptureFixture[str]) -> None:
     tally, verbs = Tally(), Counter[tuple[str, str]]()
-    for seed in range(SCHEDULES) if ONE is None else [int(ONE)]:
+    for seed in seeds(150):
         schedule = TimeSchedule(seed)
         schedule.run(tally)
         tally.operations += len(schedule.log.acts)
@@ -228,54 +235,41 @@ def test_seeded_schedules_of_leases(capsys: pytest.CaptureFixture[str]) -> None:
         assert min(tally.kills, tally.conflicts, tally.late_applied, tally.late_refused) > 0
 
 
-def noticed(first: int = 0) -> str:
-    """Run schedules until one fails; return what it said."""
-    for seed in range(first, first + WITHIN):
-        try:
-            TimeSchedule(seed).run(Tally())
-        except (AssertionError, ValueError, KeyError) as error:
-            return f"seed {seed}: {error}"
-    return ""
+class AnyNonce(bytes):
+    """Equals every nonce."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = bytes.__hash__
 
 
 def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
     """Return a reading of leases that takes every nonce for the right one."""
 
-    class Same(bytes):
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = bytes.__hash__
-
     def read(rand: bytes, record: bytes) -> StoredItem:
         found: StoredItem = entry(rand, record)
-        return structs.replace(found, nonce=Same(found.nonce))
+        return structs.replace(found, nonce=AnyNonce(found.nonce))
 
     return read
 
 
 def test_the_nonce_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "from_lease", any_nonce(settle.from_lease))
-    assert "in spite of" in noticed()
+    assert "in spite of" in noticed(TimeSchedule, range(WITHIN))
 
 
 def test_the_nonce_of_a_lease_that_expired(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token for the right one of an item that is ready or dead."""
     monkeypatch.setattr(ExpiredRead, "__init__", knowing_the_nonce(ExpiredRead.__init__))
-    assert noticed()
+    assert noticed(TimeSchedule, range(WITHIN))
 
 
 def knowing_the_nonce(init: Callable[..., None]) -> Callable[..., None]:
     """Return a look for an expired lease that any token fits."""
 
-    class Any8(bytes):
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = bytes.__hash__
-
     def fit(look: Any, tr: Any, keys: Any, config: Any, rand: bytes, nonce: bytes) -> None:
-        init(look, tr, keys, config, rand, Any8(nonce))
+        init(look, tr, keys, config, rand, AnyNonce(nonce))
 
     return fit
 
@@ -288,16 +282,12 @@ def test_the_read_of_the_lease_that_ends(monkeypatch: pytest.MonkeyPatch) -> Non
         return tr.snapshot.get(key) if b"\x02l\x00\x01" in key else get(tr, key)
 
     monkeypatch.setattr(SimulatedTransaction, "get", careless)
-    assert noticed()
+    assert noticed(TimeSchedule, range(WITHIN))
 
 
 def test_the_promoted_items_read_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
     """No conflict on the delayed key: two promote the same item."""
-    add = SimulatedTransaction.add_read_conflict_key
-
-    def forget(tr: SimulatedTransaction, key: bytes) -> None:
-        if b"\x02d\x00\x1a" not in key:
-            add(tr, key)
-
-    monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", forget)
-    assert noticed()
+    monkeypatch.setattr(
+        SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: b"\x02d\x00\x1a" in key)
+    )
+    assert noticed(TimeSchedule, range(WITHIN))
