@@ -5,7 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -30,7 +30,6 @@ from queues.operations.settle import AckRequest, ExtendRequest
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 
-T = TypeVar("T")
 #: Seconds after which a test gives up; no test depends on how soon something happens.
 LONG = 120
 
@@ -40,61 +39,45 @@ def jobs(store: Store) -> Queue:
     return store.create_queue("jobs")
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    async def in_time() -> T:
-        async with asyncio.timeout(LONG):
-            return await work
-
-    return asyncio.run(in_time())
-
-
-def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock) -> None:
+async def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock) -> None:
     queue = AsyncPriorityQueue(jobs)
-
-    async def work() -> None:
-        pushed = [await queue.push(b"%d" % n, priority=n) for n in (3, 1, 2)]
-        assert jobs.peek_min() == pushed[1]
-        assert await queue.pop_min() == pushed[1]
-        assert await queue.pop_max() == pushed[0]
-        more = await queue.push_many([(b"a", 1), (b"b", 1, timedelta(hours=1)), (b"c", 0)])
-        assert [item.state for item in more] == ["ready", "delayed", "ready"]
-        assert [item.value for item in await queue.pop_many(5, end="max")] == [b"2", b"a", b"c"]
-        assert await queue.pop_min() is None
-        assert await queue.push_many([]) == []
-        await queue.push(b"x", priority=1)
-        lease = await queue.lease(seconds=30, worker="w")
-        assert lease.item.worker == "w"
-        extended = await queue.extend(lease, seconds=90)
-        assert extended.expires_at > lease.expires_at
-        assert (await queue.release(lease, count_attempt=False)).attempts == 0
-        lease = await queue.lease()
-        assert (await queue.release(lease)).attempts == 1
-        with pytest.raises(StaleLease):
-            await queue.ack(lease)
-        lease = await queue.lease()
+    pushed = [await queue.push(b"%d" % n, priority=n) for n in (3, 1, 2)]
+    assert jobs.peek_min() == pushed[1]
+    assert await queue.pop_min() == pushed[1]
+    assert await queue.pop_max() == pushed[0]
+    more = await queue.push_many([(b"a", 1), (b"b", 1, timedelta(hours=1)), (b"c", 0)])
+    assert [item.state for item in more] == ["ready", "delayed", "ready"]
+    assert [item.value for item in await queue.pop_many(5, end="max")] == [b"2", b"a", b"c"]
+    assert await queue.pop_min() is None
+    assert await queue.push_many([]) == []
+    await queue.push(b"x", priority=1)
+    lease = await queue.lease(seconds=30, worker="w")
+    assert lease.item.worker == "w"
+    extended = await queue.extend(lease, seconds=90)
+    assert extended.expires_at > lease.expires_at
+    assert (await queue.release(lease, count_attempt=False)).attempts == 0
+    lease = await queue.lease()
+    assert (await queue.release(lease)).attempts == 1
+    with pytest.raises(StaleLease):
         await queue.ack(lease)
-        await queue.ack(lease)
-        assert await queue.ack_many([lease]) == []
-        assert await queue.lease() is None
-
-    run(work())
+    lease = await queue.lease()
+    await queue.ack(lease)
+    await queue.ack(lease)
+    assert await queue.ack_many([lease]) == []
+    assert await queue.lease() is None
     clock.advance(3601)
-    assert run(queue.pop_min()).value == b"b", "what is late is made ready first"
+    assert (await queue.pop_min()).value == b"b", "what is late is made ready first"
     assert check_full_count(store, jobs) == 0
 
 
-def test_lines(store: Store) -> None:
+async def test_lines(store: Store) -> None:
     queue = AsyncFifoQueue(store.create_queue("line", kind="fifo"))
-
-    async def work() -> None:
-        await queue.enqueue(b"a")
-        await queue.enqueue_many([b"b", b"c"])
-        assert [await queue.dequeue(), await queue.dequeue(wait=1)] == [await_value(b"a"), await_value(b"b")]
-        assert [item.value for item in await queue.dequeue_many(5)] == [b"c"]
-        with pytest.raises(WrongKind):
-            await queue.lease(end="max")
-
-    run(work())
+    await queue.enqueue(b"a")
+    await queue.enqueue_many([b"b", b"c"])
+    assert [await queue.dequeue(), await queue.dequeue(wait=1)] == [await_value(b"a"), await_value(b"b")]
+    assert [item.value for item in await queue.dequeue_many(5)] == [b"c"]
+    with pytest.raises(WrongKind):
+        await queue.lease(end="max")
 
 
 class await_value:  # noqa: N801 - reads like what it stands for
@@ -109,28 +92,25 @@ class await_value:  # noqa: N801 - reads like what it stands for
     __hash__ = None  # type: ignore[assignment]
 
 
-def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
+async def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
     queue = AsyncPriorityQueue(jobs)
 
     async def refused(error: type[Exception], verb: Awaitable[object]) -> None:
         with pytest.raises(error):
             await verb
 
-    async def work() -> None:
-        await refused(ValueTooLarge, queue.push(bytes(90_001), priority=1))
-        await refused(BadPriority, queue.push(b"", priority="1"))
-        await refused(BadTime, queue.pop_min(wait=-1))
-        await queue.push(b"x", priority=1)
-        jobs.pause(reason="r")
-        await refused(QueuePaused, queue.pop_min())
-        assert await queue.pop_min(wait=0) is None
-        jobs.resume()
-        store.delete_queue("jobs")
-        await refused(QueueNotFound, queue.pop_min())
-        await refused(QueueNotFound, queue.push(b"x", priority=1))
-        await refused(QueueNotFound, queue.lease(wait=1))
-
-    run(work())
+    await refused(ValueTooLarge, queue.push(bytes(90_001), priority=1))
+    await refused(BadPriority, queue.push(b"", priority="1"))
+    await refused(BadTime, queue.pop_min(wait=-1))
+    await queue.push(b"x", priority=1)
+    jobs.pause(reason="r")
+    await refused(QueuePaused, queue.pop_min())
+    assert await queue.pop_min(wait=0) is None
+    jobs.resume()
+    store.delete_queue("jobs")
+    await refused(QueueNotFound, queue.pop_min())
+    await refused(QueueNotFound, queue.push(b"x", priority=1))
+    await refused(QueueNotFound, queue.lease(wait=1))
 
 
 class Held:
@@ -170,49 +150,41 @@ class Held:
         return len(served) - len(set(served))
 
 
-def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(40)])
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     landed: list[int] = []
     land = Mailbox.land
     monkeypatch.setattr(Mailbox, "land", lambda self, tickets: (landed.append(len(tickets)), land(self, tickets))[1])
-
-    async def work() -> list[Item | None]:
-        first = asyncio.create_task(queue.pop_min())
-        await held.until_it_began()
-        others = [asyncio.create_task(queue.pop_min()) for _ in range(30)]
-        await asyncio.sleep(0)
-        held.go.set()
-        return [await first, *(await asyncio.gather(*others))]
-
-    items = run(work())
+    first = asyncio.create_task(queue.pop_min())
+    await held.until_it_began()
+    others = [asyncio.create_task(queue.pop_min()) for _ in range(30)]
+    await asyncio.sleep(0)
+    held.go.set()
+    items = [await first, *(await asyncio.gather(*others))]
     assert [item.value for item in items if item] == [b"%d" % n for n in range(31)]
     assert sum(landed) == 31
     assert len(landed) <= 10, "those that come while it is held share commits"
 
 
-def test_a_request_that_waits_is_taken_back_when_canceled(
+async def test_a_request_that_waits_is_taken_back_when_canceled(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
-
-    async def work() -> None:
-        first = asyncio.create_task(queue.pop_min())
-        await held.until_it_began()
-        gone, stays = asyncio.create_task(queue.pop_min()), asyncio.create_task(queue.pop_min())
-        await asyncio.sleep(0)
-        gone.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await gone
-        held.go.set()
-        assert [(await first).value, (await stays).value] == [b"0", b"1"]
-
-    run(work())
+    first = asyncio.create_task(queue.pop_min())
+    await held.until_it_began()
+    gone, stays = asyncio.create_task(queue.pop_min()), asyncio.create_task(queue.pop_min())
+    await asyncio.sleep(0)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    held.go.set()
+    assert [(await first).value, (await stays).value] == [b"0", b"1"]
     assert jobs.depth() == 7
 
 
-def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
+async def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The item is handed over; the cancellation comes when the task waits again."""
@@ -224,94 +196,81 @@ def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
         got.append(await queue.pop_min())
         await asyncio.sleep(LONG)
 
-    async def work() -> None:
-        task = asyncio.create_task(take_and_go_on())
-        await held.until_it_began()
-        task.cancel()
-        await asyncio.sleep(0)
-        task.cancel()  # more than once, too
-        await asyncio.sleep(0)
-        assert not task.done()
-        held.go.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run(work())
+    task = asyncio.create_task(take_and_go_on())
+    await held.until_it_began()
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()  # more than once, too
+    await asyncio.sleep(0)
+    assert not task.done()
+    held.go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert got == [await_value(b"x")]
     assert jobs.depth() == 0
 
 
-def test_a_served_request_that_takes_nothing_is_canceled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_served_request_that_takes_nothing_is_canceled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
-
-    async def work() -> None:
-        task = asyncio.create_task(queue.pop_min())
-        await held.until_it_began()
-        task.cancel()
-        await asyncio.sleep(0)
-        held.go.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run(work())
+    task = asyncio.create_task(queue.pop_min())
+    await held.until_it_began()
+    task.cancel()
+    await asyncio.sleep(0)
+    held.go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.mark.parametrize("limit", [asyncio.timeout, None])
-def test_a_timeout_of_asyncio_gets_the_item_or_leaves_it(
+async def test_a_timeout_of_asyncio_gets_the_item_or_leaves_it(
     jobs: Queue, monkeypatch: pytest.MonkeyPatch, limit: Callable[[float], Any] | None
 ) -> None:
     jobs.push(b"x", priority=1)
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
-
-    async def work() -> Item | None:
-        loop = asyncio.get_running_loop()
-        passing, stands = loop.time, loop.time()
-        loop.time = lambda: passing() if held.began.is_set() else stands  # type: ignore[method-assign]
-        loop.call_later(0.2, held.go.set)
-        if limit is None:
-            item = await asyncio.wait_for(queue.pop_min(), 0.05)
-        else:
-            async with limit(0.05):
-                item = await queue.pop_min()
-        await asyncio.sleep(0)  # no cancellation is left over
-        await asyncio.sleep(0)
-        return item
-
-    assert run(work()) == await_value(b"x")
+    loop = asyncio.get_running_loop()
+    passing, stands = loop.time, loop.time()
+    loop.time = lambda: passing() if held.began.is_set() else stands  # type: ignore[method-assign]
+    loop.call_later(0.2, held.go.set)
+    if limit is None:
+        item = await asyncio.wait_for(queue.pop_min(), 0.05)
+    else:
+        async with limit(0.05):
+            item = await queue.pop_min()
+    await asyncio.sleep(0)  # no cancellation is left over
+    await asyncio.sleep(0)
+    assert item == await_value(b"x")
 
 
-def test_a_timeout_of_asyncio_that_passed_while_an_item_was_taken_ends_its_block(
+async def test_a_timeout_of_asyncio_that_passed_while_an_item_was_taken_ends_its_block(
     jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.push(b"x", priority=1)
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     got: list[Item | None] = []
+    task = asyncio.current_task()
+    assert task is not None
 
-    async def work() -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    async def pass_while_it_is_held(limit: asyncio.Timeout) -> None:
+        await held.until_it_began()
+        limit.reschedule(asyncio.get_running_loop().time())
+        while not task.cancelling():
+            await asyncio.sleep(0)
+        held.go.set()
 
-        async def pass_while_it_is_held(limit: asyncio.Timeout) -> None:
-            await held.until_it_began()
-            limit.reschedule(asyncio.get_running_loop().time())
-            while not task.cancelling():
-                await asyncio.sleep(0)
-            held.go.set()
-
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(None) as limit:
-                passing = asyncio.create_task(pass_while_it_is_held(limit))
-                got.append(await queue.pop_min())
-                await asyncio.sleep(LONG)
-        await passing
-        assert task.cancelling() == 0
-        await asyncio.sleep(0)
-
-    run(work())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as limit:
+            passing = asyncio.create_task(pass_while_it_is_held(limit))
+            got.append(await queue.pop_min())
+            await asyncio.sleep(LONG)
+    await passing
+    assert task.cancelling() == 0
+    await asyncio.sleep(0)
     assert got == [await_value(b"x")]
 
 
-def test_a_task_group_that_fails_while_an_item_is_taken_tells_why(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_task_group_that_fails_while_an_item_is_taken_tells_why(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jobs.push(b"x", priority=1)
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     got: list[Item | None] = []
@@ -321,22 +280,19 @@ def test_a_task_group_that_fails_while_an_item_is_taken_tells_why(jobs: Queue, m
         asyncio.get_running_loop().call_later(0.05, held.go.set)
         raise LookupError
 
-    async def work() -> None:
-        with pytest.raises(ExceptionGroup) as failed:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(fail())
-                got.append(await queue.pop_min())
-                await asyncio.sleep(LONG)
-        assert [type(error) for error in failed.value.exceptions] == [LookupError]
-        task = asyncio.current_task()
-        assert task is not None
-        assert task.cancelling() == 0, "the group took its cancellation back"
-
-    run(work())
+    with pytest.raises(ExceptionGroup) as failed:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail())
+            got.append(await queue.pop_min())
+            await asyncio.sleep(LONG)
+    assert [type(error) for error in failed.value.exceptions] == [LookupError]
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0, "the group took its cancellation back"
     assert got == [await_value(b"x")]
 
 
-def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
+async def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
     jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That nothing was stale is an answer, though an empty one."""
@@ -350,21 +306,18 @@ def test_an_acknowledgement_that_was_done_is_told_in_spite_of_a_cancellation(
         told.append(await queue.ack_many([lease]))
         await asyncio.sleep(LONG)
 
-    async def work() -> None:
-        task = asyncio.create_task(acknowledge_and_go_on())
-        await held.until_it_began()
-        task.cancel()
-        await asyncio.sleep(0)
-        held.go.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    run(work())
+    task = asyncio.create_task(acknowledge_and_go_on())
+    await held.until_it_began()
+    task.cancel()
+    await asyncio.sleep(0)
+    held.go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert told == [[]]
     assert jobs.depth("leased") == 0
 
 
-def test_a_stale_lease_does_not_repeat_other_requests(
+async def test_a_stale_lease_does_not_repeat_other_requests(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
@@ -374,20 +327,20 @@ def test_a_stale_lease_does_not_repeat_other_requests(
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs, ExtendRequest)
     others = [queue.extend(lease, seconds=600) for lease in leases[1:5]]
     others += [queue.release(lease) for lease in leases[5:8]]
-    answers = run(held.answers(queue.extend(leases[0], seconds=600), others))
+    answers = await held.answers(queue.extend(leases[0], seconds=600), others)
     assert [type(answer).__name__ for answer in answers] == ["Lease"] * 3 + ["StaleLease"] * 2 + ["Item"] * 2
     assert held.repeated == 0
     assert [jobs.depth("leased"), jobs.depth()] == [5, 3]
     assert check_full_count(store, jobs) == jobs.depth()
 
 
-def test_a_value_that_is_too_large_does_not_repeat_other_requests(
+async def test_a_value_that_is_too_large_does_not_repeat_other_requests(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.configure(max_value=3)
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs, PushRequest)
     others = [queue.push(value, priority=1) for value in (b"1", b"long", b"22", b"longer", b"333")]
-    answers = run(held.answers(queue.push(b"0", priority=1), others))
+    answers = await held.answers(queue.push(b"0", priority=1), others)
     assert [answer.value if isinstance(answer, Item) else type(answer) for answer in answers] == [
         b"1",
         ValueTooLarge,
@@ -401,74 +354,62 @@ def test_a_value_that_is_too_large_does_not_repeat_other_requests(
     assert check_full_count(store, jobs) == jobs.depth()
 
 
-def test_a_full_queue_refuses_only_pushes_without_room(
+async def test_a_full_queue_refuses_only_pushes_without_room(
     store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs.configure(max_depth=3)
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs, PushRequest)
     others = [queue.push_many([(value, 1)] * len(value)) for value in (b"1", b"22", b"1")]
-    answers = run(held.answers(queue.push(b"0", priority=1), others))
+    answers = await held.answers(queue.push(b"0", priority=1), others)
     # Two batches may be under way: which come first is theirs, and those that fit are never refused with the rest.
     assert {type(answer) for answer in answers} == {list, QueueFull}
     assert 3 <= jobs.depth() <= 4, "what is pushed at the very same moment may pass the limit by as much"
     assert check_full_count(store, jobs) == jobs.depth()
 
 
-def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
+async def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
     queue = AsyncPriorityQueue(jobs)
-
-    async def work() -> None:
-        before = set(threading.enumerate())
-        waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(20)]
-        leases = asyncio.create_task(queue.lease_many(1, wait=LONG))
-        await asyncio.sleep(0.05)
-        for n in range(21):
-            await queue.push(b"%d" % n, priority=1)
-        taken = [item.value for item in await asyncio.gather(*waiters) if item]
-        taken += [lease.item.value for lease in await leases]
-        assert sorted(taken, key=int) == [b"%d" % n for n in range(21)]
-        assert len(set(threading.enumerate()) - before) < 10, "no thread for each waiter"
-
-    run(work())
+    before = set(threading.enumerate())
+    waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(20)]
+    leases = asyncio.create_task(queue.lease_many(1, wait=LONG))
+    await asyncio.sleep(0.05)
+    for n in range(21):
+        await queue.push(b"%d" % n, priority=1)
+    taken = [item.value for item in await asyncio.gather(*waiters) if item]
+    taken += [lease.item.value for lease in await leases]
+    assert sorted(taken, key=int) == [b"%d" % n for n in range(21)]
+    assert len(set(threading.enumerate()) - before) < 10, "no thread for each waiter"
 
 
-def test_threads_and_coroutines_wait_in_one_line(jobs: Queue) -> None:
+async def test_threads_and_coroutines_wait_in_one_line(jobs: Queue) -> None:
     queue = AsyncPriorityQueue(jobs)
-
-    async def work() -> None:
-        both = [asyncio.create_task(asyncio.to_thread(jobs.pop_min, wait=LONG)) for _ in range(3)]
-        both += [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(3)]
-        await asyncio.sleep(0.05)
-        for n in range(6):
-            await queue.push(b"%d" % n, priority=n)
-        taken = [item.value for item in await asyncio.gather(*both) if item]
-        assert sorted(taken) == [b"%d" % n for n in range(6)]
-
-    run(work())
+    both = [asyncio.create_task(asyncio.to_thread(jobs.pop_min, wait=LONG)) for _ in range(3)]
+    both += [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    for n in range(6):
+        await queue.push(b"%d" % n, priority=n)
+    taken = [item.value for item in await asyncio.gather(*both) if item]
+    assert sorted(taken) == [b"%d" % n for n in range(6)]
     assert jobs.depth() == 0
 
 
-def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(jobs: Queue) -> None:
+async def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(jobs: Queue) -> None:
     queue = AsyncPriorityQueue(jobs)
-
-    async def work() -> None:
-        assert await queue.pop_min(wait=0.01) is None
-        assert await queue.lease(wait=0.01) is None
-        leader = asyncio.create_task(queue.pop_min(wait=True))
-        await asyncio.sleep(0.02)
-        nexts = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(2)]
-        await asyncio.sleep(0.02)
-        leader.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await leader
-        await queue.push_many([(b"a", 1), (b"b", 2)])
-        assert {item.value for item in await asyncio.gather(*nexts) if item} == {b"a", b"b"}
-
-    run(work())
+    assert await queue.pop_min(wait=0.01) is None
+    assert await queue.lease(wait=0.01) is None
+    leader = asyncio.create_task(queue.pop_min(wait=True))
+    await asyncio.sleep(0.02)
+    nexts = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(2)]
+    await asyncio.sleep(0.02)
+    leader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leader
+    await queue.push_many([(b"a", 1), (b"b", 2)])
+    assert {item.value for item in await asyncio.gather(*nexts) if item} == {b"a", b"b"}
     assert jobs.depth() == 0
 
 
-def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
+async def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
     """Takers are canceled at random moments; what they took, they have."""
     total = 200
     queue = AsyncPriorityQueue(jobs)
@@ -479,43 +420,36 @@ def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> 
         assert item is not None
         got.append(item.value)
 
-    async def work() -> None:
-        async def push() -> None:
-            for n in range(0, total, 10):
-                await queue.push_many([(b"%d" % i, i) for i in range(n, n + 10)])
+    async def push() -> None:
+        for n in range(0, total, 10):
+            await queue.push_many([(b"%d" % i, i) for i in range(n, n + 10)])
 
-        pushing = asyncio.create_task(push())
-        wave = 0
-        while len(got) < total:
-            wave += 1
-            tasks = [asyncio.create_task(take()) for _ in range(8)]
-            for _ in range(wave % 7):
-                await asyncio.sleep(0.0005 * (wave % 3))
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            if wave % 7 == 6 and pushing.done() and jobs.depth():
-                got.extend(item.value for item in await queue.pop_many(5))
-        await pushing
-
-    run(work())
+    pushing = asyncio.create_task(push())
+    wave = 0
+    while len(got) < total:
+        wave += 1
+        tasks = [asyncio.create_task(take()) for _ in range(8)]
+        for _ in range(wave % 7):
+            await asyncio.sleep(0.0005 * (wave % 3))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if wave % 7 == 6 and pushing.done() and jobs.depth():
+            got.extend(item.value for item in await queue.pop_many(5))
+    await pushing
     assert sorted(got, key=int) == [b"%d" % n for n in range(total)]
     assert jobs.depth() == 0
 
 
-def test_closing_the_store_ends_waits(store: Store, jobs: Queue) -> None:
+async def test_closing_the_store_ends_waits(store: Store, jobs: Queue) -> None:
     queue = AsyncPriorityQueue(jobs)
-
-    async def work() -> None:
-        waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(3)]
-        await asyncio.sleep(0.05)
-        await asyncio.to_thread(store.close)
-        results = await asyncio.gather(*waiters, return_exceptions=True)
-        assert {type(result) for result in results} == {StoreClosed}
-        with pytest.raises(StoreClosed):
-            await queue.push(b"x", priority=1)
-
-    run(work())
+    waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    await asyncio.to_thread(store.close)
+    results = await asyncio.gather(*waiters, return_exceptions=True)
+    assert {type(result) for result in results} == {StoreClosed}
+    with pytest.raises(StoreClosed):
+        await queue.push(b"x", priority=1)
 
 
 def test_a_loop_that_ended_does_no_harm(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,7 +466,7 @@ def test_a_loop_that_ended_does_no_harm(jobs: Queue, monkeypatch: pytest.MonkeyP
     loop.close()
     held.go.set()
     assert jobs.pop_min().value == b"b"
-    assert run(queue.pop_min()) is None
+    assert asyncio.run(queue.pop_min()) is None
 
 
 def test_a_task_that_ends_the_loop_leaves_the_rest_their_answers(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -563,7 +497,9 @@ def test_a_task_that_ends_the_loop_leaves_the_rest_their_answers(jobs: Queue, mo
     assert sorted(item.value for task in tasks if (item := task.result())) == [b"0", b"2", b"3"]
 
 
-def test_a_task_that_was_canceled_before_it_asks_takes_nothing(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_task_that_was_canceled_before_it_asks_takes_nothing(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(3)])
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
 
@@ -573,14 +509,11 @@ def test_a_task_that_was_canceled_before_it_asks_takes_nothing(jobs: Queue, monk
         task.cancel("enough")
         await queue.pop_min()
 
-    async def work() -> None:
-        first = asyncio.create_task(queue.pop_min())
-        await held.until_it_began()
-        gone = asyncio.create_task(cancel_itself())
-        with pytest.raises(asyncio.CancelledError, match="enough"):
-            await gone
-        held.go.set()
-        await first
-
-    run(work())
+    first = asyncio.create_task(queue.pop_min())
+    await held.until_it_began()
+    gone = asyncio.create_task(cancel_itself())
+    with pytest.raises(asyncio.CancelledError, match="enough"):
+        await gone
+    held.go.set()
+    await first
     assert jobs.depth() == 2
