@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from queues import Store, open_store
+from queues import Queue, Store, open_store
 from tests import cluster
 
 # A machine at work on something else is no finding.
@@ -74,3 +74,15 @@ def store(engine: str, tmp_path: Path, clock: Clock) -> Iterator[Store]:
     """A fresh store on each engine."""
     with open_store(store_url(engine, tmp_path), clock=clock) as opened:
         yield opened
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """An empty queue of the store."""
+    return store.create_queue("jobs")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """The URL of a store that several processes can open."""
+    return f"lmdb:{tmp_path / 'store'}"

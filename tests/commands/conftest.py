@@ -38,6 +38,13 @@ def shop(engine: str, tmp_path: Path) -> Iterator[Shop]:
         yield Shop(store=store, url=url)
 
 
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    """A store that processes can open, too."""
+    with open_store(url) as opened:
+        yield opened
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a command printed and how it ended."""

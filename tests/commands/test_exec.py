@@ -5,34 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from queues import PriorityQueue, Store, open_store
+from queues import PriorityQueue, Store
 from tests.commands.conftest import PATIENCE, command
 from tests.waiting import await_true
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """The URL of a store that several processes can open."""
-    return f"lmdb:{tmp_path / 'store'}"
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    """The same store, open in the test."""
-    with open_store(url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def jobs(store: Store) -> PriorityQueue:
-    """An empty queue."""
-    return store.create_queue("jobs")
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -7,29 +7,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pqadmin.commands.interruption import Interrupted, Interruption
-from queues import Queue, Store, open_store
+from queues import Queue, Store
 from tests.all_items import all_items
 from tests.commands.conftest import PATIENCE, ROOT, command
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """The URL of a store that several processes can open."""
-    return f"lmdb:{tmp_path / 'store'}"
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    """The same store, open in the test."""
-    with open_store(url) as opened:
-        yield opened
-
 
 #: The commands; their search for items is held up behind the first step.
 HELD = """

@@ -5,15 +5,13 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from pqadmin.commands.board_reader import BoardReader
 from pqadmin.commands.queue_columns import queue_list
-from queues import Store, open_store
+from queues import Queue, Store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.commands.terminals import on_terminal
 
@@ -77,27 +75,13 @@ def test_jsonl_prints_a_line_for_each(run: Run, shop: Shop) -> None:
     assert "not allowed with" in run("queues", "--json", "--jsonl").error
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    """The URL of a store of which only processes know."""
-    return f"lmdb:{tmp_path / 'store'}"
-
-
-@pytest.fixture
-def store(url: str) -> Iterator[Store]:
-    """The same, open in this process."""
-    with open_store(url) as opened:
-        yield opened
-
-
 def changes(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
     """Yield the lines of a list that stays."""
     assert process.stdout is not None
     return map(json.loads, process.stdout)
 
 
-def test_the_list_that_stays_prints_a_line_for_each_change(url: str, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_list_that_stays_prints_a_line_for_each_change(url: str, store: Store, jobs: Queue) -> None:
     store.create_queue("idle")
     with command("queues", "--watch", "--jsonl", "--store", url, text=True) as process:
         told = changes(process)
@@ -113,8 +97,7 @@ def test_the_list_that_stays_prints_a_line_for_each_change(url: str, store: Stor
     assert (process.returncode, err) == (0, "")
 
 
-def test_on_a_terminal_the_list_stays_in_its_place_until_ctrl_c(url: str, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_on_a_terminal_the_list_stays_in_its_place_until_ctrl_c(url: str, store: Store, jobs: Queue) -> None:
     with on_terminal("queues", "--watch", "--store", url) as terminal:
         before = terminal.modes
         terminal.until(lambda: b"jobs" in terminal.written)
@@ -140,8 +123,7 @@ def test_trouble_that_is_over_leaves_the_list_that_stays(url: str, store: Store)
         process.terminate()
 
 
-def test_the_list_that_stays_ends_quietly_when_its_reader_does(url: str, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_list_that_stays_ends_quietly_when_its_reader_does(url: str, store: Store, jobs: Queue) -> None:
     with command("queues", "--watch", "--store", url, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()

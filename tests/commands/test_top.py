@@ -19,12 +19,6 @@ LEAVE = b"\x1b[?1049l\x1b[?25h"
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    """The URL of a store that several processes can open."""
-    return f"lmdb:{tmp_path / 'store'}"
-
-
-@pytest.fixture
 def store(url: str) -> Iterator[Store]:
     """The same store, open in the test."""
     with open_store(url) as opened:

@@ -84,11 +84,6 @@ def test_what_cannot_be_worked_on_is_refused(shop: Shop, run: Run, shop_handlers
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"lmdb:{tmp_path / 'store'}"
-
-
-@pytest.fixture
 def store(url: str) -> Iterator[Store]:
     """The store that the command works on, open in the test as well."""
     with open_store(url) as opened:

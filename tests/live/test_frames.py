@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pqadmin.live.monitor import Monitor
-from queues import Store
+from queues import Queue, Store
 from tests.live.conftest import PATIENCE, Join
 
 
@@ -45,8 +45,7 @@ async def test_a_change_arrives_as_a_frame_with_that_queue_alone(store: Store, j
     assert not frame["full"]
 
 
-async def test_a_queue_page_shows_five_items_of_both_ends(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_queue_page_shows_five_items_of_both_ends(jobs: Queue, join: Join) -> None:
     jobs.push_many([(b"v%d" % n, n) for n in range(8)])
     viewer = await join()
 
@@ -102,8 +101,7 @@ async def test_a_queue_page_shows_the_queue_that_has_its_name_now(
         assert [item["text"] for item in frame["ends"]["min"]] == [text]
 
 
-async def test_an_overview_and_a_queue_page_of_the_same_queue(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_an_overview_and_a_queue_page_of_the_same_queue(jobs: Queue, join: Join) -> None:
     jobs.push(b"x", priority=1)
     one, two = await join(), await join()
     await one.watch(jobs.id)
@@ -146,8 +144,7 @@ async def test_a_complete_screen_learns_of_queues_made_before_it_watched(store: 
     assert {row["id"] for row in frame["rows"]} == {str(first.id), str(second.id)}
 
 
-async def test_a_deleted_queue_is_gone_and_a_restored_one_is_back(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_deleted_queue_is_gone_and_a_restored_one_is_back(store: Store, jobs: Queue, join: Join) -> None:
     viewer = await join()
     await viewer.watch(jobs.id)
 
@@ -160,8 +157,7 @@ async def test_a_deleted_queue_is_gone_and_a_restored_one_is_back(store: Store, 
     assert frame["rows"][0]["name"] == "jobs"
 
 
-async def test_a_renamed_queue_keeps_its_row(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_renamed_queue_keeps_its_row(store: Store, jobs: Queue, join: Join) -> None:
     viewer = await join()
     await viewer.watch(jobs.id)
 
@@ -172,8 +168,7 @@ async def test_a_renamed_queue_keeps_its_row(store: Store, join: Join) -> None:
     assert frame["rows"][0]["url"] == "/queues/tasks/"
 
 
-async def test_pause_and_resume_show(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_pause_and_resume_show(jobs: Queue, join: Join) -> None:
     viewer = await join()
     await viewer.watch(jobs.id)
 
@@ -186,8 +181,7 @@ async def test_pause_and_resume_show(store: Store, join: Join) -> None:
     await viewer.frame(lambda frame: any(row["pause"] is None for row in frame["rows"]))
 
 
-async def test_hostile_and_huge_values_are_safe_text(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_hostile_and_huge_values_are_safe_text(jobs: Queue, join: Join) -> None:
     jobs.push(b"<script>alert(1)</script>\n\x1b[31m" + "\u202e".encode() + b"x" * 80_000, priority=-(10**600))
     jobs.push(b"", priority=2**200)
 
@@ -238,8 +232,7 @@ async def test_more_screens_than_one_transaction_reads_stay_whole(store: Store, 
         await viewer.frame(lambda frame: any(row["ready"] == 1 for row in frame["rows"]))
 
 
-async def test_the_monitor_runs_only_while_a_person_looks(store: Store, join: Join, monitor: Monitor) -> None:
-    jobs = store.create_queue("jobs")
+async def test_the_monitor_runs_only_while_a_person_looks(jobs: Queue, join: Join, monitor: Monitor) -> None:
     assert not monitor.running
     one, two = await join(), await join()
     await one.watch(jobs.id)

@@ -16,7 +16,7 @@ from pqadmin.live.hub import RESTARTING, TOO_SLOW
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.requests import MAX_MESSAGE
 from pqadmin.live.slot import IN_FLIGHT
-from queues import Store
+from queues import Queue, Store
 from tests.live.conftest import Join, Looks, SignIn, Viewer
 
 
@@ -75,8 +75,7 @@ async def error(viewer: Viewer) -> dict[str, Any]:
     return await viewer.until(lambda message: message["t"] == "error")
 
 
-async def test_nonsense_is_answered_and_the_socket_stays_open(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_nonsense_is_answered_and_the_socket_stays_open(jobs: Queue, join: Join) -> None:
     viewer = await join()
     for text, code in [
         ("{", "not-json"),
@@ -108,8 +107,7 @@ async def test_a_flood_is_shown_out(join: Join) -> None:
     assert await viewer.closed() == 4400
 
 
-async def test_a_resync_brings_a_whole_frame(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_resync_brings_a_whole_frame(jobs: Queue, join: Join) -> None:
     viewer = await join()
     await viewer.watch(jobs.id)
     await viewer.send({"t": "resync"})
@@ -117,8 +115,7 @@ async def test_a_resync_brings_a_whole_frame(store: Store, join: Join) -> None:
     assert frame["rows"][0]["name"] == "jobs"
 
 
-async def test_a_socket_that_does_not_acknowledge_gets_two_frames_and_no_more(store: Store, join: Join) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_socket_that_does_not_acknowledge_gets_two_frames_and_no_more(jobs: Queue, join: Join) -> None:
     slow, quick = await join(), await join()
     slow.auto_ack = False
     await slow.watch(jobs.id)
@@ -151,8 +148,7 @@ async def test_a_socket_that_never_acknowledges_is_closed(
     assert await viewer.closed() == TOO_SLOW
 
 
-async def test_a_hidden_tab_gets_no_frames_until_it_is_shown(store: Store, join: Join, monitor: Monitor) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_hidden_tab_gets_no_frames_until_it_is_shown(jobs: Queue, join: Join, monitor: Monitor) -> None:
     hidden, shown = await join(), await join()
     await hidden.watch(jobs.id)
     await shown.watch(jobs.id)

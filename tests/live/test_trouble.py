@@ -8,7 +8,7 @@ import pytest
 from pqadmin.live import monitor as monitors
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.words import words
-from queues import Store
+from queues import Queue, Store
 from queues.errors import StoreFull, StoreUnavailable
 from tests.live.conftest import Join
 
@@ -59,8 +59,9 @@ async def test_why_a_store_is_away_is_said_in_the_languages_of_the_site(
     assert told["said"] == {"zh-hans": "存储 /v 所在的磁盘已满；没有写入任何内容。请腾出空间。"}
 
 
-async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, gate: Gate, monitor: Monitor) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_store_that_goes_away_and_comes_back(
+    store: Store, jobs: Queue, join: Join, gate: Gate, monitor: Monitor
+) -> None:
     viewer = await join()
     await viewer.watch(jobs.id)
 
@@ -84,8 +85,7 @@ async def test_a_store_that_goes_away_and_comes_back(store: Store, join: Join, g
         assert frame["rows"][0]["ready"] == 1
 
 
-async def test_a_store_that_is_away_from_the_start(store: Store, join: Join, gate: Gate) -> None:
-    jobs = store.create_queue("jobs")
+async def test_a_store_that_is_away_from_the_start(store: Store, jobs: Queue, join: Join, gate: Gate) -> None:
     gate.shut = True
     viewer = await join()
     await viewer.send({"t": "watch", "topic": "queue:jobs"})
@@ -105,9 +105,8 @@ async def test_a_page_gets_the_error(gate: Gate, monitor: Monitor) -> None:
 
 
 async def test_an_error_of_our_own_is_told_as_a_code_that_pages_have_words_for(
-    store: Store, join: Join, gate: Gate, monitor: Monitor
+    store: Store, jobs: Queue, join: Join, gate: Gate, monitor: Monitor
 ) -> None:
-    jobs = store.create_queue("jobs")
     viewer = await join()
     await viewer.watch(jobs.id)
     gate.broken = True

@@ -1,6 +1,6 @@
 """Acts of people are counted apart: they are no traffic of consumers."""
 
-from queues import Store
+from queues import Queue, Store
 from queues.health import Observation
 from queues.status.observing import observation_of
 
@@ -32,8 +32,7 @@ def test_a_person_is_neither_producer_nor_consumer(store: Store) -> None:
     assert after.hands > before.hands == 0
 
 
-def test_programs_are_counted_as_they_were(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_programs_are_counted_as_they_were(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", n) for n in range(5)])
     jobs.pop_many(2)
     jobs.ack(jobs.lease_many(1)[0])

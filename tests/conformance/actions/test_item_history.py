@@ -2,7 +2,7 @@
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.actions.position import neighbors
 from queues.errors import ItemNotFound, QueueNotFound
 
@@ -60,8 +60,7 @@ def test_a_reveal_records_person_and_item_without_the_value(store: Store) -> Non
     assert len(store.audit.entries(item=item.id).entries) == 1
 
 
-def test_neighbors_are_the_items_that_leave_before_and_after(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_neighbors_are_the_items_that_leave_before_and_after(store: Store, jobs: Queue) -> None:
     items = jobs.push_many([(b"a" * 100, 1), (b"b", 2), (b"c", 2), (b"d", 9)])
 
     def beside(item_id: str) -> tuple[bytes | None, bytes | None]:

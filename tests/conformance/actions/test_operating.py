@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.errors import (
     AlreadyRestored,
     QueueExists,
@@ -59,8 +59,7 @@ def test_a_queue_that_is_opened_shows_what_is_stored(store: Store) -> None:
         assert store.queue("jobs").pause_state is None
 
 
-def test_a_pause_ends_by_itself(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_pause_ends_by_itself(jobs: Queue, clock: Clock) -> None:
     until = datetime.fromtimestamp(clock.now, UTC) + timedelta(minutes=5)
     jobs.pause(reason="r", until=until)
     assert jobs.status().pause.until == until
@@ -72,8 +71,7 @@ def test_a_pause_ends_by_itself(store: Store, clock: Clock) -> None:
     assert jobs.pause_state is None
 
 
-def test_a_pause_that_ends_in_the_past_or_nowhere_is_refused(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_pause_that_ends_in_the_past_or_nowhere_is_refused(jobs: Queue, clock: Clock) -> None:
     with pytest.raises(TypeError, match="time zone"):
         jobs.pause(reason="r", until=datetime(2099, 1, 1))
     with pytest.raises(ValueError, match="passed"):
@@ -123,9 +121,8 @@ def test_what_is_not_in_the_trash_is_not_restored(store: Store) -> None:
             store.trash.get(trash_id)
 
 
-def test_something_else_under_the_root_shows_as_drift(store: Store) -> None:
+def test_something_else_under_the_root_shows_as_drift(store: Store, jobs: Queue) -> None:
     """Counters that lie are shown, never hidden: here an item is removed behind the queue's back."""
-    jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=1)
     keys = jobs.opened.keys.generation(1)
     store.transact(lambda tr: [tr.clear(key) for key, _ in tr.get_range(*keys.ready.all, limit=9).wait()])

@@ -80,8 +80,7 @@ def test_a_purge_takes_ready_and_delayed_and_its_undo_leaves_no_trace(store: Sto
     assert [entry.verb for entry in store.audit.entries(limit=2).entries] == ["undo", "purge"]
 
 
-def test_pushes_after_a_purge_and_its_undo_are_in_one_order(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pushes_after_a_purge_and_its_undo_are_in_one_order(store: Store, jobs: Queue) -> None:
     old = jobs.push_many([(b"old%d" % n, n) for n in (1, 3, 5)])
     trash_id = purge(store)
     new = jobs.push_many([(b"new%d" % n, n) for n in (0, 3, 9)])

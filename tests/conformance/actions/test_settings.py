@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.errors import BadSetting, NotForAttached, QueueClosed, QueueFull, SettingsChanged, ValueTooLarge
 from queues.model import records
 from queues.model.config import Config
@@ -36,8 +36,7 @@ def settings(store: Store, name: str) -> dict[str, object]:
     return {key: getattr(config, key) for key in EVERYTHING}
 
 
-def test_a_queue_begins_with_defaults_and_its_record_says_nothing_of_them(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_queue_begins_with_defaults_and_its_record_says_nothing_of_them(store: Store, jobs: Queue) -> None:
     assert settings(store, "jobs") == DEFAULTS
     record = jobs.config.encode()
     for name in ("note", "runbook", "redact", "preview", "max_attempts", "max_depth", "max_value"):
@@ -197,8 +196,7 @@ def test_a_limit_of_items_counts_ready_and_delayed_ones(store: Store) -> None:
         mail.enqueue(b"b")
 
 
-def test_a_limit_of_size_holds_for_pushes(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_limit_of_size_holds_for_pushes(jobs: Queue) -> None:
     jobs.configure(max_value=4)
     jobs.push(b"four", priority=1)
     with pytest.raises(ValueTooLarge, match="at most 4 bytes; this one has 5"):
@@ -206,9 +204,8 @@ def test_a_limit_of_size_holds_for_pushes(store: Store) -> None:
     assert jobs.depth() == 1
 
 
-def test_pushes_of_a_limited_queue_conflict_with_nothing(store: Store) -> None:
+def test_pushes_of_a_limited_queue_conflict_with_nothing(store: Store, jobs: Queue) -> None:
     """The limit is looked at without a read conflict: two pushes that overlap both commit the first time."""
-    jobs = store.create_queue("jobs")
     jobs.configure(max_depth=10)
     reads = []
 

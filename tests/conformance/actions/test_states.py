@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queues import Actions, Changed, Store
+from queues import Actions, Changed, Queue, Store
 from queues.errors import (
     BadTime,
     HeadChanged,
@@ -102,8 +102,7 @@ def test_one_of_two_actions_on_the_same_seen_item_is_done(
     assert act(ann, "jobs", found[state], expect=seen, skip_missing=True).count == 1
 
 
-def test_what_is_promoted_is_behind_what_was_pushed_before(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_what_is_promoted_is_behind_what_was_pushed_before(store: Store, jobs: Queue) -> None:
     later = [jobs.push(b"later%d" % n, priority=5, delay=timedelta(hours=1)) for n in range(2)]
     jobs.push(b"now", priority=5)
     store.actions("ann").promote("jobs", [later[1].id, later[0].id])
@@ -131,8 +130,7 @@ def test_what_is_delayed_is_not_taken_and_comes_back_with_its_attempts(store: St
         ann.delay("jobs", [tried.id])
 
 
-def test_rescheduling_to_a_moment_or_to_now(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_rescheduling_to_a_moment_or_to_now(store: Store, jobs: Queue, clock: Clock) -> None:
     ann = store.actions("ann")
     item = jobs.push(b"later", priority=5, delay=timedelta(hours=1))
     due = datetime.fromtimestamp(clock.now + 90, UTC)
@@ -153,9 +151,8 @@ def test_rescheduling_to_a_moment_or_to_now(store: Store, clock: Clock) -> None:
 
 
 def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_again(
-    store: Store, clock: Clock
+    store: Store, jobs: Queue, clock: Clock
 ) -> None:
-    jobs = store.create_queue("jobs")
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
     ann = store.actions("ann")
@@ -171,8 +168,7 @@ def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_
     check_full_count(store, jobs)
 
 
-def test_releasing_takes_nothing_from_the_next_worker(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_releasing_takes_nothing_from_the_next_worker(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push(b"a", priority=1)
     first = jobs.lease(seconds=60, worker="w1")
     ann = store.actions("ann")
@@ -186,8 +182,9 @@ def test_releasing_takes_nothing_from_the_next_worker(store: Store, clock: Clock
     jobs.ack(second)
 
 
-def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(
+    store: Store, jobs: Queue, clock: Clock
+) -> None:
     jobs.configure(max_attempts=1)
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
@@ -201,8 +198,7 @@ def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(store:
     assert dump(store, jobs) == before
 
 
-def test_leasing_and_acknowledging_by_hand(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_leasing_and_acknowledging_by_hand(store: Store, jobs: Queue, clock: Clock) -> None:
     items = [jobs.push(b"a", priority=1), jobs.push(b"b", priority=2)]
     ann, bob = store.actions("ann"), store.actions("bob")
     with pytest.raises(HeadChanged):

@@ -251,8 +251,7 @@ def test_a_fifo_queue_is_attached_by_the_queues_recipe(store: Store) -> None:
         mail.push(b"x", priority=1)
 
 
-def test_transactions_join_attached_queues_and_our_own(store: Store, legacy: Queue) -> None:
-    jobs = store.create_queue("jobs")
+def test_transactions_join_attached_queues_and_our_own(store: Store, jobs: Queue, legacy: Queue) -> None:
     first, second = legacy.push_many([(b"a", 1), (b"b", 2)])
 
     def move(tr) -> Item:
@@ -275,8 +274,7 @@ def _first_id(queue: Queue, tr) -> str:
     return queue.items(tr=tr).items[0].id
 
 
-def test_removing_one_item_takes_that_one_and_once(store: Store, legacy: Queue) -> None:
-    jobs = store.create_queue("jobs")
+def test_removing_one_item_takes_that_one_and_once(jobs: Queue, legacy: Queue) -> None:
     for queue in (legacy, jobs):
         items = queue.push_many([(b"a", 1), (b"b", 1), (b"c", 1)])
         assert queue.remove(items[1].id).value == b"b"
@@ -372,8 +370,7 @@ def test_values_up_to_the_stores_limit_are_read_taken_and_put_back(store: Store,
         acts.undo(popped.trash_id)
 
 
-def test_a_large_value_in_our_own_queue_goes_through_the_trash_too(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_large_value_in_our_own_queue_goes_through_the_trash_too(store: Store, jobs: Queue) -> None:
     item = jobs.push(b"small", priority=1)
     keys = store.context.keyspace.queue(jobs.id).generation(1)
     key = store.read(lambda tr: tr.get_key(*keys.ready.all).wait())

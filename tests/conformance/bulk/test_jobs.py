@@ -90,8 +90,7 @@ def test_ages_are_bounds_too(store: Store, clock: Clock) -> None:
     assert dump(store, jobs) == before
 
 
-def test_items_come_to_other_states_and_back(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_items_come_to_other_states_and_back(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.configure(max_attempts=2)
     jobs.push_many([(b"%d" % n, n % 3) for n in range(20)], delay=timedelta(hours=1))
     jobs.push_many([(b"dead %d" % n, n % 3) for n in range(20)])
@@ -214,8 +213,7 @@ def test_a_rate_is_kept_and_the_time_left_is_told(store: Store, clock: Clock) ->
             ann.begin_bulk("delete", "jobs", rate=rate)
 
 
-def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"other", 1)] * 300 + [(b"meant", 2)] * 60)
     told = []
 

@@ -295,8 +295,7 @@ def test_ages_count_from_when_items_became_ready(url: str, clock: Clock, seed: i
         store.close()
 
 
-def test_one_old_item_is_seen_behind_many_that_became_ready_just_now(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_one_old_item_is_seen_behind_many_that_became_ready_just_now(jobs: Queue, clock: Clock) -> None:
     items = jobs.push_many([(b"", n % 7, timedelta(hours=1)) for n in range(300)])
     clock.advance(3_000)
     old = jobs.push(b"old", 3)
@@ -309,9 +308,8 @@ def test_one_old_item_is_seen_behind_many_that_became_ready_just_now(store: Stor
     assert jobs.status().oldest == items[0].due_at
 
 
-def test_attempts_that_an_earlier_build_wrote_are_counted_on(store: Store) -> None:
+def test_attempts_that_an_earlier_build_wrote_are_counted_on(store: Store, jobs: Queue) -> None:
     """Such a build put them into the one entry by id and age, and a mark before the delayed items."""
-    jobs = store.create_queue("jobs")
     jobs.configure(max_attempts=3)
     items = jobs.push_many([(b"tried", 1), (b"new", 2)])
     keys = store.context.keyspace.queue(jobs.id)
@@ -335,9 +333,8 @@ def test_attempts_that_an_earlier_build_wrote_are_counted_on(store: Store) -> No
     check_full_count(store, jobs)
 
 
-def test_plain_items_cost_no_key_more(store: Store, clock: Clock) -> None:
+def test_plain_items_cost_no_key_more(store: Store, jobs: Queue, clock: Clock) -> None:
     """Once the items that became ready later are gone, takers ask for nothing more."""
-    jobs = store.create_queue("jobs")
 
     def reads_of_a_pop(tr: Transaction) -> int:
         before = tr.reads
@@ -352,9 +349,7 @@ def test_plain_items_cost_no_key_more(store: Store, clock: Clock) -> None:
     assert store.transact(reads_of_a_pop) == plain
 
 
-def test_one_later_item_costs_takers_one_key_for_each_item(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-
+def test_one_later_item_costs_takers_one_key_for_each_item(store: Store, jobs: Queue) -> None:
     def reads_of_a_pop(tr: Transaction) -> int:
         before = tr.reads
         assert len(jobs.pop_many(100, tr=tr)) == 100

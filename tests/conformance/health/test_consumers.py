@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import AsyncPriorityQueue, Consumer, Consumers, Store, Transaction, open_store
+from queues import AsyncPriorityQueue, Consumer, Consumers, Queue, Store, Transaction, open_store
 from queues.tools.copy import copy_store
 from queues.workers import Job, Pool, Worker
 from tests import cluster
@@ -40,8 +40,7 @@ def only(consumers: Consumers) -> Consumer:
     return consumer
 
 
-def test_a_consumer_tells_what_it_took_and_since_when(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_consumer_tells_what_it_took_and_since_when(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", n) for n in range(40)])
     began = store.now()
     jobs.pop_min()
@@ -60,8 +59,7 @@ def test_a_consumer_tells_what_it_took_and_since_when(store: Store, clock: Clock
     assert consumer.program
 
 
-def test_a_rate_is_that_of_the_last_minute(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_rate_is_that_of_the_last_minute(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", 1)] * 500)
     jobs.pop_many(400)
     for _ in range(13):
@@ -72,8 +70,7 @@ def test_a_rate_is_that_of_the_last_minute(store: Store, clock: Clock) -> None:
     assert only(jobs.consumers()).rate == 0.2
 
 
-def test_leases_are_held_until_they_are_settled_or_over(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_leases_are_held_until_they_are_settled_or_over(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", n) for n in range(5)])
     first, second, third, fourth, _ = jobs.lease_many(5, seconds=30)
     jobs.ack(first)
@@ -87,8 +84,7 @@ def test_leases_are_held_until_they_are_settled_or_over(store: Store, clock: Clo
     assert only(jobs.consumers()).holds == 1
 
 
-def test_a_process_that_works_on_a_lease_is_a_consumer(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_process_that_works_on_a_lease_is_a_consumer(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", 1)
     assert jobs.lease(seconds=3_600)
     for _ in range(40):
@@ -97,8 +93,7 @@ def test_a_process_that_works_on_a_lease_is_a_consumer(store: Store, clock: Cloc
     assert only(jobs.consumers()).holds == 1
 
 
-def test_each_process_has_a_record_of_its_own(store: Store, other: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_each_process_has_a_record_of_its_own(store: Store, jobs: Queue, other: Store, clock: Clock) -> None:
     theirs = other.priority_queue("jobs")
     jobs.push_many([(b"x", n) for n in range(5)])
     jobs.pop_min()
@@ -113,8 +108,7 @@ def test_each_process_has_a_record_of_its_own(store: Store, other: Store, clock:
     assert (seen.ended.takes, seen.ended.end) == (3, "closed")
 
 
-def test_the_last_heartbeat_waits_for_no_busy_store(store: Store, other: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_last_heartbeat_waits_for_no_busy_store(store: Store, jobs: Queue, other: Store) -> None:
     other.priority_queue("jobs").pop_min()
     beat(other)
     held, may_end = threading.Event(), threading.Event()
@@ -131,8 +125,7 @@ def test_the_last_heartbeat_waits_for_no_busy_store(store: Store, other: Store) 
     await_true(lambda: not jobs.consumers().live)
 
 
-def test_a_program_that_ends_at_once_writes_nothing(store: Store, other: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_program_that_ends_at_once_writes_nothing(jobs: Queue, other: Store) -> None:
     jobs.push(b"x", 1)
     other.priority_queue("jobs").pop_min()
     before = jobs.status().change
@@ -141,8 +134,7 @@ def test_a_program_that_ends_at_once_writes_nothing(store: Store, other: Store) 
     assert jobs.status().change == before
 
 
-def test_only_the_first_and_the_last_heartbeat_change_the_queue(store: Store, other: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_only_the_first_and_the_last_heartbeat_change_the_queue(jobs: Queue, other: Store, clock: Clock) -> None:
     other.priority_queue("jobs").pop_min()
     changes = [jobs.status().change]
     for _ in range(4):
@@ -154,8 +146,7 @@ def test_only_the_first_and_the_last_heartbeat_change_the_queue(store: Store, ot
     assert [after - before for before, after in pairwise(changes)] == [1, 0, 0, 0, 1]
 
 
-def test_a_process_that_takes_no_more_is_no_consumer(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_process_that_takes_no_more_is_no_consumer(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", 1)] * 2)
     jobs.pop_min()
     beat(store)
@@ -173,8 +164,7 @@ def test_a_process_that_takes_no_more_is_no_consumer(store: Store, clock: Clock)
     assert (consumer.since, consumer.takes) == (again, 1)
 
 
-def test_a_process_that_asks_in_vain_is_a_consumer(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_process_that_asks_in_vain_is_a_consumer(store: Store, jobs: Queue, clock: Clock) -> None:
     for _ in range(4):
         clock.advance(50)
         assert jobs.pop_min() is None
@@ -183,8 +173,7 @@ def test_a_process_that_asks_in_vain_is_a_consumer(store: Store, clock: Clock) -
     assert (consumer.takes, consumer.last_take) == (0, None)
 
 
-def test_nothing_is_told_of_pushes_looks_and_acts_of_people(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_nothing_is_told_of_pushes_looks_and_acts_of_people(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 4)
     jobs.peek_min()
     jobs.status()
@@ -197,8 +186,7 @@ def test_nothing_is_told_of_pushes_looks_and_acts_of_people(store: Store) -> Non
     assert jobs.status().change == before
 
 
-def test_a_waiting_caller_is_a_consumer(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_waiting_caller_is_a_consumer(store: Store, jobs: Queue, clock: Clock) -> None:
     waiting = begin(lambda: jobs.pop_min(wait=True))
 
     def told() -> bool:
@@ -224,8 +212,7 @@ async def coroutine_takes(jobs: AsyncPriorityQueue) -> Consumers:
     return await jobs.consumers()
 
 
-def test_coroutines_are_counted_too(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_coroutines_are_counted_too(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 3)
     asyncio.run(coroutine_takes(AsyncPriorityQueue(jobs)))
     beat(store)
@@ -258,8 +245,9 @@ def test_a_pool_is_a_consumer_while_it_runs(store: Store, clock: Clock) -> None:
     assert not jobs.consumers().live
 
 
-def test_heartbeats_that_cease_are_a_consumer_that_is_lost(store: Store, other: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_heartbeats_that_cease_are_a_consumer_that_is_lost(
+    store: Store, jobs: Queue, other: Store, clock: Clock
+) -> None:
     jobs.push(b"x", 1)
     other.priority_queue("jobs").pop_min()
     beat(other)
@@ -278,8 +266,7 @@ def test_heartbeats_that_cease_are_a_consumer_that_is_lost(store: Store, other: 
     assert store.sweep().consumers == 0
 
 
-def test_a_consumer_that_only_waits_writes_less_often(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_consumer_that_only_waits_writes_less_often(store: Store, jobs: Queue, clock: Clock) -> None:
     heard = []
     with jobs.opened.consumption.waits():
         for _ in range(5):
@@ -307,8 +294,7 @@ def test_copies_have_no_consumers(tmp_path: Path, clock: Clock) -> None:
         assert not copied.queue("jobs").consumers().known
 
 
-def test_one_that_was_only_slow_is_there_again(store: Store, other: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_one_that_was_only_slow_is_there_again(store: Store, jobs: Queue, other: Store, clock: Clock) -> None:
     theirs = other.priority_queue("jobs")
     theirs.pop_min()
     beat(other)
@@ -321,8 +307,7 @@ def test_one_that_was_only_slow_is_there_again(store: Store, other: Store, clock
 
 
 @pytest.mark.parametrize("step", [-7_200.0, 7_200.0])
-def test_a_step_of_the_clock_loses_no_consumer_for_long(store: Store, clock: Clock, step: float) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_step_of_the_clock_loses_no_consumer_for_long(store: Store, jobs: Queue, clock: Clock, step: float) -> None:
     jobs.pop_min()
     beat(store)
     clock.advance(step)
@@ -333,9 +318,8 @@ def test_a_step_of_the_clock_loses_no_consumer_for_long(store: Store, clock: Clo
     assert not jobs.consumers().live
 
 
-def test_an_end_in_the_future_is_not_the_last_one_for_long(store: Store, clock: Clock) -> None:
+def test_an_end_in_the_future_is_not_the_last_one_for_long(store: Store, jobs: Queue, clock: Clock) -> None:
     """The clock was a month ahead for a moment."""
-    jobs = store.create_queue("jobs")
     now = clock.now
     clock.now += 30 * 86_400
     jobs.pop_min()
@@ -354,8 +338,7 @@ def test_an_end_in_the_future_is_not_the_last_one_for_long(store: Store, clock: 
     assert (seen.live, seen.ended.heard) == ((), store.now())
 
 
-def test_takes_in_a_transaction_of_the_caller_are_not_counted(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_takes_in_a_transaction_of_the_caller_are_not_counted(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 9)
 
     def fails(tr: Transaction) -> None:
@@ -372,8 +355,9 @@ def test_takes_in_a_transaction_of_the_caller_are_not_counted(store: Store) -> N
     assert (consumer.takes, consumer.holds, consumer.last_take) == (0, 0, None)
 
 
-def test_heartbeats_of_a_deleted_queue_leave_nothing_behind(store: Store, other: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_heartbeats_of_a_deleted_queue_leave_nothing_behind(
+    store: Store, jobs: Queue, other: Store, clock: Clock
+) -> None:
     jobs.push(b"x", 1)
     other.priority_queue("jobs").pop_min()
     beat(other)
@@ -388,8 +372,7 @@ def test_heartbeats_of_a_deleted_queue_leave_nothing_behind(store: Store, other:
     assert store.read(lambda tr: tr.get_range(*space, limit=9).wait()) == []
 
 
-def test_a_damaged_heartbeat_hides_no_other(store: Store, other: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_damaged_heartbeat_hides_no_other(store: Store, jobs: Queue, other: Store, clock: Clock) -> None:
     jobs.pop_min()
     beat(store)
     key = store.context.keyspace.consumers.key(jobs.id, b"damaged!")

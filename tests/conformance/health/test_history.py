@@ -65,8 +65,7 @@ def test_seconds_are_recorded_where_something_changed(store: Store, clock: Clock
     assert depths(store, idle.id, "s") == depths(store, idle.id, "m") == []
 
 
-def test_a_queue_that_does_nothing_writes_nothing(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_queue_that_does_nothing_writes_nothing(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
     writer = Writer(store)
     for _ in range(8):  # until the verdict is that the item waits too long
@@ -117,9 +116,8 @@ def test_the_mix_is_exact_however_small_a_share_is(store: Store, clock: Clock) -
 
 @pytest.mark.parametrize(("resolution", "outage"), [("s", 30), ("m", 300), ("h", 8_000)])
 def test_what_happened_while_no_process_recorded_is_a_gap(
-    store: Store, clock: Clock, resolution: str, outage: int
+    store: Store, jobs: Queue, clock: Clock, resolution: str, outage: int
 ) -> None:
-    jobs = store.create_queue("jobs")
     jobs.push_many([(b"x", 1)] * 10)
     Writer(store).look()
     began = int(clock.now)
@@ -280,8 +278,7 @@ def test_a_damaged_block_costs_its_own_time_only(store: Store, clock: Clock, dam
     assert store.history.at([jobs.id, other.id], "m", began + 30)[jobs.id].ready == 1
 
 
-def test_how_queues_were_at_a_moment(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_how_queues_were_at_a_moment(store: Store, jobs: Queue, clock: Clock) -> None:
     writer, began = Writer(store), int(clock.now)
     for _ in range(3):
         jobs.push(b"x", priority=1)
@@ -304,8 +301,7 @@ def test_whether_a_process_records_is_known(store: Store, clock: Clock) -> None:
     assert not store.history.is_recorded()
 
 
-def test_a_successor_continues_the_same_block(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_successor_continues_the_same_block(store: Store, jobs: Queue, clock: Clock) -> None:
     first = Writer(store)
     jobs.push(b"x", priority=1)
     first.look()
@@ -315,8 +311,7 @@ def test_a_successor_continues_the_same_block(store: Store, clock: Clock) -> Non
     assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2]
 
 
-def test_old_points_go(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_old_points_go(store: Store, jobs: Queue, clock: Clock) -> None:
     writer = Writer(store)
     for _ in range(40):
         jobs.push(b"x", priority=1)
@@ -334,8 +329,7 @@ def test_old_points_go(store: Store, clock: Clock) -> None:
     assert store.history.size(jobs.id) < 64 * 1024
 
 
-def test_a_stretch_says_how_the_queue_was_when_it_begins(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_stretch_says_how_the_queue_was_when_it_begins(store: Store, jobs: Queue, clock: Clock) -> None:
     writer, began = Writer(store), int(clock.now)
     jobs.push(b"x", priority=1)
     writer.look()
@@ -344,8 +338,7 @@ def test_a_stretch_says_how_the_queue_was_when_it_begins(store: Store, clock: Cl
     assert (list(stretch.points), stretch.before.ready) == ([], 1)
 
 
-def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, jobs: Queue, clock: Clock) -> None:
     writer = Writer(store)
     jobs.push(b"x", priority=1)
     clock.advance(86_400)
@@ -482,8 +475,7 @@ def _create(store: Store, many: int) -> list[Queue]:
     return store.transact(lambda tr: [store.create_queue(f"q{n}", tr=tr) for n in range(many)])
 
 
-def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, jobs: Queue, clock: Clock) -> None:
     writer = Writer(store)
     jobs.push(b"x", priority=1)
     writer.look()
@@ -497,8 +489,7 @@ def test_a_queue_that_is_gone_for_good_takes_its_history_along(store: Store, clo
     assert store.history.size(jobs.id) == 0
 
 
-def test_points_wait_and_are_written_together_with_a_later_look(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_points_wait_and_are_written_together_with_a_later_look(store: Store, jobs: Queue, clock: Clock) -> None:
     count = Clock(0.0)
     writer = Recorder(store.context, count=count)
     for _ in range(3):
@@ -512,9 +503,7 @@ def test_points_wait_and_are_written_together_with_a_later_look(store: Store, cl
     assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2, 3]
 
 
-def test_a_recorder_that_is_no_longer_elected_writes_nothing(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
-
+def test_a_recorder_that_is_no_longer_elected_writes_nothing(store: Store, jobs: Queue, clock: Clock) -> None:
     def check(tr: ReadTransaction) -> None:
         raise NotElected("not you")
 

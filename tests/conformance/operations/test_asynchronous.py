@@ -34,11 +34,6 @@ from tests.full_count import check_full_count
 LONG = 120
 
 
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
-
-
 async def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: Clock) -> None:
     queue = AsyncPriorityQueue(jobs)
     pushed = [await queue.push(b"%d" % n, priority=n) for n in (3, 1, 2)]

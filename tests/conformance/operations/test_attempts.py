@@ -19,11 +19,6 @@ from tests.full_count import check_full_count
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
-
-
 def at(clock: Clock, seconds: float = 0) -> datetime:
     return datetime.fromtimestamp(clock.now + seconds, UTC)
 

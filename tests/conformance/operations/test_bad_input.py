@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.errors import (
     BadCursor,
     BadName,
@@ -90,8 +90,7 @@ def test_priorities_of_the_wrong_type_are_refused(store: Store, priority_type: s
     assert jobs.status() == before
 
 
-def test_one_bad_item_stops_all_of_them(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_one_bad_item_stops_all_of_them(jobs: Queue) -> None:
     with pytest.raises(BadPriority):
         jobs.push_many([(b"good", 1), (b"bad", 1.5)])
     with pytest.raises(BadValue):
@@ -100,8 +99,7 @@ def test_one_bad_item_stops_all_of_them(store: Store) -> None:
     assert jobs.pop_min() is None
 
 
-def test_a_value_is_bytes(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_value_is_bytes(jobs: Queue) -> None:
     for value in ("text", 5, None, [b"x"]):
         with pytest.raises(TypeError, match="bytes"):
             jobs.push(value, priority=1)
@@ -157,8 +155,7 @@ def test_cursors_are_of_this_queue_and_end(store: Store) -> None:
             jobs.items(limit=limit)
 
 
-def test_an_id_that_is_none_finds_nothing(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_an_id_that_is_none_finds_nothing(jobs: Queue) -> None:
     for item_id in ("", "zz", "0" * 40, "é" * 40, "0" * 39, "0" * 10_000):
         assert jobs.find(item_id) is None
 

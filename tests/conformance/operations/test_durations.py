@@ -13,11 +13,6 @@ WRONG = [True, float("nan"), "5"]
 NEGATIVE = [-1, -0.5, timedelta(seconds=-1)]
 
 
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
-
-
 def test_delays_and_leases_are_seconds_or_timedeltas(store: Store, jobs: Queue, clock: Clock) -> None:
     mail = store.create_queue("mail", kind="fifo")
     for minute in (60, 60.0, timedelta(minutes=1)):

@@ -18,11 +18,6 @@ HOUR = 3600
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
-
-
 def push_once(store: Store, key: str, value: bytes = b"value") -> Answer:
     def push(tr: Transaction) -> bytes:
         return store.queue("jobs", tr=tr).push(value, priority=1, tr=tr).id.encode()

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.errors import BadTime, TrashNotFound
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
@@ -23,8 +23,7 @@ def trash_keys(store: Store) -> int:
     return sum(key.startswith(prefix) for key in keys)
 
 
-def test_pops_of_a_program_can_leave_nothing_behind(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pops_of_a_program_can_leave_nothing_behind(store: Store, jobs: Queue) -> None:
     before = trash_keys(store)
     program = store.actions("cron", via="cli", keep=NOT_AT_ALL)
     for number in range(50):
@@ -41,8 +40,7 @@ def test_pops_of_a_program_can_leave_nothing_behind(store: Store) -> None:
     assert trash_keys(store) == before + 2, "as a rule there is an entry, and its deadline"
 
 
-def test_a_shorter_time_is_swept_when_it_is_over(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_shorter_time_is_swept_when_it_is_over(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
     popped = store.actions("cron", keep=timedelta(minutes=10)).pop("jobs")
     usual = store.actions("ann").pop("jobs")
@@ -63,8 +61,7 @@ def test_a_shorter_time_is_swept_when_it_is_over(store: Store, clock: Clock) -> 
     assert store.actions("ann").undo(again.trash_id).item.value == b"d", "in time it comes back"
 
 
-def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, jobs: Queue, clock: Clock) -> None:
     before = trash_keys(store)
     jobs.push_many([(b"%d" % number, number) for number in range(10)])
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))

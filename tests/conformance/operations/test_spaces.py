@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Store, Transaction, open_store
+from queues import Queue, Store, Transaction, open_store
 from queues.errors import BadKey, BadLimit, BadName, BadValue, KeyTooLarge, ValueTooLarge
 from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count
@@ -60,8 +60,7 @@ def test_a_range_has_bounds_and_a_prefix(store: Store) -> None:
     assert keys("b", "a") == []
 
 
-def test_spaces_do_not_see_each_other_and_no_key_leaves_its_space(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_spaces_do_not_see_each_other_and_no_key_leaves_its_space(store: Store, jobs: Queue) -> None:
     jobs.push(b"1", priority=1)
     app, other, longer = store.space("app"), store.space("other"), store.space("app2")
     app.set("x", b"of app")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queues import Item, Store
+from queues import Item, Queue, Store
 from queues.errors import NestedTransaction, QueuePaused
 
 
@@ -34,9 +34,7 @@ def test_a_failing_function_undoes_everything(store: Store) -> None:
     assert a.pop_min().value == b"x"
 
 
-def test_a_transaction_sees_its_own_work(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-
+def test_a_transaction_sees_its_own_work(store: Store, jobs: Queue) -> None:
     def work(tr):
         first = jobs.push(b"first", priority=5, tr=tr)
         second = jobs.push(b"second", priority=5, tr=tr)
@@ -66,8 +64,7 @@ def test_a_read_is_one_version(store: Store) -> None:
 
 
 @pytest.mark.parametrize("outer", ["transact", "read"])
-def test_a_verb_without_tr_inside_a_transaction_is_refused(store: Store, outer: str) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_verb_without_tr_inside_a_transaction_is_refused(store: Store, jobs: Queue, outer: str) -> None:
     for inner in (
         lambda: jobs.push(b"x", priority=1),
         jobs.pop_min,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from queues.errors import QueueExists, QueueNotFound, TooLarge
 from tests.conftest import Clock
 
@@ -13,24 +13,21 @@ def values(items: list) -> list[bytes]:
     return [item.value for item in items]
 
 
-def test_pop_min_takes_the_smallest_priority_and_the_oldest_among_equals(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pop_min_takes_the_smallest_priority_and_the_oldest_among_equals(jobs: Queue) -> None:
     for value, priority in [(b"c", 5), (b"a", -3), (b"d", 5), (b"b", 0)]:
         jobs.push(value, priority=priority)
     assert [jobs.pop_min().value for _ in range(4)] == [b"a", b"b", b"c", b"d"]
     assert jobs.pop_min() is None
 
 
-def test_pop_max_takes_the_largest_priority_and_the_newest_among_equals(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pop_max_takes_the_largest_priority_and_the_newest_among_equals(jobs: Queue) -> None:
     for value, priority in [(b"c", 5), (b"a", -3), (b"d", 5), (b"b", 0)]:
         jobs.push(value, priority=priority)
     assert [jobs.pop_max().value for _ in range(4)] == [b"d", b"c", b"b", b"a"]
     assert jobs.pop_max() is None
 
 
-def test_push_returns_the_item_as_it_will_be_taken(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_push_returns_the_item_as_it_will_be_taken(jobs: Queue, clock: Clock) -> None:
     pushed = jobs.push(b"value", priority=7)
     assert pushed.priority == 7
     assert pushed.pushed_at == datetime.fromtimestamp(clock.now, UTC)
@@ -41,8 +38,7 @@ def test_push_returns_the_item_as_it_will_be_taken(store: Store, clock: Clock) -
     assert jobs.find(pushed.id) is None
 
 
-def test_peek_changes_nothing(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_peek_changes_nothing(jobs: Queue) -> None:
     jobs.push_many([(b"a", 1), (b"b", 9)])
     before = jobs.status()
     assert jobs.peek_min().value == b"a"
@@ -50,8 +46,7 @@ def test_peek_changes_nothing(store: Store) -> None:
     assert jobs.status() == before
 
 
-def test_counts_grow_and_never_restart_when_a_priority_empties(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_counts_grow_and_never_restart_when_a_priority_empties(jobs: Queue) -> None:
     counts = []
     for _ in range(3):
         counts.append(jobs.push(b"x", priority=1).count)
@@ -59,8 +54,7 @@ def test_counts_grow_and_never_restart_when_a_priority_empties(store: Store) -> 
     assert counts == sorted(set(counts))
 
 
-def test_many_are_pushed_and_taken_in_order(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_many_are_pushed_and_taken_in_order(jobs: Queue) -> None:
     jobs.push_many([(b"%d" % n, n // 10) for n in range(100)])
     assert values(jobs.pop_many(30)) == [b"%d" % n for n in range(30)]
     assert values(jobs.pop_many(5, end="max")) == [b"99", b"98", b"97", b"96", b"95"]
@@ -104,15 +98,13 @@ def test_minus_zero_is_zero(store: Store) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 90_000])
-def test_values_come_back_byte_for_byte(store: Store, size: int) -> None:
-    jobs = store.create_queue("jobs")
+def test_values_come_back_byte_for_byte(jobs: Queue, size: int) -> None:
     value = bytes(range(256)) * (size // 256 + 1)
     jobs.push(value[:size], priority=1)
     assert jobs.pop_min().value == value[:size]
 
 
-def test_depth_totals_and_oldest_come_from_counters(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_depth_totals_and_oldest_come_from_counters(jobs: Queue, clock: Clock) -> None:
     assert jobs.depth() == 0
     assert jobs.oldest() is None
     first = jobs.push(b"first", priority=9)
@@ -170,8 +162,7 @@ def test_an_unknown_queue_names_near_misses(store: Store) -> None:
             store.queue(name)
 
 
-def test_one_transaction_has_a_limit(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_one_transaction_has_a_limit(jobs: Queue) -> None:
     with pytest.raises(TooLarge, match="1,000 items"):
         jobs.push_many([(b"", 1)] * 1001)
     with pytest.raises(TooLarge, match="5 MB"):
@@ -188,8 +179,7 @@ def test_one_transaction_has_a_limit(store: Store) -> None:
     assert len(jobs.pop_many(55)) == 55
 
 
-def test_a_handle_survives_a_rename(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_handle_survives_a_rename(store: Store, jobs: Queue) -> None:
     jobs.push(b"kept", priority=1)
     store.rename_queue("jobs", "tasks")
     assert jobs.pop_min().value == b"kept"

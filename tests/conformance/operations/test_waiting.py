@@ -65,8 +65,7 @@ def test_what_is_there_is_taken_at_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("timeout", [0.02, 0.2])
-def test_the_time_is_up(store: Store, timeout: float) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_time_is_up(jobs: Queue, timeout: float) -> None:
     begun = time.monotonic()
     pops = [begin(lambda: jobs.pop_min(wait=timeout)) for _ in range(5)]
     assert [pop.result(LONG) for pop in pops] == [None] * 5
@@ -76,10 +75,9 @@ def test_the_time_is_up(store: Store, timeout: float) -> None:
 
 @pytest.mark.parametrize("led", [False, True])
 def test_nothing_sleeps_past_the_time_that_it_was_given(
-    store: Store, monkeypatch: pytest.MonkeyPatch, led: bool
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch, led: bool
 ) -> None:
     """How late a wait ends is the machine's: what it hands to the watch, or to its sleep in line, ends in time."""
-    jobs = store.create_queue("jobs")
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     if led:
         begin_pops(jobs)  # another one watches, for ever
@@ -128,8 +126,7 @@ def test_an_item_that_comes_ends_the_wait(store: Store, verb: str) -> None:
         assert taking.result(LONG) == item
 
 
-def test_an_item_of_any_process_ends_one_wait(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_an_item_of_any_process_ends_one_wait(store: Store, jobs: Queue) -> None:
     pops = begin_pops(jobs, 8)
     for n in range(8):
         item = store.queue("jobs").push(b"%d" % n, priority=n)
@@ -140,8 +137,7 @@ def test_an_item_of_any_process_ends_one_wait(store: Store) -> None:
     assert not pops
 
 
-def test_the_first_to_wait_gets_the_first_item(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_first_to_wait_gets_the_first_item(jobs: Queue) -> None:
     pops = [begin_pops(jobs)[0] for _ in range(4)]
     for pop in pops:
         item = jobs.push(b"x", priority=1)
@@ -149,8 +145,7 @@ def test_the_first_to_wait_gets_the_first_item(store: Store) -> None:
         await_true(lambda: watchers(jobs) == 1 or all(pop.done() for pop in pops))
 
 
-def test_many_items_at_once_end_as_many_waits(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_many_items_at_once_end_as_many_waits(jobs: Queue) -> None:
     pops = begin_pops(jobs, 12)
     items = jobs.push_many([(b"%d" % n, n) for n in range(10)])
     await_true(lambda: stored(jobs) == 2)
@@ -160,8 +155,7 @@ def test_many_items_at_once_end_as_many_waits(store: Store) -> None:
     assert all(pop.result(LONG) for pop in pops)
 
 
-def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_an_item_costs_the_same_however_many_wait(jobs: Queue) -> None:
     cost = []
     for waiting in (3, 60):
         pops = begin_pops(jobs, waiting - stored(jobs))
@@ -175,8 +169,7 @@ def test_an_item_costs_the_same_however_many_wait(store: Store) -> None:
     assert all(pop.result(LONG) for pop in pops)
 
 
-def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_nothing_is_lost_or_doubled_among_many(jobs: Queue) -> None:
     rounds, waiting = 40, 8
 
     def work() -> list[str]:
@@ -193,8 +186,7 @@ def test_nothing_is_lost_or_doubled_among_many(store: Store) -> None:
     assert jobs.depth() == 0
 
 
-def test_a_waiter_that_gives_up_while_watching_passes_the_watch_on(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_waiter_that_gives_up_while_watching_passes_the_watch_on(jobs: Queue) -> None:
     first = begin(lambda: jobs.pop_min(wait=0.05))
     await_true(lambda: watchers(jobs) == 1 or first.done())
     others = [begin(lambda: jobs.pop_min(wait=True)) for _ in range(2)]
@@ -203,9 +195,7 @@ def test_a_waiter_that_gives_up_while_watching_passes_the_watch_on(store: Store)
     assert all(other.result(LONG) for other in others)
 
 
-def test_giving_up_never_loses_an_item(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-
+def test_giving_up_never_loses_an_item(jobs: Queue) -> None:
     def work(patience: float) -> list[str]:
         pops = (jobs.pop_min(wait=patience) for _ in range(20))
         return [item.id for item in pops if item is not None]
@@ -223,8 +213,7 @@ def test_giving_up_never_loses_an_item(store: Store) -> None:
 # What makes items come besides a push
 
 
-def test_a_restored_item_ends_the_wait(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_restored_item_ends_the_wait(store: Store, jobs: Queue) -> None:
     item = jobs.push(b"a", priority=1)
     (popped,) = store.actions("ann").pop_many("jobs", 1)
     (pop,) = begin_pops(jobs)
@@ -318,8 +307,7 @@ def test_a_push_in_a_transaction_with_other_callers_ends_the_wait(store: Store) 
     assert pop.result(LONG).value == b"moved"
 
 
-def test_a_wait_survives_a_rename(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_wait_survives_a_rename(store: Store, jobs: Queue) -> None:
     (pop,) = begin_pops(jobs)
     store.rename_queue("jobs", "work")
     store.queue("work").push(b"a", priority=1)
@@ -339,8 +327,7 @@ def test_the_end_of_a_queue_or_a_store_ends_every_wait(store: Store, end: str, e
             pop.result(LONG)
 
 
-def test_an_interrupt_is_no_reason_to_return(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_an_interrupt_is_no_reason_to_return(store: Store, jobs: Queue) -> None:
     pops = begin_pops(jobs, 3)
     for _ in range(20):
         store.interrupt()
@@ -352,8 +339,7 @@ def test_an_interrupt_is_no_reason_to_return(store: Store) -> None:
 # Pause
 
 
-def test_a_wait_sits_out_a_pause(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_wait_sits_out_a_pause(jobs: Queue) -> None:
     jobs.pause(reason="ledger closing")
     item = jobs.push(b"a", priority=1)
     pops = begin_pops(jobs, 2)
@@ -365,8 +351,7 @@ def test_a_wait_sits_out_a_pause(store: Store) -> None:
     assert item.id
 
 
-def test_a_pause_begins_while_a_caller_waits(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_pause_begins_while_a_caller_waits(jobs: Queue) -> None:
     (pop,) = begin_pops(jobs)
     jobs.pause(reason="r")
     jobs.push(b"a", priority=1)
@@ -376,8 +361,7 @@ def test_a_pause_begins_while_a_caller_waits(store: Store) -> None:
     assert pop.result(LONG).value == b"a"
 
 
-def test_a_pause_that_ends_by_itself_ends_the_wait(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_pause_that_ends_by_itself_ends_the_wait(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.pause(reason="r", until=datetime.fromtimestamp(clock.now, UTC) + timedelta(seconds=5))
     jobs.push(b"a", priority=1)
     (pop,) = begin_pops(jobs)
@@ -397,8 +381,7 @@ def test_a_wait_ends_at_the_end_of_a_pause_without_a_sound() -> None:
 # Delayed items
 
 
-def test_a_delayed_item_ends_the_wait_when_it_is_due(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_delayed_item_ends_the_wait_when_it_is_due(store: Store, jobs: Queue, clock: Clock) -> None:
     soon = jobs.push(b"in a minute", priority=9, delay=timedelta(minutes=1))
     late = jobs.push(b"in an hour", priority=1, delay=timedelta(hours=1))
     pops = begin_pops(jobs, 2)
@@ -425,8 +408,7 @@ def test_a_wait_ends_at_the_due_time_of_a_newcomer_that_is_earlier() -> None:
 
 
 @pytest.mark.parametrize("verb", ["promote_now", "reschedule", "promote"])
-def test_what_makes_a_delayed_item_ready_ends_the_wait(store: Store, clock: Clock, verb: str) -> None:
-    jobs = store.create_queue("jobs")
+def test_what_makes_a_delayed_item_ready_ends_the_wait(jobs: Queue, clock: Clock, verb: str) -> None:
     item = jobs.push(b"a", priority=1, delay=timedelta(hours=1))
     (pop,) = begin_pops(jobs)
     if verb == "promote":
@@ -442,8 +424,7 @@ def test_what_makes_a_delayed_item_ready_ends_the_wait(store: Store, clock: Cloc
 # Leases
 
 
-def test_a_lease_waits_for_an_item(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_lease_waits_for_an_item(jobs: Queue) -> None:
     assert jobs.lease_many(3, wait=0.02) == []
     leasing = begin(lambda: jobs.lease_many(3, wait=True))
     item = jobs.push(b"a", priority=1)
@@ -451,8 +432,7 @@ def test_a_lease_waits_for_an_item(store: Store) -> None:
 
 
 @pytest.mark.parametrize("delay", [None, timedelta(0)])
-def test_a_released_item_ends_the_wait(store: Store, delay: timedelta | None) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_released_item_ends_the_wait(jobs: Queue, delay: timedelta | None) -> None:
     item = jobs.push(b"a", priority=1)
     lease = jobs.lease()
     (pop,) = begin_pops(jobs)
@@ -460,8 +440,7 @@ def test_a_released_item_ends_the_wait(store: Store, delay: timedelta | None) ->
     assert pop.result(LONG).id == item.id
 
 
-def test_an_item_whose_lease_expires_ends_the_wait(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_an_item_whose_lease_expires_ends_the_wait(store: Store, jobs: Queue, clock: Clock) -> None:
     item = jobs.push(b"a", priority=1)
     jobs.lease(seconds=30)
     (pop,) = begin_pops(jobs)
@@ -541,7 +520,6 @@ def test_a_wait_of_another_form_is_refused(store: Store, wait: object) -> None:
             asyncio.run(coroutine(wait=wait))
 
 
-def test_a_transaction_does_not_wait(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_transaction_does_not_wait(store: Store, jobs: Queue) -> None:
     with pytest.raises(BadTime, match="not both"):
         store.transact(lambda tr: jobs.pop_min(wait=1.0, tr=tr))

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Store, open_store
+from queues import Queue, Store, open_store
 from queues.catalog.store_record import FORMAT, StoreRecord
 from queues.errors import KeyTooLarge
 from queues.keys.keyspace import Keyspace
@@ -30,8 +30,7 @@ def fields(store: Store, key: bytes) -> dict:
     return {name: value for name, value in header.items() if name in NEWER}
 
 
-def test_a_lease_that_is_extended_keeps_them(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_lease_that_is_extended_keeps_them(store: Store, jobs: Queue) -> None:
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60)
     key = KEYS.queue(jobs.id).leases.key(bytes.fromhex(lease.item.id))
@@ -41,8 +40,7 @@ def test_a_lease_that_is_extended_keeps_them(store: Store) -> None:
     jobs.ack(lease)
 
 
-def test_a_delayed_item_that_is_rescheduled_keeps_them(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_delayed_item_that_is_rescheduled_keeps_them(store: Store, jobs: Queue) -> None:
     item = jobs.push(b"a", priority=1, delay=HOUR)
     keys = KEYS.queue(jobs.id).generation(1)
 
@@ -57,8 +55,7 @@ def test_a_delayed_item_that_is_rescheduled_keeps_them(store: Store) -> None:
 
 
 @pytest.mark.parametrize("act", ["run", "cancel", "fail"])
-def test_a_job_that_goes_on_keeps_them(store: Store, act: str) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_job_that_goes_on_keeps_them(store: Store, jobs: Queue, act: str) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(60)])
     acts = store.actions("ann")
     job = acts.begin_bulk("delete", "jobs")

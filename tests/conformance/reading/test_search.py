@@ -185,8 +185,7 @@ def test_items_that_come_and_go_are_met_once_and_stop_nothing(store: Store, cloc
         assert before - gone <= set(found)
 
 
-def test_a_lease_that_is_extended_is_found_once(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_lease_that_is_extended_is_found_once(jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"item", 0) for _ in range(20)])
     leases = jobs.lease_many(20, seconds=10)
 
@@ -215,8 +214,7 @@ def _reads(store: Store, look: Callable[[], Found]) -> tuple[int, Found]:
     return store.context.kv.reads() - before, found
 
 
-def test_a_step_reads_no_more_than_it_must(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_step_reads_no_more_than_it_must(store: Store, jobs: Queue, clock: Clock) -> None:
     some = jobs.push_many([(b"x" * 100, n % 10) for n in range(40)])
     by_id = _reads(store, lambda: jobs.search(Query(item_id=some[7].id)))
     for _ in range(3):
@@ -241,8 +239,7 @@ def test_a_step_reads_no_more_than_it_must(store: Store, clock: Clock) -> None:
         assert reads <= 4
 
 
-def test_a_step_ends_at_a_megabyte(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_step_ends_at_a_megabyte(jobs: Queue) -> None:
     for _ in range(3):
         jobs.push_many([(b"x" * 90_000, 1)] * 12)
     step = jobs.search(Query(text="nowhere"))
@@ -251,16 +248,14 @@ def test_a_step_ends_at_a_megabyte(store: Store) -> None:
     assert len(walk(jobs, Query(text="x" * 500), limit=7)) == 36
 
 
-def test_text_is_found_in_any_bytes_whatever_the_case(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_text_is_found_in_any_bytes_whatever_the_case(jobs: Queue) -> None:
     jobs.push_many([(b"\xff\x00HELLO\xfe", 1), ("Grüße".encode(), 2), (b"", 3)])
     assert [item.priority for item in jobs.search(Query(text="hello")).items] == [1]
     assert [item.priority for item in jobs.search(Query(text="gRüße")).items] == [2]
     assert [item.value for item in jobs.search(Query(text="ell"), preview=3).items] == [b"\xff\x00H"]
 
 
-def test_what_the_searcher_may_not_see_is_not_found(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_what_the_searcher_may_not_see_is_not_found(jobs: Queue) -> None:
     jobs.push_many([(b"card 4111", 1), (b"other", 2)])
 
     def hide(value: bytes) -> bytes:
@@ -271,8 +266,7 @@ def test_what_the_searcher_may_not_see_is_not_found(store: Store) -> None:
     assert [item.value for item in jobs.search(Query(text="CARD"), shown=hide).items] == [b"card 4111"]
 
 
-def test_the_reason_of_a_dead_item_is_looked_through_as_its_value_is(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_reason_of_a_dead_item_is_looked_through_as_its_value_is(jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"one", 1), (b"two timeout", 2), (b"three", 3), (b"four", 4)])
     for lease, reason in zip(
@@ -292,8 +286,7 @@ def test_the_reason_of_a_dead_item_is_looked_through_as_its_value_is(store: Stor
     assert [item.value for item in hidden] == [b"one"], "what is hidden of values is not found, reasons are told"
 
 
-def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: Store, jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"%d" % n, n) for n in range(6)])
     for n, lease in enumerate(jobs.lease_many(6, seconds=60)):
@@ -304,8 +297,7 @@ def test_a_job_on_dead_items_takes_those_that_the_search_finds_by_reason(store: 
     assert [item.reason for item in jobs.dead().items] == ["refused"] * 3
 
 
-def test_attempts_of_ready_items_are_told(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_attempts_of_ready_items_are_told(jobs: Queue) -> None:
     jobs.push_many([(b"a", 1), (b"b", 2)])
     jobs.release(jobs.lease())
     assert [item.attempts for item in jobs.search(Query()).items] == [1, 0]
@@ -380,8 +372,7 @@ def test_attached_queues_are_searched_in_the_order_of_their_keys(store: Store) -
             legacy.search(query)
 
 
-def test_an_age_of_the_far_past_or_future_is_no_trouble(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_an_age_of_the_far_past_or_future_is_no_trouble(jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
     far = at(253_402_300_799_999)
     past = at(0) - 400 * 365 * 24 * 3600 * SECOND

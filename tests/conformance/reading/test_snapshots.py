@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from queues import Store, Transaction
+from queues import Queue, Store, Transaction
 from queues.errors import TooLarge
 from tests.conftest import Clock
 
@@ -34,8 +34,7 @@ def test_a_status_shows_both_ends_the_mix_and_the_oldest(store: Store, clock: Cl
     assert status.next_expiry is None
 
 
-def test_a_renamed_queue_that_cannot_be_read_goes_by_its_new_name(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_renamed_queue_that_cannot_be_read_goes_by_its_new_name(store: Store, jobs: Queue) -> None:
     damaged = store.context.keyspace.queue(jobs.id)
 
     def damage(tr: Transaction) -> None:
@@ -63,8 +62,7 @@ def test_unchanged_queues_keep_their_very_objects(store: Store, clock: Clock) ->
     assert second.directory_change == first.directory_change
 
 
-def test_gone_queues_are_absent_and_come_back(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_gone_queues_are_absent_and_come_back(store: Store, jobs: Queue) -> None:
     first = store.snapshot([jobs.id, 12345])
     assert set(first.queues) == {jobs.id}
     trash_id = store.delete_queue("jobs")
@@ -77,8 +75,7 @@ def test_gone_queues_are_absent_and_come_back(store: Store) -> None:
     assert store.snapshot([jobs.id], previous=second).queues[jobs.id].name == "tasks"
 
 
-def test_a_change_before_the_wait_is_not_lost(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_change_before_the_wait_is_not_lost(store: Store, jobs: Queue) -> None:
     snapshot = store.snapshot([jobs.id])
     assert not store.wait_for_change(snapshot, timeout=0)
     jobs.push(b"x", priority=1)
@@ -91,8 +88,7 @@ def test_a_change_before_the_wait_is_not_lost(store: Store) -> None:
     assert store.wait_for_change(snapshot, timeout=LONG)
 
 
-def test_a_waiting_thread_is_woken_by_a_change_and_by_an_interrupt(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_waiting_thread_is_woken_by_a_change_and_by_an_interrupt(store: Store, jobs: Queue) -> None:
     for wake in (lambda: jobs.push(b"x", priority=1), store.interrupt):
         snapshot = store.snapshot([jobs.id])
         woken: list[bool] = []

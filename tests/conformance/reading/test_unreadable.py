@@ -43,8 +43,7 @@ def test_every_way_to_a_queue_that_cannot_be_read_names_it(store: Store, record:
     assert good.pop_min().value == b"x"
 
 
-def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store, jobs: Queue) -> None:
     jobs.push(b"x", priority=5)
     store.transact(lambda tr: tr.set(store.context.keyspace.queue(jobs.id).generation(1).ready.at(b"\x15\x01"), b""))
     with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
@@ -68,8 +67,7 @@ def test_a_job_of_a_queue_that_cannot_be_read_is_canceled_resumed_and_undone(sto
 
 
 @pytest.mark.parametrize("state", ["delayed", "leased", "dead"])
-def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, state: str) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, jobs: Queue, state: str) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"a", 1), (b"b", 2)])
     jobs.release(jobs.lease(seconds=600))

@@ -31,15 +31,13 @@ def serve(store: Store, queue: Queue, requests: Sequence[Request]) -> list[Any]:
     ]
 
 
-def test_each_push_gets_its_own_items(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_each_push_gets_its_own_items(store: Store, jobs: Queue) -> None:
     assert serve(store, jobs, [push(jobs, b"a"), push(jobs, b"b"), push(jobs, b"c")]) == [[b"a"], [b"b"], [b"c"]]
     assert serve(store, jobs, [push(jobs, b"d", b"e"), push(jobs, b"f")]) == [[b"d", b"e"], [b"f"]]
     assert [item.value for item in jobs.pop_many(9)] == [b"a", b"b", b"c", b"d", b"e", b"f"]
 
 
-def test_a_refused_push_gets_no_items_of_another(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_refused_push_gets_no_items_of_another(store: Store, jobs: Queue) -> None:
     jobs.configure(max_value=1)
     first, second = serve(store, jobs, [push(jobs, b"too long"), push(jobs, b"a", b"b")])
     assert "at most 1" in first
@@ -47,9 +45,7 @@ def test_a_refused_push_gets_no_items_of_another(store: Store) -> None:
     assert jobs.depth() == 2
 
 
-def test_pushes_go_in_together_as_far_as_their_number_and_size_allow(store: Store) -> None:
-    jobs = store.create_queue("jobs")
-
+def test_pushes_go_in_together_as_far_as_their_number_and_size_allow(store: Store, jobs: Queue) -> None:
     def fitting(*pushes: tuple[int, int]) -> int:
         return len(serve(store, jobs, [push(jobs, *[b"x" * size] * n) for n, size in pushes]))
 
@@ -61,8 +57,7 @@ def test_pushes_go_in_together_as_far_as_their_number_and_size_allow(store: Stor
     assert fitting((10, 50_000), (10, 50_000), (1, 1)) == 2, "just as much"
 
 
-def test_pushes_of_one_and_of_many_and_delayed_ones_go_in_together(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pushes_of_one_and_of_many_and_delayed_ones_go_in_together(store: Store, jobs: Queue) -> None:
     soon = push_many_request(jobs.opened, [(b"now", 2), (b"soon", 2, 60)], None)
     answers = serve(
         store, jobs, [*ones(jobs, (b"d", 2)), push(jobs, b"e", b"f", priority=2), soon, *ones(jobs, (b"g", 2))]
@@ -76,8 +71,7 @@ def ones(queue: Queue, *items: tuple[bytes, int]) -> list[PushRequest]:
     return [PushRequest(queue.id, value, priority) for value, priority in items]
 
 
-def test_pushes_of_one_get_their_ids_together(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pushes_of_one_get_their_ids_together(store: Store, jobs: Queue) -> None:
     assert serve(store, jobs, ones(jobs, (b"a", 1), (b"b", 1), (b"c", 0))) == [b"a", b"b", b"c"]
     assert len(serve(store, jobs, ones(jobs, *[(b"x" * 80_000, 3)] * 14))) == 12, "1 MB"
     jobs.configure(max_value=1)
@@ -97,8 +91,7 @@ def pops(store: Store, queue: Queue, *wanted: tuple[int, str]) -> list[Any]:
     return serve(store, queue, [PopRequest(queue.id, n, end) for n, end in wanted])  # type: ignore[arg-type]
 
 
-def test_each_pop_gets_what_it_would_get_alone(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_each_pop_gets_what_it_would_get_alone(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(12)])
     assert pops(store, jobs, (1, "min"), (1, "min"), (1, "min")) == [[b"0"], [b"1"], [b"2"]]
     assert pops(store, jobs, (1, "max"), (1, "max")) == [[b"11"], [b"10"]]
@@ -113,8 +106,7 @@ def test_each_pop_gets_what_it_would_get_alone(store: Store, clock: Clock) -> No
     assert pops(store, jobs, (1, "min"), (2, "min")) == [[b"late"], []], "what is late is promoted first"
 
 
-def test_pops_of_large_items_are_served_as_far_as_there_is_room(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_pops_of_large_items_are_served_as_far_as_there_is_room(store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"%02d" % n + b"x" * 89_000, n) for n in range(40)])
     for wanted in (1, 2):
         there = jobs.depth()

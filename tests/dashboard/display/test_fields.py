@@ -8,7 +8,7 @@ import pytest
 
 from pqadmin.display.redaction import MARK, NOTHING, Redaction
 from pqadmin.display.values.preview import one_line
-from queues import Store
+from queues import Queue, Store
 from tests.dashboard.conftest import Desk
 
 ORDER = {
@@ -100,8 +100,7 @@ def test_a_repeated_or_escaped_key_hides_as_well() -> None:
         assert "1234" not in one_line(value, Redaction(["iban"]), paths=(path,), width=200), path
 
 
-def test_the_overview_shows_the_fields_that_the_settings_name(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_overview_shows_the_fields_that_the_settings_name(operator: Desk, jobs: Queue) -> None:
     far = {"padding": "x" * 2_000, **ORDER}
     jobs.push_many([(json.dumps(ORDER).encode(), 1), (json.dumps(far).encode(), 9), (b"<b>no json</b>", 20)])
     saved = operator.send(operator.open("/queues/jobs/settings/"), "settings/", preview="customer.id\r\ntotal")

@@ -15,7 +15,7 @@ from pqadmin.dashboard.history.acts import acts
 from pqadmin.dashboard.history.ranges import SPANS, span_of
 from pqadmin.display.moments import write_moment
 from pqadmin.pages.reader import TIME_ZONE
-from queues import Store, open_store
+from queues import Queue, Store, open_store
 from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
@@ -35,8 +35,7 @@ def record(store: Store) -> None:
     recorder.flush()
 
 
-def test_charts_and_tables_tell_the_same(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_charts_and_tables_tell_the_same(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 987)
     record(store)
     jobs.pop_min()
@@ -73,8 +72,7 @@ def test_what_people_did_is_marked_with_person_and_reason(operator: Desk, store:
     assert "alert(1)" in page  # as text
 
 
-def test_a_pause_is_an_interval_from_its_beginning_to_its_end(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_pause_is_an_interval_from_its_beginning_to_its_end(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
     record(store)
     acts = store.actions("ann")
@@ -177,8 +175,7 @@ def test_the_mix_has_exact_numbers(operator: Desk, store: Store) -> None:
     assert [column[-1] for column in mix["columns"]] == [2, 97, 901]
 
 
-def test_a_damaged_history_says_so_and_shows_the_rest(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_damaged_history_says_so_and_shows_the_rest(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
     record(store)
     assert "cannot be read" not in operator.open(HERE)
@@ -190,8 +187,7 @@ def test_a_damaged_history_says_so_and_shows_the_rest(operator: Desk, store: Sto
     assert operator.open("/").status == operator.open("/queues/jobs/").status == 200
 
 
-def test_the_queue_page_has_the_last_hour(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_queue_page_has_the_last_hour(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 7)
     record(store)
     data = data_of(operator.open("/queues/jobs/"))

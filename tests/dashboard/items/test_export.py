@@ -13,7 +13,7 @@ from pqadmin.display.redaction import NOTHING
 from pqadmin.files import formats, items_export
 from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
 from pqadmin.files.formula import is_formula
-from queues import Query, Store
+from queues import Query, Queue, Store
 from tests.dashboard.audit.test_audit import FORMULAS, body
 from tests.dashboard.conftest import Desk
 
@@ -85,8 +85,7 @@ def test_the_file_holds_what_the_query_shows_in_its_order(
     assert values("&q=nowhere") == []
 
 
-def test_all_that_is_known_is_told_and_no_import_takes_it(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_all_that_is_known_is_told_and_no_import_takes_it(operator: Desk, jobs: Queue) -> None:
     item = jobs.push(b"=x", priority=1, delay=timedelta(hours=1))
     address = "/queues/jobs/export/?state=delayed&details=1&format="
     (line,) = body(operator, address + "ndjson")[1].splitlines()
@@ -100,9 +99,8 @@ def test_all_that_is_known_is_told_and_no_import_takes_it(operator: Desk, store:
 
 @pytest.mark.parametrize("file_format", ["csv", "ndjson"])
 def test_hidden_values_stay_hidden_and_their_marks_are_not_imported(
-    operator: Desk, store: Store, file_format: Format
+    operator: Desk, jobs: Queue, file_format: Format
 ) -> None:
-    jobs = store.create_queue("jobs")
     jobs.push(b'{"pin": "hunter2", "n": 1}', priority=1)
     jobs.push(b"nothing hidden", priority=2)
     jobs.configure(redact=["pin"])

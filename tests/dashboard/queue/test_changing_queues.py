@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pqadmin.pages.queue_context import paused, row_of
-from queues import Store
+from queues import Queue, Store
 from queues.errors import QueueNotFound
 from tests.dashboard.conftest import Desk
 
@@ -136,8 +136,7 @@ def test_delete_wants_the_name_and_can_be_undone(operator: Desk, store: Store) -
     assert store.queue("jobs").depth() == 3
 
 
-def test_a_changed_depth_stops_the_deletion(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_changed_depth_stops_the_deletion(operator: Desk, store: Store, jobs: Queue) -> None:
     form = operator.open("/queues/jobs/delete/")
     jobs.push_many([(b"x", 1)] * 500)
     refused = operator.send(form, "delete/", confirm="jobs")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from pqadmin.accounts.roles import Role
-from queues import Store
+from queues import Queue, Store
 from queues.consumers.presence import Presence
 from queues.operations.pop import pop_request
 from queues.serving.background import BackgroundThreads
@@ -29,8 +29,7 @@ def told(screen: Screen) -> str:
     return panel(screen).partition('data-consumers="')[2].partition('"')[0]
 
 
-def test_a_process_is_shown_with_what_it_holds(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_process_is_shown_with_what_it_holds(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 3)
     jobs.lease_many(2, seconds=60, worker="press <b>7</b>\u202e")
     store.context.presence.beat()
@@ -45,8 +44,7 @@ def test_a_process_is_shown_with_what_it_holds(operator: Desk, store: Store) -> 
     assert 'data-part="holds">2<' in shown
 
 
-def test_without_any_the_page_says_why(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_without_any_the_page_says_why(operator: Desk, store: Store, jobs: Queue) -> None:
     assert told(operator.open("/queues/jobs/")) == "unknown"
     ahead = [-61.0]
     closing, idle = another(store, [0.0]), another(store, ahead)
@@ -63,8 +61,7 @@ def test_without_any_the_page_says_why(operator: Desk, store: Store) -> None:
     assert told(operator.open("/queues/jobs/")) == "idle"
 
 
-def test_a_process_without_heartbeats_is_lost(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_process_without_heartbeats_is_lost(operator: Desk, store: Store, jobs: Queue) -> None:
     killed = another(store, [-30.0])
     killed.of(jobs.id).took(1)
     killed.beat()
@@ -73,8 +70,7 @@ def test_a_process_without_heartbeats_is_lost(operator: Desk, store: Store) -> N
     assert "Look at its host" in screen.text
 
 
-def test_programs_that_do_not_tell_are_no_absence(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_programs_that_do_not_tell_are_no_absence(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 40)
     closing = another(store, [0.0])
     closing.of(jobs.id).took(1)
@@ -97,8 +93,7 @@ def test_programs_that_do_not_tell_are_no_absence(operator: Desk, store: Store) 
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
-def test_all_that_may_read_the_queue_see_them(desk: Callable[..., Desk], store: Store, role: Role) -> None:
-    jobs = store.create_queue("jobs")
+def test_all_that_may_read_the_queue_see_them(desk: Callable[..., Desk], store: Store, jobs: Queue, role: Role) -> None:
     jobs.pop_min()
     store.context.presence.beat()
     assert "data-consumer=" in panel(desk(role).open("/queues/jobs/")).partition("<template>")[0]

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Store
+from queues import Queue, Store
 from tests.dashboard.conftest import Desk
 
 
@@ -17,8 +17,7 @@ def shown(desk: Desk, path: str) -> str:
 
 
 @pytest.mark.parametrize("state", ["ready", "delayed", "leased", "dead"])
-def test_the_state_that_has_items_is_first(operator: Desk, store: Store, state: str) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_state_that_has_items_is_first(operator: Desk, jobs: Queue, state: str) -> None:
     jobs.configure(max_attempts=1)
     jobs.push(b"x", priority=1, delay=timedelta(hours=1) if state == "delayed" else None)
     if state in ("leased", "dead"):
@@ -36,8 +35,7 @@ def test_an_empty_queue_shows_what_is_ready(operator: Desk, store: Store) -> Non
     assert shown(operator, "/queues/jobs/") == "ready"
 
 
-def test_dead_items_that_are_the_reason_come_before_ready_ones(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_dead_items_that_are_the_reason_come_before_ready_ones(operator: Desk, jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"x", 1)] * 3)
     lease = jobs.lease()

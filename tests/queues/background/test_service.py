@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -46,19 +45,9 @@ class Kept:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"lmdb:{tmp_path / 'store'}"
-
-
-@pytest.fixture
 def store(url: str) -> Iterator[Store]:
     with open_store(url) as opened:
         yield opened
-
-
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
 
 
 def test_what_falls_due_while_it_sleeps_is_done_without_pops(store: Store, jobs: Queue) -> None:

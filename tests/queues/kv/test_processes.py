@@ -61,11 +61,6 @@ def tell(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"lmdb:{tmp_path}/store"
-
-
-@pytest.fixture
 def kv(url: str) -> Iterator[KeyValueStore]:
     opened = open_kv(url)
     yield opened

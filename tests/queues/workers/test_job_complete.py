@@ -16,11 +16,6 @@ LONG = 120.0
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "workers.md"
 
 
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
-
-
 def work_once(store: Store, worker: Worker) -> Pool:
     pool = Pool(store, worker, ["jobs"], threads=1, once=True)
     pool.start()

@@ -51,11 +51,6 @@ def desk() -> Iterator[Desk]:
     made.may_end.set()
 
 
-@pytest.fixture
-def jobs(store: Store) -> Queue:
-    return store.create_queue("jobs")
-
-
 def worker_of(desk: Desk, *queues: str, **how: object) -> Worker:
     worker = Worker()
     for queue in queues or ("jobs",):
