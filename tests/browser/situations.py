@@ -6,11 +6,11 @@ The half hour is written with a clock of its own. Then the clock is the real one
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from queues import Lease, Store, open_store
 from queues.serving.background import BackgroundThreads
+from tests.waiting import begin
 
 #: Minutes that are written, and seconds between two moments of them, and of what goes on.
 _MINUTES, _TICK, _LIVE = 30, 15, 0.5
@@ -99,8 +99,6 @@ class Shop:
         }
         self._owed: dict[str, float] = {}
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, name="shop")
-        self._failed: BaseException | None = None
         self._write()
 
     def _clock(self) -> float:
@@ -184,25 +182,20 @@ class Shop:
         self._owed[name] = owed % 1
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._going = begin(self._go_on)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
-        self._thread.join()
-        self.store.close()
-        if self._failed is not None and error is None:
-            raise self._failed
+        try:
+            self._going.result()
+        finally:
+            self.store.close()
 
     def _go_on(self) -> None:
         began = time.monotonic()
-        try:
-            while not self._ended.wait(_LIVE):
-                now = time.monotonic()
-                self._pass(now - began)
-                began = now
-                self._beat()
-        except BaseException as error:
-            self._failed = error
+        while not self._ended.wait(_LIVE):
+            now = time.monotonic()
+            self._pass(now - began)
+            began = now
+            self._beat()

@@ -6,14 +6,12 @@ while pictures are taken flows at a set pace, so that rates are those that are w
 
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from random import Random
-from types import TracebackType
-from typing import Self
 
 from pqadmin.load import plan as planning
 from pqadmin.load.plan import Mix, QueuePlan
@@ -21,6 +19,7 @@ from pqadmin.load.run import create_queues
 from queues import Store, open_store
 from queues.errors import QueuePaused
 from tests.others import PREFIX, Others
+from tests.waiting import begin
 
 #: The minutes that are written, as so many minutes ago: of the queue with a history six hours, of the rest one.
 _BEFORE, _HOUR = range(372, 62, -6), range(62, -1, -2)
@@ -162,38 +161,26 @@ def _happen(store: Store, ago: int, random: Random) -> None:
         store.queue("orders:eu:payments").lease_many(6, seconds=900, worker="payments-1")
 
 
-class Flow:
-    """What flows through the queues while pictures are taken."""
+@contextmanager
+def flowing(store_url: str) -> Iterator[None]:
+    """Let items flow through the queues while pictures are taken."""
+    ended = threading.Event()
 
-    def __init__(self, store_url: str) -> None:
-        self._store = open_store(store_url)
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="demo-flow")
-        self._failed: BaseException | None = None
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._store.close()
-        if self._failed is not None and error is None:
-            raise self._failed
-
-    def _run(self) -> None:
+    def flow(store: Store) -> None:
         random, begun, steps = Random(11), time.monotonic(), 0
+        while not ended.wait(max(0.0, begun + steps * _STEP - time.monotonic())):
+            steps += 1
+            for scene in SCENES:
+                _push(store, scene, _due(scene.rate_in, steps), random)
+                _take(store, scene, _due(scene.rate_out, steps))
+
+    with open_store(store_url) as store:
+        flow_of_items = begin(flow, store)
         try:
-            while not self._ended.wait(max(0.0, begun + steps * _STEP - time.monotonic())):
-                steps += 1
-                for scene in SCENES:
-                    _push(self._store, scene, _due(scene.rate_in, steps), random)
-                    _take(self._store, scene, _due(scene.rate_out, steps))
-        except BaseException as error:
-            self._failed = error
+            yield
+        finally:
+            ended.set()
+            flow_of_items.result()
 
 
 def _due(rate: float, step: int) -> int:

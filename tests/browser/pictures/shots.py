@@ -97,7 +97,7 @@ def demo_site(folder: Path) -> Iterator[Site]:
     try:
         site.start()
         site.manage("create_user", "ada", "--role", "admin", "--password-stdin", stdin=PASSWORD + "\n")
-        with demo.Flow(site.store_url):
+        with demo.flowing(site.store_url):
             yield site
     finally:
         site.stop()
