@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from queues import Queue, Store, open_store
+from queues import Actions, Queue, Store, open_store
 from tests import cluster
 
 # A machine at work on something else is no finding.
@@ -80,6 +80,12 @@ def store(engine: str, tmp_path: Path, clock: Clock) -> Iterator[Store]:
 def jobs(store: Store) -> Queue:
     """An empty queue of the store."""
     return store.create_queue("jobs")
+
+
+@pytest.fixture
+def ann(store: Store) -> Actions:
+    """The actions of a person."""
+    return store.actions("ann")
 
 
 @pytest.fixture

@@ -84,3 +84,9 @@ def chinese_admin(desk: Callable[..., Desk], english_again: None) -> Desk:
 def operator(desk: Callable[..., Desk]) -> Desk:
     """An operator."""
     return desk(Role.OPERATOR, "ada")
+
+
+@pytest.fixture
+def viewer(desk: Callable[..., Desk]) -> Desk:
+    """A viewer."""
+    return desk(Role.VIEWER)

@@ -100,8 +100,7 @@ def test_waits_beyond_their_target_stay_told_through_a_restart_of_the_recorder(s
     assert set(told[12:]) == {"critical · some wait 33 s, target 10 s"}
 
 
-def test_items_of_a_test_are_no_emergency(store: Store, clock: Clock) -> None:
-    jobs = store.create_queue("jobs")
+def test_items_of_a_test_are_no_emergency(store: Store, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"x", n) for n in range(10)])
     row = Site(store, clock).pass_time(1_200, jobs)
     assert (words(row, clock), row.trend) == ("ok · nothing taken yet", "unknown")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queues import Store
+from queues import Actions, Store
 from queues.errors import (
     AlreadyRestored,
     BadCursor,
@@ -22,8 +22,7 @@ def verbs(store: Store, **options: object) -> list[str]:
     return [entry.verb for entry in store.audit.entries(**options).entries]
 
 
-def test_a_popped_item_goes_back_under_its_same_key(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_popped_item_goes_back_under_its_same_key(ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 1), (b"c", 2)])
     before = jobs.items()
@@ -41,8 +40,7 @@ def test_a_popped_item_goes_back_under_its_same_key(store: Store) -> None:
     assert jobs.depth() == 5
 
 
-def test_put_back_finds_a_renamed_queue_and_misses_a_deleted_one(store: Store) -> None:
-    ann = store.actions("ann")
+def test_put_back_finds_a_renamed_queue_and_misses_a_deleted_one(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     ann.push("jobs", b"a", priority=1)
     ann.push("jobs", b"b", priority=2)
@@ -55,8 +53,7 @@ def test_put_back_finds_a_renamed_queue_and_misses_a_deleted_one(store: Store) -
         ann.undo(second.trash_id)
 
 
-def test_fifo_items_go_back_too(store: Store) -> None:
-    ann = store.actions("ann")
+def test_fifo_items_go_back_too(store: Store, ann: Actions) -> None:
     ann.create_queue("mail", kind="fifo")
     ann.push_many("mail", [(b"1", None), (b"2", None)])
     for end in ("max", "tail"):
@@ -68,8 +65,7 @@ def test_fifo_items_go_back_too(store: Store) -> None:
     assert store.queue("mail").dequeue().value == b"1"
 
 
-def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     shown = jobs.push(b"shown", priority=5)
     sneaked = jobs.push(b"sneaked", priority=1)
@@ -119,8 +115,7 @@ def test_every_act_is_audited_and_failed_ones_are_not(store: Store, clock: Clock
     assert pop.at.timestamp() == clock.now
 
 
-def test_audit_and_trash_are_paged_newest_first(store: Store) -> None:
-    ann = store.actions("ann")
+def test_audit_and_trash_are_paged_newest_first(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     for n in range(7):
         ann.push("jobs", b"%d" % n, priority=n)
@@ -138,8 +133,7 @@ def test_audit_and_trash_are_paged_newest_first(store: Store) -> None:
             pages(after="nonsense")
 
 
-def test_deleting_needs_the_name_and_the_depth_that_was_shown(store: Store) -> None:
-    ann = store.actions("ann")
+def test_deleting_needs_the_name_and_the_depth_that_was_shown(ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     jobs.push_many([(b"x", 1)] * 10)
     with pytest.raises(ConfirmationMismatch, match="jobs"):
@@ -151,8 +145,7 @@ def test_deleting_needs_the_name_and_the_depth_that_was_shown(store: Store) -> N
     ann.delete_queue("jobs", confirm="jobs", expect_depth=8, tolerance=2)
 
 
-def test_what_changes_nothing_is_no_act(store: Store) -> None:
-    ann = store.actions("ann")
+def test_what_changes_nothing_is_no_act(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     ann.resume("jobs")
     ann.rename_queue("jobs", "jobs")
@@ -160,8 +153,7 @@ def test_what_changes_nothing_is_no_act(store: Store) -> None:
     assert verbs(store) == ["create"]
 
 
-def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store) -> None:
-    ann = store.actions("ann")
+def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store, ann: Actions) -> None:
     old = ann.create_queue("jobs").id
     ann.delete_queue("jobs", confirm="jobs", expect_id=old)
     ann.create_queue("jobs")
@@ -177,8 +169,7 @@ def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store) -> 
     assert verbs(store) == before
 
 
-def test_a_page_of_trash_looks_past_what_was_restored(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_page_of_trash_looks_past_what_was_restored(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     ann.push_many("jobs", [(b"%d" % n, n) for n in range(30)])
     popped = [ann.pop("jobs") for _ in range(30)]
@@ -201,8 +192,7 @@ def test_long_names_of_people_and_long_reasons_are_no_trouble(store: Store) -> N
         assert len(store.queue(name).status().pause.reason) == 500
 
 
-def test_an_unknown_queue_names_near_misses_in_acts_too(store: Store) -> None:
-    ann = store.actions("ann")
+def test_an_unknown_queue_names_near_misses_in_acts_too(store: Store, ann: Actions) -> None:
     ann.create_queue("orders:new")
     for act in (lambda: ann.push("order:new", b"x", priority=1), lambda: ann.rename_queue("order:new", "x")):
         with pytest.raises(QueueNotFound, match="orders:new"):

@@ -245,8 +245,7 @@ def test_an_empty_generation_is_not_dropped_when_something_is_pushed_there(store
     assert jobs.peek_min().value == b"meanwhile"
 
 
-def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Queue) -> None:
-    ann = store.actions("ann")
+def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, ann: Actions, jobs: Queue) -> None:
     (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)
@@ -264,8 +263,7 @@ def test_a_merge_and_a_pop_conflict_on_the_same_item_only(store: Store, jobs: Qu
     assert check_full_count(store, jobs) == 12
 
 
-def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, jobs: Queue) -> None:
-    ann = store.actions("ann")
+def test_a_merge_does_not_move_what_was_popped_meanwhile(store: Store, ann: Actions, jobs: Queue) -> None:
     (trash_id,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push(b"new", priority=5)
     ann.undo(trash_id)

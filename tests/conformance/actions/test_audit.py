@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import Store
+from queues import Actions, Store
 from queues.model import paging
 from tests.conftest import Clock
 
@@ -108,8 +108,7 @@ def test_a_narrow_scope_is_searched_in_steps_as_long_as_those_of_a_filter(store:
     assert reads <= 32 + 2, "a step of one entry would cost a range read for each"
 
 
-def test_a_wide_scope_reads_no_more_than_the_page_and_what_follows(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_wide_scope_reads_no_more_than_the_page_and_what_follows(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     for n in range(30):
         ann.push("jobs", b"x", priority=n)

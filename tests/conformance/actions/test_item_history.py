@@ -2,7 +2,7 @@
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.actions.position import neighbors
 from queues.errors import ItemNotFound, QueueNotFound
 
@@ -33,8 +33,7 @@ def test_every_act_on_an_item_is_in_its_history(store: Store) -> None:
         assert verbs(store, unknown) == []
 
 
-def test_the_history_keeps_to_its_item(store: Store) -> None:
-    ann = store.actions("ann")
+def test_the_history_keeps_to_its_item(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     items = [ann.push("jobs", b"%d" % n, priority=n) for n in range(3)]
     ann.delete_items("jobs", [items[0].id, items[2].id])

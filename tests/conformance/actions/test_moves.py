@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.errors import (
     AlreadyRestored,
     BadPriority,
@@ -36,9 +36,8 @@ def one_of_each(store: Store, clock: Clock) -> tuple[Queue, dict[str, str]]:
     return jobs, {state: item_ids[-1] for state, item_ids in found.items()}
 
 
-def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Store, clock: Clock) -> None:
+def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, found = one_of_each(store, clock)
-    ann = store.actions("ann")
     before = dump(store, jobs)
     for state, item_id in found.items():
         popped = ann.delete_item("jobs", item_id)
@@ -54,9 +53,8 @@ def test_items_of_every_state_are_deleted_and_come_back_as_they_were(store: Stor
             ann.undo(popped.trash_id)
 
 
-def test_a_page_of_all_states_is_deleted_as_one(store: Store, clock: Clock) -> None:
+def test_a_page_of_all_states_is_deleted_as_one(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, found = one_of_each(store, clock)
-    ann = store.actions("ann")
     before = dump(store, jobs)
     page = list(found.values())
     with pytest.raises(ItemNotFound, match="1 of the 5 items is not here"):
@@ -74,8 +72,7 @@ def test_a_page_of_all_states_is_deleted_as_one(store: Store, clock: Clock) -> N
     assert (entry.verb, entry.count) == ("undo", 4)
 
 
-def test_a_page_has_at_most_a_thousand_items(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_page_has_at_most_a_thousand_items(ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     with pytest.raises(TooLarge):
         ann.delete_items("jobs", ["00" * 20] * 1_001)
@@ -109,8 +106,7 @@ def test_moving_keeps_value_id_and_priority_and_undo_leaves_no_trace(store: Stor
     assert dump(store, jobs, review) == before
 
 
-def test_a_page_moves_in_order_into_a_fifo_queue_and_from_there_with_a_priority(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_page_moves_in_order_into_a_fifo_queue_and_from_there_with_a_priority(store: Store, ann: Actions) -> None:
     jobs, mail = ann.create_queue("jobs"), ann.create_queue("mail", kind="fifo")
     mail.enqueue(b"first")
     items = jobs.push_many([(b"b", 2), (b"a", 1), (b"c", 3)])
@@ -129,8 +125,7 @@ def test_a_page_moves_in_order_into_a_fifo_queue_and_from_there_with_a_priority(
     assert dump(store, jobs, mail) == before
 
 
-def test_moves_that_do_not_fit_are_refused_and_change_nothing(store: Store) -> None:
-    ann = store.actions("ann")
+def test_moves_that_do_not_fit_are_refused_and_change_nothing(store: Store, ann: Actions) -> None:
     jobs, words = ann.create_queue("jobs"), ann.create_queue("words", priority_type="str")
     item = jobs.push(b"x", priority=5)
     before = dump(store, jobs, words)
@@ -149,10 +144,9 @@ def test_moves_that_do_not_fit_are_refused_and_change_nothing(store: Store) -> N
     assert dump(store, jobs, words) == before
 
 
-def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, clock: Clock) -> None:
+def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, found = one_of_each(store, clock)
     store.create_queue("review")
-    ann = store.actions("ann")
     before = dump(store, jobs)
     for act in (
         lambda: ann.move_items("jobs", list(found.values()), "review"),
@@ -164,8 +158,7 @@ def test_what_is_in_a_workers_hands_is_only_deleted(store: Store, clock: Clock) 
     assert dump(store, jobs) == before
 
 
-def test_undoing_a_move_is_refused_when_items_have_gone_on(store: Store) -> None:
-    ann = store.actions("ann")
+def test_undoing_a_move_is_refused_when_items_have_gone_on(ann: Actions) -> None:
     jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
     items = jobs.push_many([(b"%d" % n, n) for n in range(4)])
     changed = ann.move_items("jobs", [item.id for item in items], "review")
@@ -192,8 +185,7 @@ def test_undoing_a_move_is_refused_when_items_have_gone_on(store: Store) -> None
         ({"place": "back"}, [b"b", b"c", b"d", b"a"]),
     ],
 )
-def test_an_item_gets_another_priority(store: Store, how: dict, expected: list[bytes]) -> None:
-    ann = store.actions("ann")
+def test_an_item_gets_another_priority(store: Store, ann: Actions, how: dict, expected: list[bytes]) -> None:
     jobs = ann.create_queue("jobs", bands=[2, 50])
     items = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3), (b"d", 3)])
     before = dump(store, jobs)
@@ -210,8 +202,7 @@ def test_an_item_gets_another_priority(store: Store, how: dict, expected: list[b
     assert dump(store, jobs) == before
 
 
-def test_a_page_goes_to_the_front_in_its_own_order(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_page_goes_to_the_front_in_its_own_order(store: Store, ann: Actions) -> None:
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         queue = ann.create_queue(name, kind=kind)
         items = ann.push_many(name, [(b"%d" % n, None if kind == "fifo" else n) for n in range(5)])
@@ -228,9 +219,8 @@ def test_a_page_goes_to_the_front_in_its_own_order(store: Store) -> None:
         ann.reprioritize("mail", [items[0].id], priority=1)
 
 
-def test_priorities_of_other_states_change_in_place(store: Store, clock: Clock) -> None:
+def test_priorities_of_other_states_change_in_place(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, found = one_of_each(store, clock)
-    ann = store.actions("ann")
     before = dump(store, jobs)
     changed = ann.reprioritize("jobs", [found["delayed"], found["dead"]], priority=77)
     assert {jobs.find(found[state]).priority for state in ("delayed", "dead")} == {77}
@@ -241,8 +231,7 @@ def test_priorities_of_other_states_change_in_place(store: Store, clock: Clock) 
         ann.reprioritize("jobs", [found["delayed"]], place="front")
 
 
-def test_priorities_that_cannot_be_are_refused(store: Store) -> None:
-    ann = store.actions("ann")
+def test_priorities_that_cannot_be_are_refused(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     ann.create_queue("words", priority_type="str")
     ann.create_queue("scores", priority_type="float")
@@ -264,9 +253,8 @@ def test_priorities_that_cannot_be_are_refused(store: Store) -> None:
 
 
 @pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
-def test_a_value_is_edited_only_as_it_was_seen(store: Store, clock: Clock, state: str) -> None:
+def test_a_value_is_edited_only_as_it_was_seen(store: Store, ann: Actions, clock: Clock, state: str) -> None:
     jobs, found = one_of_each(store, clock)
-    ann = store.actions("ann")
     item, before = jobs.find(found[state]), dump(store, jobs)
     with pytest.raises(ValueChanged) as caught:
         ann.edit_item("jobs", item.id, b"new", expect=b"something else")
@@ -286,8 +274,7 @@ def test_a_value_is_edited_only_as_it_was_seen(store: Store, clock: Clock, state
     assert ann.edit_item("jobs", item.id, item.value, expect=item.value).trash_id is None
 
 
-def test_items_move_to_attached_queues_and_back(store: Store) -> None:
-    ann = store.actions("ann")
+def test_items_move_to_attached_queues_and_back(store: Store, ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     theirs = legacy.push(b"theirs", priority=5)
@@ -320,8 +307,7 @@ def test_items_move_to_attached_queues_and_back(store: Store) -> None:
     assert values(store.queue("again")) == [b"theirs"]
 
 
-def test_an_id_has_one_spelling(store: Store) -> None:
-    ann = store.actions("ann")
+def test_an_id_has_one_spelling(store: Store, ann: Actions) -> None:
     jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
     item = ann.push("jobs", b"x", priority=1)
     before = dump(store, jobs, review)
@@ -340,8 +326,7 @@ def test_an_id_has_one_spelling(store: Store) -> None:
     assert (check_full_count(store, jobs), check_full_count(store, review)) == (0, 1)
 
 
-def test_what_no_queue_of_ours_takes_stays_in_the_attached_one(store: Store) -> None:
-    ann = store.actions("ann")
+def test_what_no_queue_of_ours_takes_stays_in_the_attached_one(store: Store, ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     small, large = legacy.push(b"small", priority=5), legacy.push(b"large", priority=6)

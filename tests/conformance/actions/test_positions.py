@@ -2,7 +2,7 @@
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.actions import position as positions
 from queues.errors import BadPriority, ItemLeased, NotForAttached, WrongKind
 from tests.dumps import dump
@@ -27,9 +27,8 @@ def furnish(store: Store, priorities: list[int]) -> Queue:
 
 @pytest.mark.parametrize("chosen", [[4], [0, 6, 11], [2, 3, 4, 5]])
 @pytest.mark.parametrize("how", HOWS, ids=str)
-def test_items_come_where_it_was_foreseen(store: Store, how: dict, chosen: list[int]) -> None:
+def test_items_come_where_it_was_foreseen(store: Store, ann: Actions, how: dict, chosen: list[int]) -> None:
     jobs = furnish(store, [1, 1, 2, 4, 4, 5, 5, 5, 6, 8, 8, 9])
-    ann = store.actions("ann")
     items = jobs.items().items
     ids = [items[n].id for n in chosen]
     before = dump(store, jobs)
@@ -57,13 +56,12 @@ def test_items_come_where_it_was_foreseen(store: Store, how: dict, chosen: list[
     assert [new.priority for _, new in foreseen.changes] == [jobs.find(old.id).priority for old, _ in foreseen.changes]
 
 
-def test_deep_in_a_band_it_is_about_right(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deep_in_a_band_it_is_about_right(store: Store, ann: Actions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(positions, "BOUND", 200)
     jobs = store.create_queue("jobs", bands=[3, 6])
     for _ in range(3):
         jobs.push_many([(b"x", n % 10) for n in range(900)])
     item = jobs.items(limit=1).items[0]
-    ann = store.actions("ann")
     near = ann.preview_reprioritize("jobs", [item.id], priority=3).first
     assert (near.before, near.exact) == (809, True), "the first of its band"
     near = ann.preview_reprioritize("jobs", [item.id], priority=9).first
@@ -73,10 +71,9 @@ def test_deep_in_a_band_it_is_about_right(store: Store, monkeypatch: pytest.Monk
     assert reads < 60
 
 
-def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
+def test_fifo_items_go_to_the_front_and_the_back(store: Store, ann: Actions) -> None:
     mail = store.create_queue("mail", kind="fifo")
     items = mail.enqueue_many([b"1", b"2", b"3", b"4"])
-    ann = store.actions("ann")
     front = ann.preview_reprioritize("mail", [items[2].id], place="front").first
     assert (front.before, front.of, front.neighbors.lower, front.neighbors.higher.value) == (0, 3, None, b"1")
     back = ann.preview_reprioritize("mail", [items[2].id], place="back").first
@@ -85,9 +82,8 @@ def test_fifo_items_go_to_the_front_and_the_back(store: Store) -> None:
         ann.preview_reprioritize("mail", [items[0].id], priority=1)
 
 
-def test_what_would_be_refused_is_refused_before(store: Store) -> None:
+def test_what_would_be_refused_is_refused_before(store: Store, ann: Actions) -> None:
     jobs = furnish(store, [1, 2])
-    ann = store.actions("ann")
     lease = jobs.lease(seconds=60)
     with pytest.raises(ItemLeased):
         ann.preview_reprioritize("jobs", [lease.item.id], priority=4)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.background.sweeper import Sweeper
 from queues.errors import (
     AlreadyRestored,
@@ -129,8 +129,7 @@ def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store:
     assert jobs.lease().item.attempts == 2
 
 
-def test_at_most_two_generations_hold_items(store: Store) -> None:
-    ann = store.actions("ann")
+def test_at_most_two_generations_hold_items(store: Store, ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     trash_ids = []
     for n in range(3):
@@ -158,8 +157,7 @@ def test_at_most_two_generations_hold_items(store: Store) -> None:
     assert check_full_count(store, jobs) == 1
 
 
-def test_purging_needs_the_name_and_the_depth_that_was_shown(store: Store) -> None:
-    ann = store.actions("ann")
+def test_purging_needs_the_name_and_the_depth_that_was_shown(store: Store, ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     assert ann.purge("jobs", confirm="jobs").trash_ids == ()
     fill(jobs, 10)
@@ -174,8 +172,7 @@ def test_purging_needs_the_name_and_the_depth_that_was_shown(store: Store) -> No
     assert ann.purge("jobs", confirm="jobs", expect_depth=10, tolerance=2).count == 12
 
 
-def test_a_purge_and_its_undo_cost_the_same_at_any_depth(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_purge_and_its_undo_cost_the_same_at_any_depth(store: Store, ann: Actions) -> None:
     costs = []
     for name, depth in (("few", 10), ("many", 2_000)):
         queue = ann.create_queue(name)
@@ -195,8 +192,7 @@ def test_a_purge_and_its_undo_cost_the_same_at_any_depth(store: Store) -> None:
     assert all(reads <= 20 and written <= 30 for reads, written in costs), costs
 
 
-def test_an_attached_queue_is_purged_too(store: Store) -> None:
-    ann = store.actions("ann")
+def test_an_attached_queue_is_purged_too(ann: Actions) -> None:
     legacy = ann.attach("legacy", prefix=b"\x15old\x00")
     legacy.push_many([(b"a", 1), (b"b", 2)])
     purged = ann.purge("legacy", confirm="legacy", expect_depth=2)
@@ -243,8 +239,7 @@ def test_what_is_beyond_its_deadline_is_cleared_whole_and_cannot_be_undone(store
     assert sweep_trash(store) == 0
 
 
-def test_an_entry_that_is_deleting_is_not_undone_while_it_is_cleared(store: Store, clock: Clock) -> None:
-    ann = store.actions("ann")
+def test_an_entry_that_is_deleting_is_not_undone_while_it_is_cleared(store: Store, ann: Actions, clock: Clock) -> None:
     jobs = ann.create_queue("jobs")
     fill(jobs, 600)
     trash_id = purge(store)
@@ -259,8 +254,7 @@ def test_an_entry_that_is_deleting_is_not_undone_while_it_is_cleared(store: Stor
     assert check_full_count(store, jobs) == 1
 
 
-def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None:
-    ann = store.actions("ann")
+def test_what_was_restored_is_only_forgotten(store: Store, ann: Actions, clock: Clock) -> None:
     jobs = ann.create_queue("jobs")
     fill(jobs, 20)
     trash_id = purge(store)
@@ -274,8 +268,7 @@ def test_what_was_restored_is_only_forgotten(store: Store, clock: Clock) -> None
     assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.trash.all).wait()) is None
 
 
-def test_a_deleted_queue_comes_back_with_its_purges_and_its_merge(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_deleted_queue_comes_back_with_its_purges_and_its_merge(store: Store, ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     jobs.push(b"old", priority=1)
     first = purge(store)

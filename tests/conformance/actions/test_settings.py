@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.errors import BadSetting, NotForAttached, QueueClosed, QueueFull, SettingsChanged, ValueTooLarge
 from queues.model import records
 from queues.model.config import Config
@@ -59,8 +59,7 @@ def test_settings_change_with_one_audit_record_of_what_they_were(store: Store) -
     assert len(store.audit.entries(queue="jobs").entries) == 3  # changing nothing is no act
 
 
-def test_settings_outlive_renaming_deleting_and_purging(store: Store) -> None:
-    ann = store.actions("ann")
+def test_settings_outlive_renaming_deleting_and_purging(store: Store, ann: Actions) -> None:
     ann.create_queue("jobs")
     ann.configure("jobs", **EVERYTHING)
     assert settings(store, "jobs") == EVERYTHING
@@ -153,8 +152,7 @@ def test_settings_are_kept_in_one_form(store: Store) -> None:
     assert (found["note"], found["runbook"], found["redact"]) == ("a\nb", "https://wiki/", ("Pin", "*.token"))
 
 
-def test_a_closed_queue_takes_nothing_in_until_it_is_opened(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_closed_queue_takes_nothing_in_until_it_is_opened(ann: Actions) -> None:
     jobs, other = ann.create_queue("jobs"), ann.create_queue("other")
     item = jobs.push(b"x", priority=1)
     elsewhere = other.push(b"y", priority=1)
@@ -174,8 +172,7 @@ def test_a_closed_queue_takes_nothing_in_until_it_is_opened(store: Store) -> Non
     assert jobs.depth() == 2
 
 
-def test_a_limit_of_items_counts_ready_and_delayed_ones(store: Store) -> None:
-    ann = store.actions("ann")
+def test_a_limit_of_items_counts_ready_and_delayed_ones(ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     ann.configure("jobs", max_depth=3)
     jobs.push(b"a", priority=1)
@@ -218,8 +215,7 @@ def test_pushes_of_a_limited_queue_conflict_with_nothing(store: Store, jobs: Que
     assert reads[0] <= 6
 
 
-def test_an_attached_queue_has_no_setting_that_other_programs_would_ignore(store: Store) -> None:
-    ann = store.actions("ann")
+def test_an_attached_queue_has_no_setting_that_other_programs_would_ignore(store: Store, ann: Actions) -> None:
     ann.attach("theirs", prefix=b"\x15theirs")
     ann.configure("theirs", note="of the billing team", redact=["pin"], max_attempts=5, closed=False)
     assert store.queue("theirs").status().note == "of the billing team"

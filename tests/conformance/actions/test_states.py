@@ -42,10 +42,9 @@ ACTS: list[tuple[Callable[..., Changed], str, str, str]] = [
 
 @pytest.mark.parametrize(("act", "state", "to", "verb"), ACTS, ids=[verb for *_, verb in ACTS])
 def test_items_change_their_state_and_undo_leaves_no_trace(
-    store: Store, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
+    store: Store, ann: Actions, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
 ) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.actions("ann")
     before, was = dump(store, jobs), [jobs.find(item_id) for item_id in found[state]]
     changed = act(ann, "jobs", found[state], reason="by hand")
     assert (changed.count, changed.skipped) == (2, 0)
@@ -63,10 +62,9 @@ def test_items_change_their_state_and_undo_leaves_no_trace(
 
 @pytest.mark.parametrize(("act", "state", "to", "verb"), ACTS, ids=[verb for *_, verb in ACTS])
 def test_an_item_of_another_state_stops_the_act_unless_it_is_skipped(
-    store: Store, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
+    store: Store, ann: Actions, clock: Clock, act: Callable[..., Changed], state: str, to: str, verb: str
 ) -> None:
     jobs, found = in_every_state(store, clock)
-    ann = store.actions("ann")
     before = dump(store, jobs)
     elsewhere = "dead" if state == "ready" else "ready"
     other = found[elsewhere][0]
@@ -130,8 +128,7 @@ def test_what_is_delayed_is_not_taken_and_comes_back_with_its_attempts(store: St
         ann.delay("jobs", [tried.id])
 
 
-def test_rescheduling_to_a_moment_or_to_now(store: Store, jobs: Queue, clock: Clock) -> None:
-    ann = store.actions("ann")
+def test_rescheduling_to_a_moment_or_to_now(store: Store, ann: Actions, jobs: Queue, clock: Clock) -> None:
     item = jobs.push(b"later", priority=5, delay=timedelta(hours=1))
     due = datetime.fromtimestamp(clock.now + 90, UTC)
     changed = ann.reschedule("jobs", [item.id], due=due)
@@ -151,11 +148,10 @@ def test_rescheduling_to_a_moment_or_to_now(store: Store, jobs: Queue, clock: Cl
 
 
 def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_again(
-    store: Store, jobs: Queue, clock: Clock
+    store: Store, ann: Actions, jobs: Queue, clock: Clock
 ) -> None:
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
-    ann = store.actions("ann")
     changed = ann.release("jobs", [lease.item.id])
     entry = store.audit.entries(queue="jobs").entries[0]
     assert entry.before["worker"] == "w1"
@@ -168,10 +164,9 @@ def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_
     check_full_count(store, jobs)
 
 
-def test_releasing_takes_nothing_from_the_next_worker(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_releasing_takes_nothing_from_the_next_worker(ann: Actions, jobs: Queue, clock: Clock) -> None:
     jobs.push(b"a", priority=1)
     first = jobs.lease(seconds=60, worker="w1")
-    ann = store.actions("ann")
     seen = {first.item.id: ann.pick("jobs", [first.item.id]).picked[0].etag}
     jobs.extend(first, seconds=600)
     assert ann.pick("jobs", [first.item.id]).picked[0].etag == seen[first.item.id], "extending is no change"
@@ -183,13 +178,12 @@ def test_releasing_takes_nothing_from_the_next_worker(store: Store, jobs: Queue,
 
 
 def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(
-    store: Store, jobs: Queue, clock: Clock
+    store: Store, ann: Actions, jobs: Queue, clock: Clock
 ) -> None:
     jobs.configure(max_attempts=1)
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
     before = dump(store, jobs)
-    ann = store.actions("ann")
     changed = ann.release("jobs", [lease.item.id], reason="hangs")
     dead = jobs.find(lease.item.id)
     assert (dead.state, dead.reason, dead.worker) == ("dead", "hangs", "w1")
@@ -227,10 +221,9 @@ def test_leasing_and_acknowledging_by_hand(store: Store, jobs: Queue, clock: Clo
         ann.ack("jobs", items[0].id)
 
 
-def test_an_attached_queue_has_no_such_states(store: Store) -> None:
+def test_an_attached_queue_has_no_such_states(store: Store, ann: Actions) -> None:
     attached = store.attach("legacy", prefix=b"theirs")
     item = attached.push(b"x", priority=1)
-    ann = store.actions("ann")
     for act in (ann.promote, ann.retry_dead, ann.release):
         with pytest.raises(NotForAttached):
             act("legacy", [item.id])

@@ -2,12 +2,11 @@
 
 import pytest
 
-from queues import Store
+from queues import Actions, Store
 from queues.errors import TrashNotFound
 
 
-def test_every_action_is_undone_by_its_id(store: Store) -> None:
-    ann = store.actions("ann")
+def test_every_action_is_undone_by_its_id(store: Store, ann: Actions) -> None:
     jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
     jobs.push_many([(b"%d" % n, n) for n in range(4)])
     before = jobs.items().items

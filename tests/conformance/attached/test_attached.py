@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from fdb import tuple as layer
 
-from queues import Item, Queue, Store
+from queues import Actions, Item, Queue, Store
 from queues.catalog.store_record import StoreRecord
 from queues.errors import (
     AlreadyRestored,
@@ -174,8 +174,7 @@ def test_an_attached_queue_can_be_renamed_and_its_handle_stays(store: Store, leg
     assert values(store.queue("older")) == [b"a", b"b"]
 
 
-def test_only_attached_queues_are_detached_and_only_our_own_deleted(store: Store, legacy: Queue) -> None:
-    ann = store.actions("ann")
+def test_only_attached_queues_are_detached_and_only_our_own_deleted(store: Store, ann: Actions, legacy: Queue) -> None:
     jobs = store.create_queue("jobs")
     for detach in (store.detach, ann.detach):
         with pytest.raises(NotAttached):
@@ -496,8 +495,7 @@ def test_our_own_pushes_and_pops_wake_our_viewers(store: Store, legacy: Queue) -
 # Actions
 
 
-def test_attaching_and_detaching_are_acts(store: Store) -> None:
-    ann = store.actions("ann")
+def test_attaching_and_detaching_are_acts(store: Store, ann: Actions) -> None:
     queue = ann.attach("legacy", prefix=("legacy", 1), reason="migration")
     with pytest.raises(PrefixTaken):
         ann.attach("twice", prefix=("legacy",))
@@ -515,11 +513,10 @@ def test_attaching_and_detaching_are_acts(store: Store) -> None:
     assert store.trash.get(popped.trash_id).item == popped.item
 
 
-def test_deleting_one_item_can_be_undone(store: Store, legacy: Queue, stranger: RecipeClient) -> None:
+def test_deleting_one_item_can_be_undone(store: Store, ann: Actions, legacy: Queue, stranger: RecipeClient) -> None:
     for n in range(3):
         stranger.push(b"%d" % n, 1)
     before = dump(store)
-    ann = store.actions("ann")
     middle = legacy.items().items[1]
     deleted = ann.delete_item("legacy", middle.id, reason="poison")
     assert deleted.item == middle
@@ -534,9 +531,8 @@ def test_deleting_one_item_can_be_undone(store: Store, legacy: Queue, stranger: 
     assert ann.undo(ann.delete_item("jobs", item.id).trash_id).item == item
 
 
-def test_putting_back_never_overwrites_what_other_programs_wrote(store: Store, legacy: Queue) -> None:
+def test_putting_back_never_overwrites_what_other_programs_wrote(store: Store, ann: Actions, legacy: Queue) -> None:
     write(store, (b"\xfekey", b"old"))
-    ann = store.actions("ann")
     popped = ann.pop("legacy")
     write(store, (b"\xfekey", b"new"))
     with pytest.raises(PlaceTaken):
@@ -547,8 +543,7 @@ def test_putting_back_never_overwrites_what_other_programs_wrote(store: Store, l
     assert values(legacy) == [b"old"]
 
 
-def test_what_was_taken_goes_back_to_the_prefix_under_whatever_name(store: Store, legacy: Queue) -> None:
-    ann = store.actions("ann")
+def test_what_was_taken_goes_back_to_the_prefix_under_whatever_name(store: Store, ann: Actions, legacy: Queue) -> None:
     legacy.push(b"a", priority=1)
     popped = ann.pop("legacy")
     store.detach("legacy")
@@ -562,13 +557,12 @@ def test_what_was_taken_goes_back_to_the_prefix_under_whatever_name(store: Store
     assert values(again) == [b"a"]
 
 
-def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, legacy: Queue) -> None:
+def test_a_purge_takes_what_is_there_in_chunks_and_can_be_undone(store: Store, ann: Actions, legacy: Queue) -> None:
     size = random.Random(3)
     for start in range(10, 610, 200):
         write(store, *[(layer.pack((n, 0, R)), size.randbytes(size.randrange(20))) for n in range(start, start + 200)])
     write(store, *HOSTILE)
     before, total = dump(store), 600 + len(HOSTILE)
-    ann = store.actions("ann")
     with pytest.raises(ConfirmationMismatch):
         ann.purge_attached("legacy", confirm="legac")
     with pytest.raises(DepthChanged) as caught:
@@ -620,7 +614,7 @@ def test_a_purge_that_is_told_to_stop_while_it_counts_takes_nothing(store: Store
     assert legacy.depth() == 1
 
 
-def test_a_purge_that_fails_halfway_tells_what_it_took(store: Store, legacy: Queue) -> None:
+def test_a_purge_that_fails_halfway_tells_what_it_took(store: Store, ann: Actions, legacy: Queue) -> None:
     write(store, *[(layer.pack((n, 0, R)), b"") for n in range(400)])
     before = dump(store)
 
@@ -629,7 +623,6 @@ def test_a_purge_that_fails_halfway_tells_what_it_took(store: Store, legacy: Que
             raise OSError("the pipe is broken")
         return True
 
-    ann = store.actions("ann")
     purged = ann.purge_attached("legacy", confirm="legacy", progress=progress)
     assert 100 < purged.count < 400
     assert isinstance(purged.failure, OSError)
@@ -639,9 +632,8 @@ def test_a_purge_that_fails_halfway_tells_what_it_took(store: Store, legacy: Que
     assert dump(store) == before
 
 
-def test_a_purge_whose_store_is_closed_halfway_tells_what_it_took(store: Store, legacy: Queue) -> None:
+def test_a_purge_whose_store_is_closed_halfway_tells_what_it_took(store: Store, ann: Actions, legacy: Queue) -> None:
     write(store, *[(layer.pack((n, 0, R)), b"") for n in range(300)])
-    ann = store.actions("ann")
     purged = ann.purge_attached("legacy", confirm="legacy", progress=lambda count: store.close() is None)
     assert (purged.count, len(purged.trash_ids), purged.finished) == (100, 1, False)
     assert isinstance(purged.failure, StoreError)

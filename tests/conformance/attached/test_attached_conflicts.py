@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fdb import tuple as layer
 
-from queues import Queue, Store, open_store
+from queues import Actions, Queue, Store, open_store
 from queues.errors import Conflict, KeyTooLarge
 from queues.operations import attached
 from queues.operations.pop import PopRequest
@@ -152,12 +152,11 @@ def test_a_key_that_other_programs_put_there_meanwhile_aborts_what_is_put_back(
     assert legacy.peek_min().value == b"another"
 
 
-def test_keys_longer_than_ours_are_shown_and_popped_and_left_by_acts(store: Store, legacy: Queue) -> None:
+def test_keys_longer_than_ours_are_shown_and_popped_and_left_by_acts(store: Store, ann: Actions, legacy: Queue) -> None:
     long = PREFIX + layer.pack((-1, 0, b"x" * 5_000))
     tr = begin(store)
     tr.set_past_the_port(long, b"far")  # as a FoundationDB client may; the port takes 511 bytes
     tr.commit()
-    ann = store.actions("ann")
     first = legacy.peek_min()
     assert (first.value, first.priority, legacy.find(first.id)) == (b"far", -1, first)
     assert legacy.items(limit=1, after=legacy.items(limit=1).cursor).items[0].value == b"0"

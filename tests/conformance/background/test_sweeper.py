@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Queue, Store, open_store
+from queues import Actions, Queue, Store, open_store
 from queues.background import due_index
 from queues.background.sweeper import LONGEST, Sweeper, Swept
 from queues.errors import Conflict
@@ -148,9 +148,7 @@ def test_more_queues_and_items_than_one_round_does(store: Store, sweeper: Sweepe
     assert (queues[0].depth(), queues[59].depth(), marks(store)) == (1_301, 1, [])
 
 
-def test_every_way_back_is_on_the_due_index(store: Store, sweeper: Sweeper, clock: Clock) -> None:
-    ann = store.actions("ann")
-
+def test_every_way_back_is_on_the_due_index(store: Store, ann: Actions, sweeper: Sweeper, clock: Clock) -> None:
     def filled(name: str) -> Queue:
         queue = store.create_queue(name)
         queue.push(b"delayed", priority=1, delay=timedelta(seconds=30))
@@ -182,9 +180,8 @@ def test_every_way_back_is_on_the_due_index(store: Store, sweeper: Sweeper, cloc
 
 
 def test_trash_deadlines_undone_purges_and_slots_are_swept(
-    store: Store, jobs: Queue, sweeper: Sweeper, clock: Clock
+    store: Store, ann: Actions, jobs: Queue, sweeper: Sweeper, clock: Clock
 ) -> None:
-    ann = store.actions("ann")
     jobs.push_many([(b"%d" % n, n) for n in range(10)])
     trash_id = ann.purge("jobs", confirm="jobs").trash_ids[0]
     jobs.push(b"new", priority=1)

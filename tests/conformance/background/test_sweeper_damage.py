@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.background.staging_leftovers import KEPT_MS as STAGED_MS
 from queues.background.staging_leftovers import NOBODY
 from queues.background.sweeper import Sweeper, Swept
@@ -195,9 +195,8 @@ def unreadable_jobs(store: Store, number: int) -> None:
 
 
 def test_many_jobs_that_cannot_be_read_keep_no_other_from_being_done_and_forgotten(
-    store: Store, sweeper: Sweeper, clock: Clock
+    store: Store, jobs: Queue, ann: Actions, sweeper: Sweeper, clock: Clock
 ) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     jobs.push(b"x", priority=1)
     unreadable_jobs(store, 1_200)
     job = ann.begin_bulk("delete", "jobs")

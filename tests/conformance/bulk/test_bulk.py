@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Queue, Store, Transaction
+from queues import Actions, Queue, Store, Transaction
 from queues.bulk.runner import JobRunner
 from queues.bulk.step import MAX_CHUNK
 from queues.errors import (
@@ -33,10 +33,9 @@ def fill(store: Store, name: str = "jobs") -> Queue:
     return queue
 
 
-def test_all_items_move_and_come_back_without_a_trace(store: Store) -> None:
+def test_all_items_move_and_come_back_without_a_trace(store: Store, ann: Actions) -> None:
     jobs, review = fill(store), store.create_queue("review")
     review.push(b"there", priority=3)
-    ann = store.actions("ann")
     before, seen = dump(store, jobs, review), [item.value for item in jobs.items(limit=1_000).items]
     job = ann.begin_bulk("move", "jobs", to="review", reason="tidy")
     assert (job.total, job.done, job.status) == (N, 0, "running")
@@ -130,9 +129,8 @@ def test_chunks_of_an_earlier_build_are_undone(store: Store) -> None:
     assert dump(store, jobs) == before
 
 
-def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) -> None:
+def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store, ann: Actions) -> None:
     jobs, review = fill(store), store.create_queue("review")
-    ann = store.actions("ann")
     job = ann.run_bulk(ann.begin_bulk("move", "jobs", to="review", low=1, high=2, priority=7).id)
     assert (job.total, job.done) == (None, 180)
     assert {item.priority for item in review.items(limit=1_000).items} == {7}
@@ -145,9 +143,8 @@ def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store) 
 
 
 @pytest.mark.parametrize("how", [{"shift": 3}, {"shift": -3}, {"priority": 2}])
-def test_every_item_is_re_prioritized_once(store: Store, how: dict) -> None:
+def test_every_item_is_re_prioritized_once(store: Store, ann: Actions, how: dict) -> None:
     jobs = fill(store)
-    ann = store.actions("ann")
     before = dump(store, jobs)
     was = {item.id: item.priority for item in jobs.items(limit=1_000).items}
     job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", **how).id)
@@ -159,7 +156,7 @@ def test_every_item_is_re_prioritized_once(store: Store, how: dict) -> None:
     assert dump(store, jobs) == before
 
 
-def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
+def test_other_states_are_acted_on_too(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, review = store.create_queue("jobs"), store.create_queue("review")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"dead", 1)] * 30)
@@ -169,7 +166,6 @@ def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
     jobs.push_many([(b"held", 1)] * 30)
     leases = jobs.lease_many(30, seconds=60)
     jobs.push_many([(b"later", n) for n in range(30)], delay=timedelta(hours=1))
-    ann = store.actions("ann")
     before = dump(store, jobs, review)
     with pytest.raises(ItemLeased):
         ann.begin_bulk("move", "jobs", state="leased", to="review")
@@ -188,9 +184,8 @@ def test_other_states_are_acted_on_too(store: Store, clock: Clock) -> None:
     jobs.ack(leases[0])
 
 
-def test_all_of_two_generations_are_met(store: Store) -> None:
+def test_all_of_two_generations_are_met(store: Store, ann: Actions) -> None:
     jobs, review = fill(store), store.create_queue("review")
-    ann = store.actions("ann")
     (purged,) = ann.purge("jobs", confirm="jobs").trash_ids
     jobs.push_many([(b"new", n % 5) for n in range(100)])
     ann.undo(purged)
@@ -201,9 +196,8 @@ def test_all_of_two_generations_are_met(store: Store) -> None:
     assert check_full_count(store, jobs) == 0
 
 
-def test_what_cannot_be_begun_is_refused(store: Store) -> None:
+def test_what_cannot_be_begun_is_refused(store: Store, ann: Actions) -> None:
     fill(store)
-    ann = store.actions("ann")
     ann.create_queue("mail", kind="fifo")
     ann.attach("legacy", prefix=b"\x15old\x00")
     for error, act in (
@@ -222,9 +216,8 @@ def test_what_cannot_be_begun_is_refused(store: Store) -> None:
     assert ann.run_bulk(ann.begin_bulk("delete", "mail").id).status == "done"
 
 
-def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock: Clock) -> None:
+def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, ann: Actions, clock: Clock) -> None:
     fill(store)
-    ann = store.actions("ann")
     job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
     running = ann.begin_bulk("delete", "jobs").id
     clock.advance(KEPT_MS / 1000 - 1)
@@ -238,10 +231,9 @@ def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, clock
         ann.job(running)
 
 
-def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clock: Clock) -> None:
+def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, scores = fill(store), store.create_queue("scores", priority_type="float")
     unfit = jobs.push(b"no float holds it", priority=2**53 + 1)
-    ann = store.actions("ann")
     before = dump(store, jobs, scores)
     begun = ann.begin_bulk("move", "jobs", to="scores")
     job = ann.run_bulk(begun.id)
@@ -262,9 +254,8 @@ def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, clo
     assert ann.jobs() == []
 
 
-def test_a_job_whose_items_have_a_priority_too_many_has_failed(store: Store) -> None:
+def test_a_job_whose_items_have_a_priority_too_many_has_failed(store: Store, ann: Actions) -> None:
     jobs, mail = fill(store), store.create_queue("mail", kind="fifo")
-    ann = store.actions("ann")
     begun = ann.begin_bulk("move", "jobs", to="mail", priority=1)
     job = ann.run_bulk(begun.id)
     assert (job.status, job.done, jobs.depth(), mail.depth()) == ("failed", 0, N, 0)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Job, Queue, Store
+from queues import Actions, Job, Queue, Store
 from queues.bulk import step
 from queues.bulk.bulk_job import HELD_MS
 from queues.bulk.runner import JobRunner
@@ -60,11 +60,10 @@ def runner(store: Store, count: Clock) -> JobRunner:
     ],
     ids=["text", "text and priorities", "part of an id", "priorities", "nothing"],
 )
-def test_a_job_meets_exactly_what_the_search_finds(store: Store, clock: Clock, query: Query) -> None:
+def test_a_job_meets_exactly_what_the_search_finds(store: Store, ann: Actions, clock: Clock, query: Query) -> None:
     jobs, review = fill(store, clock), store.create_queue("review")
     found = [item.id for item in jobs.search(query, limit=1_000).items]
     before = dump(store, jobs, review)
-    ann = store.actions("ann")
     job = ann.run_bulk(ann.begin_bulk("move", "jobs", query=query, to="review").id)
     assert (job.status, job.done, job.skipped) == ("done", len(found), 0)
     assert [item.id for item in review.items(limit=1_000).items] == found
@@ -75,13 +74,12 @@ def test_a_job_meets_exactly_what_the_search_finds(store: Store, clock: Clock, q
     assert dump(store, jobs, review) == before
 
 
-def test_ages_are_bounds_too(store: Store, clock: Clock) -> None:
+def test_ages_are_bounds_too(store: Store, ann: Actions, clock: Clock) -> None:
     jobs = fill(store, clock)
     ages = sorted(item.pushed_at for item in jobs.items(limit=1_000).items if item.pushed_at)
     query = Query(since=ages[10], until=ages[29])
     found = {item.id for item in jobs.search(query, limit=1_000).items}
     assert len(found) == 20
-    ann = store.actions("ann")
     before = dump(store, jobs)
     job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", query=query, shift=10).id)
     assert (job.done, job.met) == (20, 20), "only those are looked at"
@@ -90,7 +88,7 @@ def test_ages_are_bounds_too(store: Store, clock: Clock) -> None:
     assert dump(store, jobs) == before
 
 
-def test_items_come_to_other_states_and_back(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_items_come_to_other_states_and_back(store: Store, ann: Actions, jobs: Queue, clock: Clock) -> None:
     jobs.configure(max_attempts=2)
     jobs.push_many([(b"%d" % n, n % 3) for n in range(20)], delay=timedelta(hours=1))
     jobs.push_many([(b"dead %d" % n, n % 3) for n in range(20)])
@@ -101,7 +99,6 @@ def test_items_come_to_other_states_and_back(store: Store, jobs: Queue, clock: C
     jobs.push_many([(b"held %d" % n, n % 3) for n in range(20)])
     leases = jobs.lease_many(20, seconds=3_600, worker="w")
     before = dump(store, jobs)
-    ann = store.actions("ann")
     for act, state in (("promote", "delayed"), ("retry", "dead"), ("release", "leased")):
         depth = jobs.depth()
         job = ann.run_bulk(ann.begin_bulk(act, "jobs", state=state).id)
@@ -213,7 +210,7 @@ def test_a_rate_is_kept_and_the_time_left_is_told(store: Store, clock: Clock) ->
             ann.begin_bulk("delete", "jobs", rate=rate)
 
 
-def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_what_is_passed_over_does_not_hasten_a_forecast(ann: Actions, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"other", 1)] * 300 + [(b"meant", 2)] * 60)
     told = []
 
@@ -221,7 +218,6 @@ def test_what_is_passed_over_does_not_hasten_a_forecast(store: Store, jobs: Queu
         told.append((clock.now, job.seconds_left()))
         return True
 
-    ann = store.actions("ann")
     begun = ann.begin_bulk("delete", "jobs", query=Query(text="meant"), rate=6, concerned=60)
     ann.run_bulk(begun.id, progress=progress, pause=clock.advance)
     for at, seconds in told:
@@ -264,11 +260,10 @@ def test_a_job_is_canceled_gone_on_with_and_not_after_it_is_undone(store: Store,
     assert verbs == ["resume_job", "cancel_job", "undo", "resume_job", "cancel_job", "delete"]
 
 
-def test_a_job_that_failed_goes_on_when_what_was_wrong_is_mended(store: Store, clock: Clock) -> None:
+def test_a_job_that_failed_goes_on_when_what_was_wrong_is_mended(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, scores = fill(store, clock), store.create_queue("scores", priority_type="float")
     unfit = jobs.push(b"Alpha unfit", priority=2**53 + 1)
     behind = jobs.push(b"Alpha behind", priority=2**53 + 2)
-    ann = store.actions("ann")
     begun = ann.begin_bulk("move", "jobs", to="scores")
     failed = ann.run_bulk(begun.id)
     assert (failed.status, failed.failed_at, failed.done) == ("failed", unfit.id, N)
@@ -279,9 +274,8 @@ def test_a_job_that_failed_goes_on_when_what_was_wrong_is_mended(store: Store, c
     assert jobs.depth() == 0
 
 
-def test_a_job_fails_with_words_when_a_queue_goes_or_closes(store: Store, clock: Clock) -> None:
+def test_a_job_fails_with_words_when_a_queue_goes_or_closes(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, review = fill(store, clock), store.create_queue("review")
-    ann = store.actions("ann")
     begun = ann.begin_bulk("move", "jobs", to="review")
     ann.run_bulk(begun.id, progress=lambda job: False)
     review.configure(closed=True)
@@ -300,9 +294,8 @@ def test_a_job_fails_with_words_when_a_queue_goes_or_closes(store: Store, clock:
     assert review.depth() == N
 
 
-def test_what_was_confirmed_is_compared_when_it_begins(store: Store, clock: Clock) -> None:
+def test_what_was_confirmed_is_compared_when_it_begins(store: Store, ann: Actions, clock: Clock) -> None:
     fill(store, clock)
-    ann = store.actions("ann")
     with pytest.raises(DepthChanged) as caught:
         ann.begin_bulk("delete", "jobs", expect_depth=N - 6, tolerance=5)
     assert caught.value.depth == N
@@ -358,9 +351,8 @@ def test_a_runner_that_ends_lets_go_and_one_that_comes_takes_over_at_once(store:
     assert jobs.depth() == 0
 
 
-def test_jobs_take_turns_also_on_one_queue(store: Store, clock: Clock) -> None:
+def test_jobs_take_turns_also_on_one_queue(store: Store, ann: Actions, clock: Clock) -> None:
     jobs, review, count = fill(store, clock), store.create_queue("review"), Clock(0.0)
-    ann = store.actions("ann")
     before = sorted(values(jobs))
     moved = ann.begin_bulk("move", "jobs", query=Query(text="alpha"), to="review")
     shifted = ann.begin_bulk("reprioritize", "jobs", query=Query(text="beta"), priority=2)
@@ -381,9 +373,8 @@ def test_jobs_take_turns_also_on_one_queue(store: Store, clock: Clock) -> None:
     check_full_count(store, review)
 
 
-def test_a_page_of_jobs_goes_on_where_the_last_one_ended(store: Store, clock: Clock) -> None:
+def test_a_page_of_jobs_goes_on_where_the_last_one_ended(store: Store, ann: Actions, clock: Clock) -> None:
     fill(store, clock)
-    ann = store.actions("ann")
     begun = [ann.begin_bulk("delete", "jobs", low=99).id for _ in range(5)]
     page = ann.job_page(limit=3)
     assert [job.id for job in page.entries] == begun[:1:-1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.background.sweeper import Sweeper
 from queues.bulk import incoming
 from queues.bulk.incoming import KEPT_MS as LAID_MS
@@ -68,8 +68,7 @@ def test_all_come_in_their_order_and_go_again_without_a_trace(store: Store) -> N
     assert dump(store, jobs) == before
 
 
-def test_what_was_taken_since_is_left_alone(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
+def test_what_was_taken_since_is_left_alone(store: Store, jobs: Queue, ann: Actions) -> None:
     job = ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
     jobs.pop_many(3)
     ann.reprioritize("jobs", [jobs.peek_max().id], priority=77)
@@ -79,8 +78,7 @@ def test_what_was_taken_since_is_left_alone(store: Store) -> None:
     check_full_count(store, jobs)
 
 
-def test_all_are_taken_out_again_from_the_trash(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
+def test_all_are_taken_out_again_from_the_trash(store: Store, jobs: Queue, ann: Actions) -> None:
     ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
     (kept,) = store.trash.entries().entries
     assert (kept.act, kept.count) == ("push", N)
@@ -105,8 +103,7 @@ def test_another_runner_continues_where_it_was(store: Store) -> None:
         ann.resume_bulk(begun.id)
 
 
-def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
+def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store, jobs: Queue, ann: Actions) -> None:
     job = ann.begin_push("jobs", ITEMS)
     stale = ann.job(job.id)
     ann.run_bulk(job.id, progress=lambda job: False)
@@ -117,8 +114,7 @@ def test_a_chunk_whose_answer_was_lost_comes_in_once(store: Store) -> None:
     assert len(set(values(jobs))) == 400
 
 
-def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
+def test_all_are_due_at_the_time_that_was_named(store: Store, jobs: Queue, ann: Actions, clock: Clock) -> None:
     job = ann.run_bulk(ann.begin_push("jobs", ITEMS, delay=timedelta(hours=1)).id)
     assert (job.state, jobs.depth("delayed"), jobs.depth()) == ("delayed", N, 0)
     check_full_count(store, jobs)
@@ -128,8 +124,7 @@ def test_all_are_due_at_the_time_that_was_named(store: Store, clock: Clock) -> N
     check_full_count(store, jobs)
 
 
-def test_large_values_and_long_priorities_fit(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
+def test_large_values_and_long_priorities_fit(store: Store, jobs: Queue, ann: Actions) -> None:
     names = store.create_queue("names", priority_type="str")
     items = [(b"x" * 90_000, 2**2_000 + n) for n in range(5)]
     assert ann.run_bulk(ann.begin_push("jobs", items).id).status == "done"
@@ -142,8 +137,7 @@ def test_large_values_and_long_priorities_fit(store: Store) -> None:
     assert [(item.value, item.priority) for item in names.items(limit=1_000).items] == texts
 
 
-def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Store) -> None:
-    ann = store.actions("ann")
+def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Store, ann: Actions) -> None:
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         store.create_queue(name, kind=kind)
     ann.configure("jobs", max_depth=N - 1)
@@ -170,8 +164,7 @@ def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Stor
     assert ann.jobs() == []
 
 
-def test_a_queue_that_is_full_on_the_way_stops_it_and_it_goes_on_later(store: Store) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
+def test_a_queue_that_is_full_on_the_way_stops_it_and_it_goes_on_later(jobs: Queue, ann: Actions) -> None:
     job = ann.begin_push("jobs", ITEMS)
     ann.configure("jobs", max_depth=300)
     failed = ann.run_bulk(job.id)
@@ -268,9 +261,8 @@ def test_what_is_heard_is_what_went_wrong_first(
 
 
 def test_a_job_whose_items_were_swept_before_it_began_does_not_begin(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, jobs: Queue, ann: Actions, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jobs, ann = store.create_queue("jobs"), store.actions("ann")
     plain = incoming.lay_down
 
     def slow(*args: Any) -> None:

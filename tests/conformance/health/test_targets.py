@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Store, open_store
+from queues import Queue, Store, open_store
 from queues.errors import BadGlob, BadName, BadSetting, NotForAttached, PatternNotFound, QueueNotFound, SettingsChanged
 from queues.health import Code, Level, Origin, Target, Verdict
 from queues.history.recorder import Recorder
@@ -82,8 +82,7 @@ def test_a_pattern_has_one_spelling_and_what_is_wrong_changes_nothing(store: Sto
     assert store.snapshot(()).directory_change == change
 
 
-def test_a_target_beyond_what_may_be_pushed_contradicts_it(store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_target_beyond_what_may_be_pushed_contradicts_it(store: Store, jobs: Queue) -> None:
     jobs.configure(max_depth=100)
     with pytest.raises(BadSetting, match="never reached"):
         jobs.configure(target_depth=101)

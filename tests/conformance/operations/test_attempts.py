@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from queues import AsyncPriorityQueue, Attempt, Item, Lease, Queue, Store, Transaction
+from queues import Actions, AsyncPriorityQueue, Attempt, Item, Lease, Queue, Store, Transaction
 from queues.errors import BadValue
 from queues.items.stored_item import find as find_stored
 from queues.model import records
@@ -316,7 +316,7 @@ def test_fields_of_a_later_build_are_kept_and_damaged_entries_left_out(store: St
     assert there.entries[2]["newer"] == [1]
 
 
-def test_a_thousand_failed_items_are_acted_on_at_once(store: Store, jobs: Queue) -> None:
+def test_a_thousand_failed_items_are_acted_on_at_once(ann: Actions, jobs: Queue) -> None:
     """What an act writes stays within a transaction, whatever the logs hold: too much is refused before."""
     jobs.configure(max_attempts=1)
     for part in range(2):
@@ -324,7 +324,6 @@ def test_a_thousand_failed_items_are_acted_on_at_once(store: Store, jobs: Queue)
     for lease in jobs.lease_many(600):
         jobs.release(lease, reason="no", traceback="frame\n" * 400)
     ids = [item.id for page in (jobs.dead(limit=600),) for item in page.items]
-    ann = store.actions("ann")
     undo = ann.retry_dead("jobs", ids)
     assert undo.count == 600
     assert ann.undo(undo.trash_id).count == 600

@@ -15,7 +15,7 @@ from django.contrib.sessions.models import Session
 from pqadmin.files import audit_export
 from pqadmin.files.formula import defused, is_formula
 from pqadmin.pages import streaming
-from queues import Store
+from queues import Actions, Store
 from queues.errors import StoreUnavailable
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
@@ -109,8 +109,7 @@ def test_a_queue_that_is_gone_keeps_its_history(operator: Desk, store: Store, bu
     assert "popped min" in what(page)
 
 
-def test_pages_go_by_cursor_and_a_damaged_one_is_said(operator: Desk, store: Store) -> None:
-    ann = store.actions("ann")
+def test_pages_go_by_cursor_and_a_damaged_one_is_said(operator: Desk, ann: Actions) -> None:
     ann.create_queue("jobs")
     for n in range(60):
         ann.push("jobs", b"x", priority=n)

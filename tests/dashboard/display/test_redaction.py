@@ -6,7 +6,6 @@ import random
 import re
 import time
 import zlib
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,6 @@ from fdb import tuple as fdb_tuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pqadmin.accounts.roles import Role
 from pqadmin.display.redaction import MARK, Redaction, covered, rules_of
 from pqadmin.display.values import hidden, masked, one_line, plain, show
 from pqadmin.display.values.compressed import MAX_LEVELS
@@ -416,9 +414,8 @@ def test_revealed_bytes_can_be_downloaded(operator: Desk, store: Store) -> None:
     assert store.audit.entries(item=item_id).entries[0].verb == "reveal"
 
 
-def test_viewers_reveal_nothing(desk: Callable[..., Desk], store: Store) -> None:
+def test_viewers_reveal_nothing(viewer: Desk, store: Store) -> None:
     item_id = _stored(store)
-    viewer = desk(Role.VIEWER)
     page = viewer.open(f"/queues/jobs/items/{item_id}/")
     assert "An operator can reveal them." in page
     assert "/reveal/" not in page.html

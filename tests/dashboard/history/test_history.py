@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from html import unescape
 from zoneinfo import ZoneInfo
@@ -203,9 +202,8 @@ def test_a_queue_without_a_history_says_from_when_on_there_is_one(operator: Desk
     assert "Nothing is recorded yet" in operator.open(HERE)
 
 
-def test_no_history_is_kept_of_an_attached_queue(desk: Callable[..., Desk], store: Store) -> None:
+def test_no_history_is_kept_of_an_attached_queue(viewer: Desk, store: Store) -> None:
     store.attach("legacy", prefix=b"old")
-    viewer = desk(Role.VIEWER)
     assert "No history is kept" in viewer.open("/queues/legacy/history/")
     assert viewer.client.get("/queues/legacy/history/data/").status_code == 404
     assert viewer.open("/queues/nobody/history/").status == 404

@@ -10,7 +10,7 @@ from pqadmin.accounts.roles import Role
 from pqadmin.dashboard.items.dead_errors import dead_errors
 from pqadmin.display.error_text import redacted
 from pqadmin.display.redaction import Redaction
-from queues import Item, Queue, Store
+from queues import Actions, Item, Queue, Store
 from queues.admin import error_group
 from tests.dashboard.audit.test_audit import body
 from tests.dashboard.conftest import Desk
@@ -68,12 +68,11 @@ def test_an_item_without_attempts_shows_none(operator: Desk, jobs: Queue) -> Non
     assert timeline(page) == ["pushed"]
 
 
-def test_the_timeline_tells_what_is_known(operator: Desk, store: Store, jobs: Queue) -> None:
+def test_the_timeline_tells_what_is_known(operator: Desk, ann: Actions, jobs: Queue) -> None:
     item = jobs.push(b"x", priority=1)
     for error in ("first", "second"):
         lease = jobs.lease(seconds=60, worker="w")
         jobs.release(lease, reason=error)
-    ann = store.actions("ann")
     ann.retry_dead("jobs", [item.id])
     ann.delay("jobs", [item.id], delay=timedelta(hours=1))
     page = operator.open(f"/queues/jobs/items/{item.id}/")

@@ -398,8 +398,7 @@ def test_hostile_text_stays_text(operator: Desk, store: Store, act: str) -> None
         assert "<script>alert" not in page.html
 
 
-def test_viewers_do_not_act(desk: Callable[..., Desk], jobs: Queue) -> None:
-    viewer = desk(Role.VIEWER)
+def test_viewers_do_not_act(viewer: Desk, jobs: Queue) -> None:
     item = of(jobs, "ready")[0]
     assert viewer.open(path("delete", item)).status == 403
     assert viewer.open(f"/queues/jobs/items/{item.id}/edit/").status == 403

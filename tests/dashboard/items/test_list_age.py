@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from pqadmin.accounts.roles import Role
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from tests.dashboard.conftest import Desk
 
 
@@ -42,13 +42,12 @@ class List:
         return self.desk.client.get(f"{self.url}&{urlencode(fields)}")
 
 
-def test_what_left_and_what_changed_is_told_by_row(operator: Desk, jobs: Queue, store: Store) -> None:
+def test_what_left_and_what_changed_is_told_by_row(operator: Desk, jobs: Queue, store: Store, ann: Actions) -> None:
     store.create_queue("review")
     shown = List(operator)
     assert len(shown.marks) == 50
     assert shown.age() == ({}, 0)
     ids = list(shown.marks)
-    ann = store.actions("ann")
     jobs.pop_min()
     lease = jobs.lease(seconds=60, worker="w")
     assert lease is not None

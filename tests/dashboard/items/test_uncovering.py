@@ -118,9 +118,8 @@ def test_the_preview_of_a_move_says_what_becomes_visible(operator: Desk, store: 
 
 
 def test_moving_to_where_less_is_hidden_is_ticked_and_audited(
-    operator: Desk, desk: Callable[..., Desk], store: Store, secret: Queue, item: Item
+    operator: Desk, viewer: Desk, store: Store, secret: Queue, item: Item
 ) -> None:
-    viewer = desk(Role.VIEWER)
     refused = move(operator, item, "open", reason="by hand")
     assert refused.status == 422
     assert "open shows what is hidden here: pin." in refused

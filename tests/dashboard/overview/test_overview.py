@@ -171,9 +171,8 @@ def test_a_fragment_is_the_very_table_of_the_page(operator: Desk, store: Store) 
     assert fragment.order == ["jobs"]
 
 
-def test_viewers_see_everything_and_are_offered_no_act(desk: Callable[..., Desk], store: Store) -> None:
+def test_viewers_see_everything_and_are_offered_no_act(viewer: Desk, store: Store) -> None:
     store.create_queue("jobs").push(b"x", priority=1)
-    viewer = desk(Role.VIEWER)
     page = viewer.open("/")
     assert page.rows["jobs"]["ready"] == "1"
     assert not [link for link in page.links if "push" in link or link == "/new/"]

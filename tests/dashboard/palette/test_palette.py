@@ -13,7 +13,7 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
 from pqadmin.dashboard.palette.views import _all_pages
-from queues import Store
+from queues import Queue, Store
 from tests.accounts.matrix import PAGES
 from tests.dashboard.conftest import Desk
 
@@ -132,8 +132,7 @@ def test_an_item_is_found_by_its_id_in_whatever_queue_and_state(operator: Desk, 
     assert f"/audit/?item={item.id}" in page.links
 
 
-def test_what_one_may_not_see_or_do_is_not_found(desk: Callable[..., Desk], store: Store) -> None:
-    viewer = desk(Role.VIEWER)
+def test_what_one_may_not_see_or_do_is_not_found(viewer: Desk, store: Store) -> None:
     store.create_queue("orders")
     everything = [entry for text in ("orders", "", "pause orders", "people") for entry in found(viewer, text)]
     assert ("queue", "/queues/orders/") in everything
@@ -210,8 +209,7 @@ def ticked(desk: Desk, name: str, state: str, selected: str = "3", text: str = "
     return [(press, url) for url, press in re.findall(r'<a href="([^"]+)" data-press="(\w+)"', html)]
 
 
-def test_ticked_rows_have_the_acts_of_their_list(operator: Desk, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_ticked_rows_have_the_acts_of_their_list(operator: Desk, store: Store, jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
     store.create_queue("mail", kind="fifo").enqueue(b"x")
@@ -225,9 +223,8 @@ def test_ticked_rows_have_the_acts_of_their_list(operator: Desk, store: Store) -
     assert "data-press" not in operator.open("/palette/?here=jobs&state=ready&selected=3").html  # a page has no list
 
 
-def test_actions_on_items_are_hidden_without_the_right(desk: Callable[..., Desk], store: Store) -> None:
+def test_actions_on_items_are_hidden_without_the_right(desk: Callable[..., Desk], viewer: Desk, store: Store) -> None:
     item = store.create_queue("jobs").push(b"x", priority=1)
-    viewer = desk(Role.VIEWER)
     assert found(viewer, item.id) == [("item", f"/queues/jobs/items/{item.id}/")]
     html = viewer.open(f"/palette/?here=jobs&item={item.id}").html
     assert "act=" not in html

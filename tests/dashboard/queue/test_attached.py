@@ -306,8 +306,7 @@ def test_operators_are_not_offered_to_attach(operator: Desk, legacy: Queue) -> N
     assert operator.open("/attach/").status == 403
 
 
-def test_viewers_see_it_and_are_offered_nothing(desk: Callable[..., Desk], legacy: Queue) -> None:
-    viewer = desk(Role.VIEWER)
+def test_viewers_see_it_and_are_offered_nothing(viewer: Desk, legacy: Queue) -> None:
     page = viewer.open("/queues/legacy/")
     assert page.status == 200
     assert not any(link.endswith(("/purge/", "/detach/", "/attach/", "/pop/?end=min")) for link in page.links)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
-from queues import Queue, Store
+from queues import Actions, Queue, Store
 from queues.background.sweeper import Sweeper
 from queues.bulk.runner import JobRunner
 from queues.errors import Unreadable
@@ -42,9 +42,8 @@ def let_in(name: str, glob: str, role: Role) -> None:
 
 @pytest.mark.parametrize("record", DAMAGED)
 def test_an_entry_of_the_trash_that_cannot_be_read_is_told_and_the_rest_are_undone(
-    operator: Desk, store: Store, jobs: Queue, record: bytes
+    operator: Desk, store: Store, ann: Actions, jobs: Queue, record: bytes
 ) -> None:
-    ann = store.actions("ann")
     first, second, third = (ann.delete_item("jobs", item.id).trash_id for item in jobs.items().items[:3])
     write(store, store.context.keyspace.trash.key(bytes.fromhex(second)), record)
     page = operator.open("/trash/")
@@ -79,13 +78,12 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
     assert jobs.depth() == 6
 
 
-def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., Desk], store: Store, jobs: Queue) -> None:
+def test_an_act_that_cannot_be_read_is_told_with_its_time(viewer: Desk, store: Store, jobs: Queue) -> None:
     ann = store.actions("ann")
     for item in jobs.items().items[:3]:
         ann.delete_item("jobs", item.id, reason="tidy")
     middle = store.audit.entries().entries[1].id
     write(store, store.context.keyspace.audit.key(bytes.fromhex(middle)), b"\x01garbage")
-    viewer = desk(Role.VIEWER)
     for address in ("/audit/", "/audit/?queue=jobs", "/audit/?by=ann"):
         page = viewer.open(address)
         assert page.status == 200
@@ -99,9 +97,8 @@ def test_an_act_that_cannot_be_read_is_told_with_its_time(desk: Callable[..., De
 
 
 def test_a_job_that_cannot_be_read_is_told_and_the_rest_are_done(
-    operator: Desk, store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+    operator: Desk, store: Store, ann: Actions, jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ann = store.actions("ann")
     store.create_queue("review")
     broken = ann.begin_bulk("delete", "jobs", low=9)
     whole = ann.begin_bulk("move", "jobs", to="review", high=4)
@@ -184,9 +181,8 @@ def test_the_palette_finds_an_item_beside_a_queue_that_cannot_be_read(
 
 @pytest.mark.parametrize("record", OF_QUEUES)
 def test_jobs_of_a_queue_that_cannot_be_read_are_canceled_and_fail_with_the_reason(
-    operator: Desk, store: Store, jobs: Queue, record: bytes
+    operator: Desk, store: Store, ann: Actions, jobs: Queue, record: bytes
 ) -> None:
-    ann = store.actions("ann")
     job = ann.begin_bulk("delete", "jobs")
     write(store, store.context.keyspace.configs.key(jobs.id), record)
     page = operator.send(operator.open(f"/jobs/{job.id}/"), "/cancel/")

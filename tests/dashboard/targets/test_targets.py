@@ -252,10 +252,9 @@ def test_a_form_that_is_sent_twice_is_executed_once(operator: Desk, store: Store
     assert len(store.audit.entries(verb="set_targets").entries) == 1
 
 
-def test_only_an_operator_of_all_queues_sets_patterns(desk: Callable[..., Desk], store: Store) -> None:
+def test_only_an_operator_of_all_queues_sets_patterns(desk: Callable[..., Desk], viewer: Desk, store: Store) -> None:
     store.targets.set("orders:*", dead=3)
     store.targets.set("mail*", dead=4)
-    viewer = desk(Role.VIEWER)
     listed = viewer.open(LIST)
     assert "orders:*" in listed
     assert "mail*" in listed
