@@ -2,13 +2,19 @@
 
 from typing import Any
 
+import pytest
+
 from queues import Store
+from queues.errors import Conflict
 from queues.kv.exactly_once import NotCommitted
 from queues.kv.simulated.transaction import SimulatedTransaction, Write
 from tests.conftest import ENGINES
 
 #: Transactions of the embedded engine run one after the other.
 CONCURRENT = [engine for engine in ENGINES if engine != "embedded"]
+
+
+on_concurrent_engines = pytest.mark.parametrize("engine", CONCURRENT)
 
 
 class Step:
@@ -37,6 +43,11 @@ class Step:
             raise refused.error from refused
         finally:
             self._tr.cancel()
+
+    def refused(self) -> None:
+        """Commit, which conflicts with what was committed meanwhile."""
+        with pytest.raises(Conflict):
+            self.commit()
 
 
 def begin(store: Store) -> Any:

@@ -1,19 +1,18 @@
 """One process at a time does a role: taking, renewing, giving up, dying, clocks apart, fencing."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from threading import Barrier
 
 import pytest
+from store.futures import ThreadPoolExecutor
 
-from queues import Store, open_store
+from queues import Store
 from queues.background.leader import SECONDS, Candidate
-from queues.errors import Conflict, NotElected, StoreUnreachable
+from queues.errors import NotElected, StoreUnreachable
 from queues.serving.leadership import Holding
-from tests.conftest import Clock, store_url
-from tests.step_by_step import CONCURRENT, begin
+from tests.conftest import Clock
+from tests.step_by_step import begin, on_concurrent_engines
 
 MINUTE = 60.0
 
@@ -210,18 +209,13 @@ def beside(store: Store, clock: Clock) -> Store:
     return Store(store.context.kv, url=store.url, keyspace=store.context.keyspace, clock=clock)
 
 
-@pytest.fixture(params=CONCURRENT)
-def concurrent(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with open_store(store_url(request.param, tmp_path), clock=clock) as opened:
-        yield opened
-
-
-def test_a_transaction_of_the_role_conflicts_with_a_takeover(concurrent: Store, count: Count) -> None:
-    one, two = (Candidate(concurrent.context, "sweep", name=name, count=count) for name in ("one", "two"))
-    jobs = concurrent.create_queue("jobs")
+@on_concurrent_engines
+def test_a_transaction_of_the_role_conflicts_with_a_takeover(store: Store, count: Count) -> None:
+    one, two = (Candidate(store.context, "sweep", name=name, count=count) for name in ("one", "two"))
+    jobs = store.create_queue("jobs")
     one.step()
     two.step()
-    late, fine = begin(concurrent), begin(concurrent)
+    late, fine = begin(store), begin(store)
     one.check(fine)
     jobs.push(b"in time", priority=1, tr=fine)
     fine.commit()
@@ -229,6 +223,5 @@ def test_a_transaction_of_the_role_conflicts_with_a_takeover(concurrent: Store, 
     jobs.push(b"late", priority=1, tr=late)
     count.advance(SECONDS)
     assert two.step()
-    with pytest.raises(Conflict):
-        late.commit()
+    late.refused()
     assert [item.value for item in jobs.items().items] == [b"in time"]

@@ -3,21 +3,19 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
-from queues import Actions, Queue, Store, open_store
+from queues import Actions, Queue, Store
 from queues.background import due_index
 from queues.background.sweeper import LONGEST, Sweeper, Swept
-from queues.errors import Conflict
 from queues.items.counters import total
 from queues.kv.slots import Mark, SlotPool
 from queues.trash.trash import KEPT_MS
-from tests.conftest import Clock, store_url
+from tests.conftest import Clock
 from tests.dumps import EVERYTHING
 from tests.full_count import check_full_count
-from tests.step_by_step import CONCURRENT, begin
+from tests.step_by_step import begin, on_concurrent_engines
 
 WEEK = KEPT_MS / 1000
 
@@ -238,33 +236,27 @@ def test_what_workers_did_already_is_only_taken_off_the_due_index(
     assert (jobs.depth(), marks(store)) == (1, [])
 
 
-@pytest.fixture(params=CONCURRENT)
-def concurrent(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with open_store(store_url(request.param, tmp_path), clock=clock) as opened:
-        yield opened
-
-
+@on_concurrent_engines
 @pytest.mark.parametrize("sweep_first", [True, False])
-def test_a_mark_that_is_set_anew_is_not_cleared(concurrent: Store, clock: Clock, sweep_first: bool) -> None:
+def test_a_mark_that_is_set_anew_is_not_cleared(store: Store, clock: Clock, sweep_first: bool) -> None:
     """A sweep that saw nothing there must not clear what a push has put there since."""
-    jobs = concurrent.create_queue("jobs")
+    jobs = store.create_queue("jobs")
     jobs.ack(leased(jobs, 1.5))
     clock.advance(1)
-    stale = concurrent.read(
-        lambda tr: due_index.look(tr, concurrent.context.keyspace, now_ms=int(clock() * 1000), limit=10)
+    stale = store.read(
+        lambda tr: due_index.look(tr, store.context.keyspace, now_ms=int(clock() * 1000), limit=10)
     ).queues
     assert len(stale) == 1
-    push, settle = begin(concurrent), begin(concurrent)
+    push, settle = begin(store), begin(store)
     jobs.push(b"x", priority=1, delay=timedelta(seconds=0.5), tr=push)
-    due_index.settle(settle, concurrent.context.keyspace, stale)
+    due_index.settle(settle, store.context.keyspace, stale)
     if sweep_first:
         settle.commit()
         push.commit()
     else:
         push.commit()
-        with pytest.raises(Conflict):
-            settle.commit()
-    check_full_count(concurrent, jobs)
+        settle.refused()
+    check_full_count(store, jobs)
 
 
 def leased(jobs: Queue, seconds: float) -> str:
@@ -272,18 +264,19 @@ def leased(jobs: Queue, seconds: float) -> str:
     return jobs.lease(seconds=seconds).token
 
 
-def test_marks_conflict_with_nothing(concurrent: Store, clock: Clock) -> None:
-    jobs, other = concurrent.create_queue("jobs"), concurrent.create_queue("other")
+@on_concurrent_engines
+def test_marks_conflict_with_nothing(store: Store, clock: Clock) -> None:
+    jobs, other = store.create_queue("jobs"), store.create_queue("other")
     verbs: list[Callable[[object], object]] = [
         lambda tr: jobs.push(b"x", priority=1, delay=timedelta(seconds=1), tr=tr),
         lambda tr: jobs.push(b"y", priority=1, delay=timedelta(seconds=1), tr=tr),
         lambda tr: other.push(b"z", priority=1, delay=timedelta(seconds=1), tr=tr),
     ]
-    steps = [begin(concurrent) for _ in verbs]
+    steps = [begin(store) for _ in verbs]
     for verb, step in zip(verbs, steps, strict=True):
         verb(step)
     for step in steps:
         step.commit()
-    wakes = concurrent.read(lambda tr: total(tr.get(concurrent.context.keyspace.due_wake).wait()))
+    wakes = store.read(lambda tr: total(tr.get(store.context.keyspace.due_wake).wait()))
     assert wakes == 3
-    assert len(marks(concurrent)) == 2
+    assert len(marks(store)) == 2
