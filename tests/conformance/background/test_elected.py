@@ -1,11 +1,11 @@
 """One process at a time does a role: taking, renewing, giving up, dying, clocks apart, fencing."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Barrier
 
 import pytest
-from store.futures import ThreadPoolExecutor
 
 from queues import Store
 from queues.background.leader import SECONDS, Candidate
