@@ -4,6 +4,7 @@
 A record may span lines inside double quotes; its number is that of its last line.
 """
 
+import codecs
 import csv
 from collections.abc import Iterator
 from typing import IO
@@ -91,6 +92,12 @@ def _why(error: csv.Error | _LineTooLong) -> Words:
 _SAID: dict[str, Words] = {
     words: words for words in (Words("unexpected end of data"), Words("',' expected after '\"'"))
 }
+
+
+def has_header(data: bytes) -> bool:
+    """Return whether the first line of a text that is no NDJSON names any column."""
+    first = data.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0].decode(errors="replace")
+    return any(cell.strip(' "\r') in (*NAMES, REDACTED) for cell in first.split(","))
 
 
 def _columns(rows: Iterator[list[str]]) -> list[str]:

@@ -35,6 +35,8 @@ class PushManyView(QueueActionView):
     preview_button = "check"
     batch: Batch | None = None
     data, wrong = b"", ""
+    #: Whether it was told by the beginning alone that the lines are plain.
+    guessed = False
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with."""
@@ -47,12 +49,17 @@ class PushManyView(QueueActionView):
             self.data, self.wrong = _data(self.request, form)
             form.data = {**self.request.POST.dict(), **_shown_again(self.request, self.data)}
             self.batch = None if self.wrong else _batch(self.data, form, self.status)
+            if self.batch is not None and self.batch.file_format == "lines" and form.data.get("format") != "lines":
+                self.guessed, form.data = True, {**form.data, "format": "lines"}
         return form
 
     def form_valid(self, form: ManyForm) -> HttpResponse:
         """Push the lines if all of them are good."""
         if self.batch is None or not self.batch.good:
             return self.show(form, _not_good(self.batch, self.wrong))
+        if self.guessed:
+            words = _("No line names columns, so each is a value. If that is meant, push again.")
+            return self.show(form, Refusal(title=_("Nothing was pushed"), text=words, advice="", status=422))
         return super().form_valid(form)
 
     def preview(self, form: ManyForm) -> HttpResponse:

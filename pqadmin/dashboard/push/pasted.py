@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
-from pqadmin.files import formats
+from pqadmin.files import csv_rows, formats
 from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
 from queues import Priority
 from queues.admin import MAX_PUSH_JOB_ITEMS, MAX_TRANSACTION_BYTES, MAX_TRANSACTION_ITEMS, Codec, PriorityType
@@ -71,6 +71,12 @@ class _Bounded(io.BytesIO):
         return line
 
 
+def _told(data: bytes) -> Format:
+    """Tell the format by the beginning: CSV names its columns, any other lines are plain; raise `BadFormat`."""
+    told = formats.sniff(io.BufferedReader(io.BytesIO(data)))
+    return "lines" if told == "csv" and not csv_rows.has_header(data) else told
+
+
 def read(
     data: bytes,
     *,
@@ -90,7 +96,7 @@ def read(
     count = size = bad_count = 0
     wrong = ""
     try:
-        file_format = file_format or formats.sniff(io.BufferedReader(io.BytesIO(data)))
+        file_format = file_format or _told(data)
         outcomes = formats.read(
             _Bounded(data), file_format, priority_type=priority_type, codec=codec, priority=priority
         )

@@ -13,6 +13,8 @@ const HEIGHT = 190;
 const AXIS = 44;
 /** Steps of an axis of ages, in seconds: those that are told without a rest. */
 const SPANS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1200, 3600, 7200, 18_000, 86_400, 172_800, 432_000, 864_000, 1_728_000];
+/** Seconds that an axis of ages has at least: what is written as 0.0 s is drawn so. */
+const LEAST = 1;
 /** Seconds of the shortest range that is zoomed to. */
 const SHORTEST = 10;
 /** Colors of lines, by their place: tokens, so that both themes have theirs. */
@@ -133,9 +135,13 @@ function afterChanges(host, patience, act) {
   }
 }
 
-/** Ask for newer numbers after changes. */
+/** Ask for newer numbers after changes, and each minute without any while they are seen: the range goes on with time. */
 function refreshWith(host, patience, show) {
   afterChanges(host, patience, ask);
+  const goesOn = setInterval(() => {
+    if (!host.isConnected) clearInterval(goesOn);
+    else if (!document.hidden) ask();
+  }, LATE);
 
   async function ask() {
     try {
@@ -183,7 +189,7 @@ function plot(host, element, data, chart, sync) {
       x: { time: true, range: () => [data.since, data.end] },
       y: mixed
         ? { range: () => [0, chart.columns.length] }
-        : { range: (_, low, high) => [Math.min(0, low ?? 0), (high > 0 ? high : 1) * 1.05] },
+        : { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high > 0 ? high : 1, written === age ? LEAST : 0) * 1.05] },
     },
     axes: [
       { ...axis, space: 64, values: (_, splits) => splits.map((at, n) => moment(at, splits[n - 1])) },
