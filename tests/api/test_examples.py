@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,8 @@ import pytest
 
 from queues import Store, open_store
 from tests.api.test_two_sites import command
-from tests.server.conftest import PATIENCE, Site, site
+from tests.programs import run_to_end
+from tests.server.conftest import Site, site
 
 __all__ = ["site"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -42,7 +42,7 @@ def test_an_example_does_what_it_says(
         pytest.skip(f"{needed} is not installed")
     name = f"try-{program[0]}"
     queue = store.create_queue(name)
-    run = subprocess.run(
+    run = run_to_end(
         [*program, str(EXAMPLES / example), name],
         env={
             **{key: value for key, value in os.environ.items() if not key.startswith("PQADMIN_")},
@@ -50,10 +50,6 @@ def test_an_example_does_what_it_says(
             "PQADMIN_TOKEN": token,
             "GOCACHE": str(tmp_path),
         },
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "resize image 8" in run.stdout + run.stderr

@@ -7,7 +7,6 @@ without a token. PQ_API_EXAMPLES is how many requests of chance each operation g
 import json
 import os
 import re
-import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from pqadmin.api.docs import openapi
 from pqadmin.api.site import api
+from tests.programs import run_to_end
 from tests.server.conftest import PATIENCE, ROOT, Site
 
 SEED = "19"
@@ -68,11 +68,9 @@ def test_no_request_finds_an_answer_that_the_schema_does_not_have(site: Site, tm
     folder = tmp_path / "tester"
     folder.mkdir()
     assert site.address
-    made = subprocess.run(
+    made = run_to_end(
         [sys.executable, str(ROOT / "manage.py"), "create_token", "tester", "--queues", "*", "--verbs", "all"],
         env={**os.environ, "PQADMIN_DATA": str(site.data), "PQADMIN_STORE": f"lmdb:{site.data / 'store'}"},
-        capture_output=True,
-        text=True,
         check=True,
     )
     token = made.stdout.splitlines()[-1]
@@ -83,7 +81,7 @@ def test_no_request_finds_an_answer_that_the_schema_does_not_have(site: Site, tm
     assert isinstance(pushed, list)
     (folder / "schemathesis.toml").write_text(config(pushed[-1]["id"], pushed[-2]["id"]), "utf-8")
     tester = Path(sys.executable).with_name("schemathesis")
-    run = subprocess.run(
+    run = run_to_end(
         [
             str(tester),
             "run",
@@ -93,9 +91,7 @@ def test_no_request_finds_an_answer_that_the_schema_does_not_have(site: Site, tm
             "--no-color",
         ],
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+        timeout=None,
     )
     told = "\n".join(line[:500] for line in run.stdout.splitlines())
     assert run.returncode == 0, told.partition("= WARNINGS")[0] + run.stderr

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.api.test_two_sites import command
+from tests.programs import run_to_end
 from tests.server.conftest import Site, site
 
 __all__ = ["site"]
@@ -28,15 +28,12 @@ _CONFIG = {
 def client(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The generated client, with a token that may do everything."""
     (tmp_path / "config.json").write_text(json.dumps(_CONFIG), "utf-8")
-    run = subprocess.run(
+    run = run_to_end(
         [
             *(Path(sys.executable).with_name("openapi-python-client"), "generate", "--meta", "none"),
             *("--url", f"{site.address}/api/v1/openapi.json", "--config", tmp_path / "config.json"),
             *("--output-path", tmp_path / "generated_client", "--fail-on-warning"),
         ],
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     monkeypatch.syspath_prepend(tmp_path)

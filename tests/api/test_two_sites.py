@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pytest
 
 from queues import Queue, open_store
 from tests.api.test_served import call
+from tests.programs import run_to_end
 from tests.server.conftest import PATIENCE, ROOT, Site, serve
 
 __all__ = ["serve"]
@@ -26,12 +26,10 @@ pytestmark = pytest.mark.crash
 def command(data: Path, *arguments: str) -> str:
     """Run a command on the data of the sites; return its last line."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
-    run = subprocess.run(
+    run = run_to_end(
         [sys.executable, str(ROOT / "manage.py"), *arguments],
         env=environment | {"PQADMIN_DATA": str(data), "PYTHONPATH": str(ROOT)},
         check=True,
-        capture_output=True,
-        text=True,
     )
     return run.stdout.splitlines()[-1]
 

@@ -10,6 +10,7 @@ import pytest
 
 from queues import open_store
 from tests.commands.conftest import PATIENCE, ROOT
+from tests.programs import run_to_end
 
 PROGRAM = [sys.executable, "-m", "pqadmin"]
 
@@ -103,13 +104,9 @@ def test_bash_completes_a_name_with_colons(tmp_path: Path, url: str) -> None:
         "_python_argcomplete pqadmin 2> /dev/null\n"
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
-    done = subprocess.run(
+    done = run_to_end(
         ["bash", "-c", script],
         env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "PQADMIN_STORE": url},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
     )
     assert done.stdout.strip() == "eu"  # bash breaks words at colons: it keeps what is before
 

@@ -15,6 +15,7 @@ from pqadmin.commands.interruption import Interrupted, Interruption
 from queues import Queue, Store
 from tests.all_items import all_items
 from tests.commands.conftest import PATIENCE, ROOT, command
+from tests.programs import run_to_end
 
 #: The commands; their search for items is held up behind the first step.
 HELD = """
@@ -265,13 +266,9 @@ def test_load_needs_a_store_that_other_callers_can_open() -> None:
 def test_a_loop_over_pop_in_a_shell_ends(url: str, store: Store) -> None:
     store.create_queue("jobs").push_many([(b"first", 1), (b"second", 2)])
     loop = 'while "$0" manage.py pop jobs --json --store "$1"; do :; done; "$0" manage.py pop jobs --store "$1"'
-    done = subprocess.run(
+    done = run_to_end(
         ["sh", "-c", loop, sys.executable, url],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
     )
     shapes = [json.loads(line) for line in done.stdout.splitlines()[:3]]
     assert [[item["value"] for item in shape["items"]] for shape in shapes] == [["first"], ["second"], []]

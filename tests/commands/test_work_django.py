@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from queues import open_store
+from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120
@@ -85,14 +86,10 @@ def python(folder: Path, *arguments: str, **variables: str) -> subprocess.Comple
     """Run Python in the program's folder, in an environment that names no settings but these."""
     unset = ("DJANGO_SETTINGS_MODULE", "PQADMIN_STORE")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, *arguments],
         cwd=folder,
         env=environment | {"PYTHONPATH": str(ROOT), "PQADMIN_DATA": str(folder / "data")} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
     )
 
 

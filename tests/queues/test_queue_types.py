@@ -1,7 +1,6 @@
 """Priority queues and FIFO queues are two types: a verb of the other kind does not type-check, and is refused."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from queues import FifoQueue, PriorityQueue, Store, open_store
 from queues.aio.queue import for_coroutines
 from queues.errors import QueueNotFound, WrongKind
+from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = {
@@ -112,12 +112,9 @@ def test_a_verb_of_the_other_kind_is_refused(store: Store, name: str, verb: str,
 def test_a_wrong_verb_does_not_type_check(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    checked = subprocess.run(
+    checked = run_to_end(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--config-file=", str(program)],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     found = {int(line) for line in re.findall(r"program\.py:(\d+): error", checked.stdout)}
     expected = {n for n, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# E")}

@@ -2,11 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.programs import run_to_end
 
 PROGRAM = """
 import sys, time
@@ -28,7 +29,7 @@ reactor.run(installSignalHandlers=False)
 def test_timers_run_on_when_the_machines_clock_is_set(tmp_path: Path, step: str, hours: str) -> None:
     stamp = tmp_path / "time"
     stamp.write_text("+0")
-    done = subprocess.run(
+    done = run_to_end(
         ["faketime", "-f", "+0", "env", "-u", "FAKETIME", sys.executable, "-c", PROGRAM, str(stamp), step],
         env=os.environ
         | {
@@ -39,8 +40,6 @@ def test_timers_run_on_when_the_machines_clock_is_set(tmp_path: Path, step: str,
             "FAKETIME_TIMESTAMP_FILE": str(stamp),
             "FAKETIME_NO_CACHE": "1",
         },
-        capture_output=True,
-        text=True,
         check=True,
         timeout=60,
     )

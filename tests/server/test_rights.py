@@ -2,24 +2,23 @@
 
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.programs import run_to_end
+
 
 def run(data: Path, name: str, *, umask: int) -> str:
     """Run a command that makes whatever the site needs, and return what it logs."""
     command = [sys.executable, "-m", "pqadmin", "create_user", name, "--role", "viewer"]
     settings = {key: value for key, value in os.environ.items() if not key.startswith(("PQ", "DATABASE"))}
-    done = subprocess.run(
+    done = run_to_end(
         command,
         env=settings | {"PQADMIN_DATA": str(data)},
         umask=umask,
-        capture_output=True,
-        text=True,
         check=True,
     )
     return done.stderr

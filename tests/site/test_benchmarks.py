@@ -11,6 +11,7 @@ from benchmarks import http, shapes
 from benchmarks.harness.callers import Run
 from benchmarks.harness.http_caller import Answered
 from benchmarks.harness.rounds import Measured, Shape
+from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_smallest_shapes_are_measured_and_told() -> None:
     asked = ["1x1", "coroutines-1x256", "lease-4x4"]
     command = [sys.executable, "-m", "benchmarks", "shapes", "--shapes", *asked, "--peers", "embedded"]
-    done = subprocess.run(
-        [*command, "--flush-ms", "0", "--rounds", "1", "--seconds", "0.1"], cwd=ROOT, capture_output=True, text=True
-    )
+    done = run_to_end([*command, "--flush-ms", "0", "--rounds", "1", "--seconds", "0.1"], cwd=ROOT, timeout=600)
     assert done.returncode == 0, done.stderr  # alone it misses no bar
     for name in asked:
         assert re.search(rf"^\| {name} \| [1-9]", done.stdout, re.MULTILINE), done.stdout

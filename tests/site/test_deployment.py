@@ -22,6 +22,7 @@ import pytest
 import yaml
 
 from pqadmin.conf import environment
+from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = Path(__file__).parent / "vendor" / "check-jsonschema"
@@ -272,9 +273,7 @@ def test_the_workflow_trusts_nothing_more_than_needed(workflow: dict[str, Any]) 
 
 def run(script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     clean = {"PATH": os.environ["PATH"], **variables}
-    return subprocess.run(
-        ["bash", str(DEPLOY / script), *arguments], env=clean, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run_to_end(["bash", str(DEPLOY / script), *arguments], env=clean)
 
 
 def test_preparing_keeps_a_cluster_file_that_is_there(tmp_path: Path) -> None:
@@ -376,9 +375,7 @@ def answering(status: int) -> Iterator[int]:
 
 def ready(port: int) -> subprocess.CompletedProcess[str]:
     variables = os.environ | {"PQADMIN_PORT": str(port), "http_proxy": "http://192.0.2.1:9"}
-    return subprocess.run(
-        [sys.executable, DEPLOY / "ready.py"], env=variables, capture_output=True, text=True, timeout=120, check=False
-    )
+    return run_to_end([sys.executable, DEPLOY / "ready.py"], env=variables)
 
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (404, 1)])

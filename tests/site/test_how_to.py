@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from queues import open_store
+from tests.programs import run_to_end
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 #: These need a second process or another database: they have tests of their own, below or in tests/remote.
@@ -112,9 +113,7 @@ def test_a_backup_is_checked_copied_and_restored(tmp_path: Path) -> None:
             "PQADMIN_STORE": f"lmdb:{tmp_path}/store",
             **variables,
         }
-        done = subprocess.run(
-            ["bash", "-e", "-c", script], env=environment, check=False, capture_output=True, text=True, timeout=120
-        )
+        done = run_to_end(["bash", "-e", "-c", script], env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
 
     remote = tmp_path / "remote"

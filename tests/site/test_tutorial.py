@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from queues import open_store
+from tests.programs import run_to_end
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "jobs-and-workers.md"
 BLOCK = re.compile(r"^```(python|sh background|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -76,14 +77,11 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     ports = {"python web.py": web, "pqadmin serve": site}
 
     def sh(command: str) -> str:
-        return subprocess.run(
+        return run_to_end(
             ["bash", "-e", "-c", command],
             cwd=shop if shop.exists() else tmp_path,
             env=environment,
             check=True,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
         ).stdout
 
     last = ""

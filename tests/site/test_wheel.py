@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import run_to_end
+
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {".html", ".css", ".js", ".svg", ".txt", ".json", ".mo", ".po", ".typed"}
 
@@ -27,12 +29,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_that_is_not_code_is_inside(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    listed = subprocess.run(
+    listed = run_to_end(
         ["git", "ls-files", "queues", "pqadmin", "templates", "static"],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
     ).stdout.split()
     wanted = {name for name in listed if (ROOT / name).is_file()}
     wanted = {f"pqadmin/{name}" if name.startswith(("templates/", "static/")) else name for name in wanted}
@@ -76,12 +75,10 @@ def test_it_serves_from_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
                 assert re.search(r"\.[0-9a-f]{12}\.", asset), asset
                 with urllib.request.urlopen(address.group(1) + asset, timeout=120) as answer:
                     assert answer.status == 200
-            where = subprocess.run(
+            where = run_to_end(
                 [python, "-c", "import pqadmin, queues; print(pqadmin.__file__, queues.__file__)"],
                 cwd=empty,
                 env=clean,
-                capture_output=True,
-                text=True,
                 check=True,
             ).stdout
             assert where.count(str(packages)) == 2

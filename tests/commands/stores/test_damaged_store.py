@@ -11,6 +11,7 @@ import pytest
 
 from queues import open_store
 from tests.damaged import KINDS, copy_damaged, make_store
+from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 120
@@ -31,13 +32,10 @@ PARTS = cycle(
 def run(url: str, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a shell does."""
     store = [] if command == "copy_store" else ["--store", url]
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, str(ROOT / "manage.py"), command, *arguments, *store],
         env={name: value for name, value in os.environ.items() if name != "PYTHONFAULTHANDLER"},
-        capture_output=True,
-        text=True,
         errors="replace",
-        timeout=PATIENCE,
     )
 
 
@@ -99,12 +97,9 @@ def run_crashing(url: str, crash: str) -> subprocess.CompletedProcess[str]:
         "from pqadmin.cli import main\n"
         "main()\n"
     )
-    return subprocess.run(
+    return run_to_end(
         [sys.executable, "-c", f"import {crash.rpartition('.')[0]}\n{script}", url],
         cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
     )
 
 

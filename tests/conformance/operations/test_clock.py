@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -22,6 +21,7 @@ from queues.kv.port import Count
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from tests.conftest import Clock, store_url
+from tests.programs import run_to_end
 from tests.sweeps import sweep_slots
 
 HOUR, DAY, YEAR = 3_600.0, 86_400.0, 365 * 86_400.0
@@ -562,13 +562,10 @@ def test_a_program_on_a_machine_with_a_wrong_clock_steals_nothing(tmp_path: Path
         queue.push(b"leased", priority=1)
         queue.push(b"later", priority=2, delay=timedelta(seconds=600))
         lease = queue.lease(seconds=600)
-        done = subprocess.run(
+        done = run_to_end(
             ["faketime", "-f", offset, sys.executable, "-c", PROGRAM, url],
             env=os.environ | {"DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"},
-            capture_output=True,
-            text=True,
             check=True,
-            timeout=120,
         )
         assert done.stdout.split() == ["0", "None", str(skew), str(skew)]
         queue.ack(lease)

@@ -21,6 +21,7 @@ from queues.kv.embedded import EmbeddedStore, checkpoints, environment, write_ah
 from queues.kv.embedded.write_ahead_log import WriteAheadLog
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
+from tests.programs import run_to_end
 from tests.waiting import LONG, await_true
 
 ROOT = Path(__file__).parents[3]
@@ -359,10 +360,8 @@ def test_the_shared_state_is_not_made_anew_while_a_process_uses_the_store(folder
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         put(kv, b"key", b"2")
         (folder / "log-state").unlink()
-        ended = subprocess.run(
+        ended = run_to_end(
             [sys.executable, "-c", f"from queues.kv import open_kv; open_kv('lmdb:{folder}')"],
-            capture_output=True,
-            text=True,
             cwd=ROOT,
         )
         assert "was removed while other programs use it" in ended.stderr

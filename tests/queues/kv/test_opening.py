@@ -13,6 +13,7 @@ from queues.kv import open_kv
 from queues.kv.embedded import EmbeddedStore, file_system
 from queues.kv.errors import BadStoreURL, StoreClosed, StoreError, StoreReadOnly, StoreUnavailable
 from queues.kv.port import KeyValueStore
+from tests.programs import run_to_end
 
 
 def put(kv: KeyValueStore, key: bytes, value: bytes = b"value") -> None:
@@ -255,12 +256,8 @@ def test_an_interpreter_ends_with_a_store_open(tmp_path: Path) -> None:
         "import logging; logging.disable(); from queues.kv import open_kv; "
         f"kv = open_kv('lmdb:{tmp_path}/store'); kv.transact(lambda tr: tr.set(b'a', b'1'))"
     )
-    ended = subprocess.run(
+    ended = run_to_end(
         [sys.executable, "-W", "error", "-W", "ignore::ImportWarning", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
         cwd=Path(__file__).parents[3],
     )
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -22,6 +22,7 @@ from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.embedded.fairness import WriterFairness
 from queues.kv.port import KeyValueStore, Transaction
 from queues.kv.watching import Watcher
+from tests.programs import run_to_end
 from tests.queues.kv.tickets import submitted
 from tests.waiting import LONG, await_true
 
@@ -357,9 +358,7 @@ kv.transact(lambda tr: tr.set(b"after", b"1"))
 kv.close()
 sys.exit(os.waitstatus_to_exitcode(status))
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=LONG, check=False, cwd=ROOT
-    )
+    ended = run_to_end([sys.executable, "-c", program], cwd=ROOT)
     assert (ended.returncode, ended.stderr) == (8, "")
     keys = [key for key, _ in kv.read(lambda tr: tr.get_range(b"", b"\xff", limit=10).wait())]
     assert keys == [b"after", b"before", b"child", b"parent"]
