@@ -101,8 +101,7 @@ class CounterDelta:
 
     def apply(self, tr: Transaction) -> None:
         """Write the additions."""
-        for key, n in self._totals.items():
-            tr.add(key, n)
+        tr.add_all(self._totals)
         for second in self._seconds:
             tr.set(self._keys.due_mark(second), b"")
 

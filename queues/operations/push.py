@@ -1,6 +1,6 @@
 """Pushes: items that arrive, at once or delayed. What is ready at once goes in together, in the order of the calls."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import add, attrgetter, itemgetter
@@ -204,9 +204,9 @@ class _Prepared:
     place: bytes
     fifo: bool
     edges: tuple[Priority, ...]
-    #: The totals that a push adds its number of items to, and those that it adds 1 to.
+    #: The totals that a push adds its number of items to; and, with 1 for each, those that it adds 1 to.
     counters: tuple[bytes, bytes]
-    signals: tuple[bytes, bytes]
+    signals: Mapping[bytes, int]
     bands: tuple[bytes, ...]
 
 
@@ -223,7 +223,7 @@ def _prepare(keys: QueueKeys, config: Config) -> _Prepared:
         fifo=config.fifo,
         edges=config.edges,
         counters=(generation.counters.key("ready", "in"), keys.traffic.key("push")),
-        signals=(keys.change, keys.wake),
+        signals={keys.change: 1, keys.wake: 1},
         bands=tuple(generation.bands.key(band, "in") for band in range(len(config.edges) + 1)),
     )
 
@@ -244,16 +244,14 @@ def _insert(
     counts = range(prepared.base + stamps.start, prepared.base + stamps.stop)
     packed_ids = list(map(pack_bytes, ids))
     suffixes = list(map(add, map(pack_number, counts), packed_ids))
+    deltas = {**dict.fromkeys(prepared.counters, n), **prepared.signals}
     if not prepared.fifo:
         suffixes = list(map(add, pack_priorities(priorities), suffixes))  # type: ignore[arg-type]
         for band, number in count_bands(priorities, prepared.edges).items():  # type: ignore[arg-type]
-            tr.add(prepared.bands[band], number)
+            deltas[prepared.bands[band]] = number
     tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
     tr.set_new(list(map(add, repeat(prepared.index), packed_ids)), list(map(add, repeat(prepared.place), suffixes)))
-    for key in prepared.counters:
-        tr.add(key, n)
-    for key in prepared.signals:
-        tr.add(key, 1)
+    tr.add_all(deltas)
     return ready_items(
         values, zip(zip(priorities, counts, ids, strict=True), repeat(None), strict=False), prepared.codec
     )

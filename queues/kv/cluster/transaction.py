@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import fdb
@@ -213,6 +213,11 @@ class ClusterTransaction:
         check_key(key)
         self._grow(len(key) + 8)
         self._writes.add(key, _DELTA.pack(delta % (1 << 64)))
+
+    def add_all(self, deltas: Mapping[bytes, int]) -> None:
+        """Add to some counters."""
+        for key, delta in deltas.items():
+            self.add(key, delta)
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""

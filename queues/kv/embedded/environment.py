@@ -203,7 +203,7 @@ class Environment:
         """Commit, and return once it is durable. Raises lmdb.Error, OSError."""
         with self._gate:
             env = self._opened()
-        self.checkpoints.commit(env, batch.txn, batch.pairs())
+        self.checkpoints.commit(env, batch.txn, batch.now)
 
     def settle(self, error: BaseException, batch: Batch) -> Outcome:
         """Find the outcome of a commit that raised: reopen the file, and look for its number and its mark."""

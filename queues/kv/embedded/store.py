@@ -157,7 +157,7 @@ class Engine:
         try:
             try:
                 batch.run(sharing.begin(batch, tickets), done, combiner.tell_kept)
-                if batch.log:
+                if batch.wrote:
                     if sharing.host is not None:
                         sharing.host.note(batch, done)
                     self.environment.seal(batch)
@@ -174,7 +174,7 @@ class Engine:
             batch.txn.abort()
             sharing.failed()
             raise
-        if not batch.log:
+        if not batch.wrote:
             batch.txn.abort()
             sharing.committed()
             _answered(done)
@@ -234,7 +234,7 @@ class Engine:
         _answered(done)
         if self.board.by_key:  # first: a caller that waits for changes next is not told of its own
             try:
-                self.board.notify(batch.keys())
+                self.board.notify(batch.now.keys())
             except Exception:  # what is done is to be answered
                 log.exception("Not all watchers of %s were told of a commit", environment.path)
                 self.poller.own.clear()  # the poller tells them
@@ -260,7 +260,7 @@ class Engine:
         try:
             for left in self.sharing.begin(batch, [ticket]):
                 batch.run_one(left)
-            if batch.log:
+            if batch.wrote:
                 if self.sharing.host is not None:
                     self.sharing.host.note(batch, [ticket])
                 self.environment.seal(batch)
@@ -270,7 +270,7 @@ class Engine:
             raise
         finally:
             self._reads += batch.reads
-        if not batch.log:
+        if not batch.wrote:
             batch.txn.abort()
             self.sharing.committed()
             _answered([ticket])

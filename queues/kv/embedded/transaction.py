@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
@@ -59,30 +59,18 @@ _WORD = 1 << 64
 
 
 class Many:
-    """New keys and their values, or cleared keys and their old ones; by this both are undone."""
+    """New keys, or cleared keys and their old values; by this both are undone."""
 
-    __slots__ = ("_olds", "_values", "keys")
+    __slots__ = ("_keys", "_olds")
 
-    def __init__(
-        self,
-        keys: Sequence[bytes],
-        *,
-        values: Sequence[bytes] | None = None,
-        olds: Sequence[bytes | None] | None = None,
-    ) -> None:
-        self.keys = keys
-        self._values = values
+    def __init__(self, keys: Sequence[bytes], olds: Sequence[bytes | None] | None = None) -> None:
+        self._keys = keys
         self._olds = olds
-
-    def pairs(self) -> Iterable[tuple[bytes, bytes | None]]:
-        """Return each key and what was written there."""
-        return zip(self.keys, repeat(None) if self._values is None else self._values, strict=False)
 
     def latest_first(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Return each key and its old value."""
-        if self._olds is None:
-            return ((key, None) for key in reversed(self.keys))
-        return zip(reversed(self.keys), reversed(self._olds), strict=True)
+        olds = repeat(None) if self._olds is None else reversed(self._olds)
+        return zip(reversed(self._keys), olds, strict=False)
 
 
 class Batch:
@@ -94,10 +82,11 @@ class Batch:
     __slots__ = (
         "_clock",
         "_full",
-        "added_keys",
+        "_in_order",
         "adds",
         "cursor",
         "log",
+        "now",
         "reads",
         "room",
         "size",
@@ -116,11 +105,13 @@ class Batch:
         self.room = room
         self._full = full
         self._clock = clock
-        #: Sums not written yet, and their keys in order.
+        #: Sums of functions that have ended, not written yet; and their keys in order, once they were asked for.
         self.adds: dict[bytes, int] = {}
-        self.added_keys: list[bytes] = []
-        #: How to undo what was written, oldest first: (key, old value), (key, old sum, True) and many keys at once.
-        self.log: list[tuple[bytes, bytes | None] | tuple[bytes, int | None, bool] | Many] = []
+        self._in_order: list[bytes] | None = None
+        #: How to undo what was written, oldest first: (key, old value), (key, sum, True) and many keys at once.
+        self.log: list[tuple[bytes, bytes | None] | tuple[bytes, int, bool] | Many] = []
+        #: Every key that was written, and what is there now; None: nothing.
+        self.now: dict[bytes, bytes | None] = {}
         self.size = self.stamps = self.reads = 0
 
     # Functions and requests
@@ -209,79 +200,58 @@ class Batch:
 
     # Writes
 
+    @property
+    def wrote(self) -> bool:
+        """Whether there is anything to commit."""
+        return bool(self.log or self.adds)
+
     def put(self, key: bytes, value: bytes) -> None:
         """Write one pair of the engine's own."""
         self.log.append((key, self.cursor.replace(key, value)))
+        self.now[key] = value
 
     def remove(self, key: bytes) -> None:
         """Remove one key of the engine's own."""
         if (old := self.cursor.pop(key)) is not None:
             self.log.append((key, old))
+            self.now[key] = None
 
-    def keys(self) -> set[bytes]:
-        """Return every key that this batch has written."""
-        written: set[bytes] = set()
-        for entry in self.log:
-            if isinstance(entry, Many):
-                written.update(entry.keys)
-            else:
-                written.add(entry[0])
-        return written
-
-    def pairs(self) -> dict[bytes, bytes | None]:
-        """Return every key that this batch has written, and what is there now; None: nothing."""
-        found: dict[bytes, bytes | None] = {}
-        unknown: set[bytes] = set()
-        for entry in self.log:
-            if isinstance(entry, Many):
-                found.update(entry.pairs())
-                if unknown:
-                    unknown.difference_update(entry.keys)
-            else:
-                unknown.add(entry[0])
-        get = self.txn.get
-        for key in unknown:
-            found[key] = get(key)
-        return found
-
-    def flush(self, keys: list[bytes]) -> None:
-        """Write the sums of these keys."""
-        cursor, adds, log = self.cursor, self.adds, self.log
-        for key in keys:
-            delta = adds[key]
-            old = self.txn.get(key)
-            cursor.put(key, added(old, delta))
-            log.append((key, old))
+    def flush(self, key: bytes, delta: int = 0) -> None:
+        """Write the sum of a key, and what one function has added to it."""
+        if key in self.adds:
+            delta += self.adds[key]
             self.forget_sum(key)
+        old = self.txn.get(key)
+        self.now[key] = value = added(old, delta)
+        self.cursor.put(key, value)
+        self.log.append((key, old))
 
     def flush_all(self) -> None:
-        """Write all sums; nothing is undone after this."""
-        get, put = self.txn.get, self.cursor.put
-        for key in self.added_keys:
+        """Write all sums; nothing is added or undone after this."""
+        get, put, now = self.txn.get, self.cursor.put, self.now
+        for key, total in self.adds.items():
             old = get(key)
-            total = self.adds[key] + (int.from_bytes(old[:8], "little") if old else 0)
-            put(key, (total % _WORD).to_bytes(8, "little"))
-        self.adds.clear()
-        self.added_keys.clear()
+            if old:
+                total += int.from_bytes(old[:8], "little")
+            now[key] = value = (total % _WORD).to_bytes(8, "little")
+            put(key, value)
 
-    def set_sum(self, key: bytes, delta: int) -> None:
-        """Add to the sum of a key."""
-        old = self.adds.get(key)
-        self.log.append((key, old, True))
-        if old is None:
-            insort(self.added_keys, key)
-            self.adds[key] = delta
-        else:
-            self.adds[key] = old + delta
+    def add_all(self, sums: Mapping[bytes, int]) -> None:
+        """Add to sums what a function has added that cannot be undone any more."""
+        adds, self._in_order = self.adds, None
+        for key, delta in sums.items():
+            adds[key] = adds.get(key, 0) + delta
 
     def forget_sum(self, key: bytes) -> None:
         """Drop the sum of a key, because the key was written or cleared."""
         self.log.append((key, self.adds.pop(key), True))
-        del self.added_keys[bisect_left(self.added_keys, key)]
+        self._in_order = None
 
     def sums_in(self, begin: bytes, end: bytes) -> list[bytes]:
         """Return the keys in [begin, end) whose sums are not written yet."""
-        keys = self.added_keys
+        keys = self._in_order
+        if keys is None:
+            keys = self._in_order = sorted(self.adds)
         low = bisect_left(keys, begin)
         return keys[low : bisect_left(keys, end, low)] if low < len(keys) and keys[low] < end else []
 
@@ -297,15 +267,11 @@ class Batch:
                 self._put_back(*entry)
             else:
                 key, total, _ = entry
-                if total is None:
-                    del self.adds[key]
-                    del self.added_keys[bisect_left(self.added_keys, key)]
-                else:
-                    if key not in self.adds:
-                        insort(self.added_keys, key)
-                    self.adds[key] = total
+                self.adds[key] = total
+                self._in_order = None
 
     def _put_back(self, key: bytes, old: bytes | None) -> None:
+        self.now[key] = old
         if old is not None:
             self.cursor.put(key, old)
         elif self.cursor.set_key(key):
@@ -354,7 +320,7 @@ def _contended(server: Server[Any, Any]) -> bool:
 class EmbeddedTransaction(EmbeddedReads):
     """One function's view of a batch: it sees its neighbors' earlier writes and its own."""
 
-    __slots__ = ("_batch", "_grown", "_reserve", "_size", "failure")
+    __slots__ = ("_batch", "_grown", "_reserve", "_size", "_sums", "failure")
 
     def __init__(self, batch: Batch, clock: Callable[[], float]) -> None:
         self._batch = batch
@@ -366,6 +332,8 @@ class EmbeddedTransaction(EmbeddedReads):
         self._size = 0
         self._grown = 0
         self._reserve = False
+        #: What was added to counters here, and not written yet.
+        self._sums: dict[bytes, int] = {}
         self.reads = 0
         #: Why the transaction cannot be committed, even if its function goes on as if nothing had happened.
         self.failure: StoreError | EngineFailure | None = None
@@ -382,8 +350,8 @@ class EmbeddedTransaction(EmbeddedReads):
         self._check_time()
         self.reads += 1
         try:
-            if key in self._batch.adds:
-                self._batch.flush([key])
+            if key in self._batch.adds or key in self._sums:
+                self._batch.flush(key, self._sums.pop(key, 0))
             return _Known(self._txn.get(key))
         except lmdb.Error as error:
             raise self.broken(error) from error
@@ -393,8 +361,8 @@ class EmbeddedTransaction(EmbeddedReads):
         self._check_time()
         self.reads += 1
         try:
-            if sums := self._batch.sums_in(begin, end):
-                self._batch.flush(sums)
+            if self._sums or self._batch.adds:
+                self._flush_in(begin, end)
             return Ready(first_key(self._cursor, begin, end, reverse=reverse))
         except lmdb.Error as error:
             raise self.broken(error) from error
@@ -405,8 +373,8 @@ class EmbeddedTransaction(EmbeddedReads):
         self._check_time()
         self.reads += 1
         try:
-            if sums := self._batch.sums_in(begin, end):
-                self._batch.flush(sums)
+            if self._sums or self._batch.adds:
+                self._flush_in(begin, end)
             return Ready(scan(self._cursor, begin, end, limit, reverse=reverse))
         except lmdb.Error as error:
             raise self.broken(error) from error
@@ -420,12 +388,13 @@ class EmbeddedTransaction(EmbeddedReads):
         self._grow(size)
         batch = self._batch
         try:
-            if key in batch.adds:
-                batch.forget_sum(key)
+            if key in batch.adds or key in self._sums:
+                self._forget_sum(key)
             old = replace(key, value)
         except lmdb.Error as error:
             raise self.broken(error) from error
         batch.log.append((key, old))
+        batch.now[key] = value
         self._grown += size if old is None else len(value) - len(old)
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
@@ -452,7 +421,8 @@ class EmbeddedTransaction(EmbeddedReads):
                 raise lmdb.KeyExistsError("A key that was minted exists already.")
         except lmdb.Error as error:
             raise self.broken(error) from error
-        self._batch.log.append(Many(keys, values=values))
+        self._batch.log.append(Many(keys))
+        self._batch.now.update(zip(keys, values, strict=True))
         self._grown += grown
 
     def clear_many(self, keys: Sequence[bytes]) -> None:
@@ -464,7 +434,8 @@ class EmbeddedTransaction(EmbeddedReads):
             olds = list(map(pop, keys))
         except lmdb.Error as error:
             raise self.broken(error) from error
-        self._batch.log.append(Many(keys, olds=olds))
+        self._batch.log.append(Many(keys, olds))
+        self._batch.now.update(dict.fromkeys(keys))
         if None in olds:
             self._grown -= sum(len(key) + len(old) for key, old in zip(keys, olds, strict=True) if old is not None)
         else:
@@ -478,13 +449,14 @@ class EmbeddedTransaction(EmbeddedReads):
         self._grow(len(key))
         batch = self._batch
         try:
-            if key in batch.adds:
-                batch.forget_sum(key)
+            if key in batch.adds or key in self._sums:
+                self._forget_sum(key)
             old = pop(key)
         except lmdb.Error as error:
             raise self.broken(error) from error
         if old is not None:
             batch.log.append((key, old))
+            batch.now[key] = None
             self._grown -= len(key) + len(old)
 
     def clear_range(self, begin: bytes, end: bytes) -> None:
@@ -493,12 +465,13 @@ class EmbeddedTransaction(EmbeddedReads):
         batch, cursor = self._batch, self._cursor
         end = min(end, KEYS_END)
         try:
-            for key in batch.sums_in(begin, end):
-                batch.forget_sum(key)
+            for key in self._sums_in(begin, end):
+                self._forget_sum(key)
             found = begin < end and (cursor.set_range(begin) if begin else cursor.first())
             while found and (pair := cursor.item())[0] < end:
                 found = cursor.delete() and cursor.key() != b""
                 batch.log.append(pair)
+                batch.now[pair[0]] = None
                 size = len(pair[0]) + len(pair[1])
                 batch.size += size  # kept in memory until the commit
                 self._grown -= size
@@ -510,7 +483,19 @@ class EmbeddedTransaction(EmbeddedReads):
         if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:  # asked here too: a call costs more
             check_key(key)
         self._grow(len(key) + 8)
-        self._batch.set_sum(key, delta)
+        self._sums[key] = self._sums.get(key, 0) + delta
+
+    def add_all(self, deltas: Mapping[bytes, int]) -> None:
+        """Add to counters, none of which was added to here."""
+        if self._sums:
+            for key, delta in deltas.items():
+                self.add(key, delta)
+            return
+        if max(map(len, deltas)) > MAX_KEY_SIZE or not (min(deltas) > b"" and max(deltas) < KEYS_END):
+            for key in deltas:
+                check_key(key)
+        self._grow(len(b"".join(deltas)) + 8 * len(deltas))
+        self._sums = dict(deltas)
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""
@@ -519,10 +504,11 @@ class EmbeddedTransaction(EmbeddedReads):
         self._grow(len(key) + 8)
         batch, cursor = self._batch, self._cursor
         try:
-            if key in batch.adds:
-                batch.flush([key])
+            if key in batch.adds or key in self._sums:
+                batch.flush(key, self._sums.pop(key, 0))
             old = self._txn.get(key)
-            cursor.put(key, raised(old, value))
+            batch.now[key] = new = raised(old, value)
+            cursor.put(key, new)
         except lmdb.Error as error:
             raise self.broken(error) from error
         batch.log.append((key, old))
@@ -574,10 +560,25 @@ class EmbeddedTransaction(EmbeddedReads):
         """Count what this transaction writes into its batch, now that it will be committed."""
         self._batch.size += self._size
         self._batch.room -= self._grown
+        if self._sums:
+            self._batch.add_all(self._sums)
 
     def end(self) -> None:
         """Make any further use raise; the cursor belongs to the batch."""
         self._cursor, self._txn = ENDED, NO_TXN
+
+    def _sums_in(self, begin: bytes, end: bytes) -> Iterable[bytes]:
+        """Return the keys in [begin, end) that were added to, here or before, and are not written yet."""
+        return {*self._batch.sums_in(begin, end), *(key for key in self._sums if begin <= key < end)}
+
+    def _flush_in(self, begin: bytes, end: bytes) -> None:
+        for key in self._sums_in(begin, end):
+            self._batch.flush(key, self._sums.pop(key, 0))
+
+    def _forget_sum(self, key: bytes) -> None:
+        self._sums.pop(key, None)
+        if key in self._batch.adds:
+            self._batch.forget_sum(key)
 
     def _grow(self, size: int) -> None:
         if self._cursor is ENDED:

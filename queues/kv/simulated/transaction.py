@@ -1,6 +1,6 @@
 """One simulated transaction: reads of a version, own writes on top, conflicts at commit."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -152,6 +152,11 @@ class SimulatedTransaction:
     def add(self, key: bytes, delta: int) -> None:
         """Add to a 64-bit little-endian counter without reading it."""
         self._change(key, partial(added, delta=delta))
+
+    def add_all(self, deltas: Mapping[bytes, int]) -> None:
+        """Add to some counters."""
+        for key, delta in deltas.items():
+            self.add(key, delta)
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""

@@ -52,6 +52,19 @@ def test_what_fails_takes_back_all_of_them_and_what_other_callers_wrote_stays(kv
     assert content(kv) == before
 
 
+def test_many_counters_are_added_to_at_once(kv: KeyValueStore) -> None:
+    kv.transact(lambda tr: [tr.add_all({b"a": 1, b"b": -1}), tr.add(b"a", 2), tr.add_all({b"a": 3, b"c": 4})])
+    assert [(key, int.from_bytes(value, "little", signed=True)) for key, value in content(kv)] == [
+        (b"a", 6),
+        (b"b", -1),
+        (b"c", 4),
+    ]
+    for key, refusal in ((b"k" * (MAX_KEY_SIZE + 1), KeyTooLarge), (b"\xff", ValueError), (b"", ValueError)):
+        with pytest.raises(refusal):
+            kv.transact(lambda tr, key=key: tr.add_all({b"a": 1, key: 1}))  # type: ignore[misc]
+    assert len(content(kv)) == 3
+
+
 def test_stamps_count_up_by_one_and_go_on_behind_single_ones(kv: KeyValueStore) -> None:
     def stamp(tr: Transaction) -> list[int]:
         return [tr.stamp(), *tr.stamps(3), tr.stamp(), *tr.stamps(1)]

@@ -121,9 +121,11 @@ def test_random_programs_equal_a_plain_dict(kv: KeyValueStore, seed: int) -> Non
                     for gone in [k for k in trial if begin <= k < end]:
                         del trial[gone]
                 elif verb == "add":
-                    tr.add(key, n)
-                    total = int.from_bytes(trial.get(key, b"")[:8], "little") + n
-                    trial[key] = total.to_bytes(8, "little")
+                    deltas = {key: n} if reverse else {key: n, begin: 2, end: 1}
+                    tr.add(key, n) if reverse else tr.add_all(deltas)
+                    for added, delta in deltas.items():
+                        total = int.from_bytes(trial.get(added, b"")[:8], "little") + delta
+                        trial[added] = total.to_bytes(8, "little")
                 elif verb == "get":
                     assert tr.get(key).wait() == trial.get(key)
                 else:

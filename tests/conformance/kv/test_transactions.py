@@ -290,6 +290,7 @@ def test_another_store_inside_a_transaction_is_refused_too(kv: KeyValueStore, en
         lambda tr: tr.clear(b"a"),
         lambda tr: tr.clear_range(b"a", b"b"),
         lambda tr: tr.add(b"a", 1),
+        lambda tr: tr.add_all({b"a": 1}),
         lambda tr: tr.max(b"a", 1),
         lambda tr: tr.stamp(),
         lambda tr: tr.use_reserve(),

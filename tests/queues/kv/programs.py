@@ -177,6 +177,7 @@ def write_at_random(url: str, seed: str) -> None:
                     tr.clear_range(*sorted((key(), key())))
                 case 4:
                     tr.add(b"sum" + key(), chance.randrange(-5, 5))
+                    tr.add_all({b"sum" + key(): chance.randrange(-5, 5) for _ in range(3)})
                 case 5:
                     tr.max(b"sum" + key(), chance.randrange(100))
                 case 6:
