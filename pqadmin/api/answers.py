@@ -84,10 +84,11 @@ def act(
     *,
     status: int = 200,
     where: Callable[[Shape], str] | None = None,
+    keep: float | None = None,
 ) -> HttpResponse:
     """Perform an action of the caller, once if the request has a key; run it in a thread.
 
-    `where` returns the address of what was made.
+    `where` returns the address of what was made. `keep` is how long the trash keeps what is removed, in seconds.
     """
     key = key_of(request)
     kept = None
@@ -95,7 +96,7 @@ def act(
         kept = RequestKey(
             key=key, content=content_of(request, request.body), answer=lambda result: pack(status, shape(result), where)
         )
-    actions = get_store().actions(caller_in(request).name, via="api", key=kept)
+    actions = get_store().actions(caller_in(request).name, via="api", keep=keep, key=kept)
     try:
         actions.refuse_repeated()  # before it reads what the first one changed
         result = perform(actions)

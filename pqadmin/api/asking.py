@@ -31,6 +31,10 @@ IfMatch = Annotated[
     ),
 ]
 ReasonField = Annotated[StrictStr, Field("", description="Why, for the audit.")]
+KeepField = Annotated[
+    float | None,
+    Field(ge=0, description="Seconds for which the trash keeps it, 0 for not at all; at most and by default 7 days."),
+]
 ReasonQuery = Annotated[str, Query(description="Why, for the audit.")]
 
 

@@ -1,10 +1,10 @@
 """Acts on all items that match: what they would meet, the jobs that do them, and their progress."""
 
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from pqadmin.accounts.rights import Right
@@ -111,11 +111,19 @@ def begin_bulk(request: HttpRequest, queue: str, body: Begun) -> HttpResponse:
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response=schemas.Jobs)
 @in_thread
-def list_jobs(request: HttpRequest, cursor: Cursor = None, limit: Limit = 50) -> HttpResponse:
+def list_jobs(
+    request: HttpRequest,
+    running: Annotated[bool, Query(description="All that have not ended, the oldest first, on one page.")] = False,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> HttpResponse:
     """Return bulk jobs, the newest first."""
-    scope = allow(request, Verb.READ, Right.READ)
+    scope, acts = allow(request, Verb.READ, Right.READ), get_store().actions("")
+    if running:
+        jobs = [job_shape(job) for job in acts.running_jobs() if scope.everything or visibility.sees_job(scope, job)]
+        return answer({"jobs": jobs, "next": None})
     visible = None if scope.everything else partial(visibility.sees_job, scope)
-    page = get_store().actions("").job_page(limit=limit, after=cursor, visible=visible)
+    page = acts.job_page(limit=limit, after=cursor, visible=visible)
     return answer({"jobs": [job_shape(job) for job in page.entries], "next": page.cursor})
 
 

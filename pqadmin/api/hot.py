@@ -57,7 +57,7 @@ _AT_ONCE = ("lmdb:", "memory:")
 #: Headers of a push of one raw value.
 _OF_RAW = ("PQ-Priority", "PQ-Delay", "PQ-Due")
 #: Names of the ends, with those of FIFO queues.
-_ENDS = {"min": "min", "max": "max", "head": "min", "tail": "max"}
+ENDS = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
 End = Annotated[
     Literal["min", "max", "head", "tail"],
@@ -532,7 +532,7 @@ def _for_coroutines(queue: AnyQueue) -> AnyAsyncQueue:
 
 def _end_of(queue: AnyQueue, end: str, *, takes: bool = True) -> str:
     """Return the end as the verbs name it; raise `WrongKind` for the tail of a FIFO queue."""
-    side = _ENDS[end]
+    side = ENDS[end]
     if takes and side == "max" and queue.kind == "fifo":
         raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))
     return side

@@ -3,8 +3,9 @@
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
+from ninja import Body as Sent
 from ninja import Query
-from pydantic import Field, StrictBool, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
@@ -14,6 +15,7 @@ from pqadmin.api.asking import (
     NO_REASON,
     Cursor,
     IfMatch,
+    KeepField,
     Limit,
     OptionalReason,
     ReasonField,
@@ -25,7 +27,7 @@ from pqadmin.api.asking import (
 )
 from pqadmin.api.bodies import Body
 from pqadmin.api.caller import Verb
-from pqadmin.api.hot import router
+from pqadmin.api.hot import ENDS, router
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_shape, seen_shape
@@ -110,6 +112,7 @@ _TAKES = {
     "reprioritize": {"priority", "shift", "place"},
     "reschedule": {"delay", "due_at"},
     "delay": {"delay", "due_at"},
+    "delete": {"keep"},
 }
 _OF_SOME = set[str]().union(*_TAKES.values())
 
@@ -119,6 +122,19 @@ def refuse_of_others(body: Body, action: str) -> None:
     for name in sorted(body.model_fields_set & _OF_SOME - _TAKES.get(action, set())):
         if getattr(body, name) not in (None, False):
             raise ValueError(f"{name} is of another action than {action}")
+
+
+class PoppedBody(Body):
+    """What is taken into the trash."""
+
+    end: Literal["min", "max", "head", "tail"] = Field("min", description="The end; in a FIFO queue `min` is the head.")
+    n: StrictInt = Field(1, ge=1, le=MOST, description="How many items at most.")
+    keep: KeepField = None
+    reason: ReasonField
+
+
+#: The first item.
+ONE = PoppedBody.model_validate({})
 
 
 class Acted(Body):
@@ -135,6 +151,7 @@ class Acted(Body):
     delay: float | None = Field(None, ge=0)
     due_at: Moment | None = None
     uncover: StrictBool = False
+    keep: KeepField = None
     reason: ReasonField
 
     @model_validator(mode="after")
@@ -197,13 +214,16 @@ def list_items(
     return answer({"items": items, "next": cursor, "searched": step.searched_so_far})
 
 
-@router.get("/queues/{queue}/items/{id}", operation_id="get_item", summary="Look at an item", response=schemas.ItemSeen)
+@router.get(
+    "/queues/{queue}/items/{id}", operation_id="get_item", summary="Look at an item", response=schemas.ItemPicked
+)
 @in_thread
 def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:
     """Return an item of any state; the ETag is for `If-Match`. Rules of redaction hide parts of its value."""
     there = found(request, queue, Verb.READ, Right.READ)
     picked = pick(queue, id)
-    return answer(seen_shape(picked.item, rules_of(there.config.redact)), headers=tagged(picked.etag))
+    seen = seen_shape(picked.item, rules_of(there.config.redact))
+    return answer({**seen, "etag": picked.etag}, headers=tagged(picked.etag))
 
 
 @router.post(
@@ -351,7 +371,25 @@ def act_on_items(request: HttpRequest, queue: str, body: Acted) -> HttpResponse:
             case "release":
                 return actions.release(queue, body.ids, **how)
 
-    return _changed(request, queue, perform)
+    return _changed(request, queue, perform, keep=body.keep)
+
+
+@router.post(
+    "/queues/{queue}/act/pop",
+    operation_id="pop_into_trash",
+    summary="Pop into the trash",
+    response=schemas.TakenKept,
+)
+@in_thread
+def pop_into_trash(request: HttpRequest, queue: str, body: Annotated[PoppedBody, Sent()] = ONE) -> HttpResponse:
+    """Take items from one end as a person does: in the audit, and undone by the `trash_id` of each."""
+    allow(request, Verb.TAKE, Right.ACT, queue)
+    return act(
+        request,
+        lambda actions: actions.pop_many(queue, body.n, end=ENDS[body.end], reason=body.reason),
+        lambda taken: {"items": [{**item_shape(one.item), "trash_id": one.trash_id} for one in taken]},
+        keep=body.keep,
+    )
 
 
 def pick(queue: str, item_id: str) -> Picked:
@@ -369,11 +407,11 @@ def move(actions: Actions, scope: Scope, queue: str, ids: list[str], body: Moved
     return actions.move_items(queue, ids, body.to, priority=body.priority, reason=reason, **how)
 
 
-def _changed(request: HttpRequest, queue: str, perform: Any) -> HttpResponse:
+def _changed(request: HttpRequest, queue: str, perform: Any, *, keep: float | None = None) -> HttpResponse:
     """Act and answer how many items were changed, and how it is undone."""
 
     def shape(changed: Changed | Popped) -> Shape:
         count, skipped = (1, 0) if isinstance(changed, Popped) else (changed.count, changed.skipped)
         return {"queue": queue, "items": count, "skipped": skipped, "trash_id": changed.trash_id}
 
-    return act(request, perform, shape)
+    return act(request, perform, shape, keep=keep)

@@ -14,7 +14,7 @@ from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
-from pqadmin.api.asking import Reasoned, ReasonField, ReasonQuery, allow, found
+from pqadmin.api.asking import KeepField, Reasoned, ReasonField, ReasonQuery, allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.caller import Verb
 from pqadmin.api.threads import in_thread
@@ -65,6 +65,7 @@ class PurgedBody(Body):
     expected: StrictInt | None = Field(
         None, ge=0, description="The ready and delayed items that were seen: a tenth more or fewer are accepted."
     )
+    keep: KeepField = None
     reason: ReasonField
 
 
@@ -77,6 +78,9 @@ class TargetLimits(Body):
     dead: StrictInt | None = Field(None, description="Dead items.")
     no_consumer: float | None = Field(None, description="Seconds for which none may be taken.")
     growing: float | None = Field(None, description="Seconds for which a queue may grow.")
+    expect: dict[StrictStr, float] | None = Field(
+        None, description="The limits that were seen, none of a new pattern: if it has other ones now, 409 or 412."
+    )
     reason: ReasonField
 
 
@@ -142,7 +146,7 @@ def purge_queue(request: HttpRequest, queue: str, body: PurgedBody) -> HttpRespo
         ids = [trash_id] if trash_id else []
         return {"queue": queue, "items": size, "skipped": chunk.skipped, "trash_ids": ids, "finished": False}
 
-    return act(request, perform, shape)
+    return act(request, perform, shape, keep=body.keep)
 
 
 @router.get("/queues/{queue}/consumers", operation_id="consumers", summary="Consumers", response=schemas.Consumers)
@@ -238,6 +242,9 @@ def list_targets(request: HttpRequest) -> HttpResponse:
                 for glob, limits in rules.patterns.items()
                 if scope.everything or any(map(name_pattern((glob,)).fullmatch, names))
             ],
+            "unreadable": [
+                {"pattern": glob, "reason": str(why)} for glob, why in (rules.unreadable if scope.everything else ())
+            ],
         }
     )
 
@@ -251,7 +258,7 @@ def set_targets(request: HttpRequest, pattern: str, body: TargetLimits) -> HttpR
 
     return act(
         request,
-        lambda actions: actions.set_targets(pattern, reason=body.reason, **limits),
+        lambda actions: actions.set_targets(pattern, expect=body.expect, reason=body.reason, **limits),
         lambda glob: {"pattern": glob, "targets": limits},
     )
 

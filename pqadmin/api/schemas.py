@@ -79,6 +79,12 @@ class ItemSeen(Item):
     value_redacted: str = Field("", description="The value with marks for hidden parts, in place of those three.")
 
 
+class ItemPicked(ItemSeen):
+    """An item that is looked at, with what tells whether it is as it was."""
+
+    etag: str = Field(description="The same as in the header.")
+
+
 class ItemListed(ItemSeen):
     """An item of a list, whose value may be cut."""
 
@@ -114,8 +120,28 @@ class Imported(Schema):
     errors: list[BadLine] = Field(description="The first hundred bad lines.")
 
 
+class ChunkPushed(Schema):
+    """A chunk that was pushed."""
+
+    queue: str
+    items: int
+    last_line: int
+
+
 class Lines(Schema):
     """Lines of NDJSON or CSV."""
+
+
+class ItemKept(Item):
+    """An item that was taken, and what the trash keeps of it."""
+
+    trash_id: str | None = Field(description="For undo; null if the trash keeps nothing.")
+
+
+class TakenKept(Schema):
+    """The items that were taken into the trash, the first to leave first."""
+
+    items: list[ItemKept]
 
 
 class Taken(Schema):
@@ -427,11 +453,19 @@ class PatternTargets(Schema):
     targets: dict[str, float]
 
 
+class TargetsUnreadable(Schema):
+    """A pattern whose limits cannot be read."""
+
+    pattern: str = Field(description="Empty: the defaults.")
+    reason: str
+
+
 class Targets(Schema):
     """The defaults and the patterns."""
 
     defaults: dict[str, float]
     patterns: list[PatternTargets]
+    unreadable: list[TargetsUnreadable] = Field(description="They set nothing; told to those that see all queues.")
 
 
 class Job(Schema):
@@ -439,8 +473,11 @@ class Job(Schema):
 
     job: str
     act: str
+    state: str
     queue: str
+    queue_id: int
     to: str | None
+    to_id: int | None
     query: dict[str, Any] | None
     status: str
     total: int | None

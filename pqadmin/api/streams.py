@@ -19,15 +19,17 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
+from pydantic import Field, StrictInt, StrictStr
 
 from pqadmin.accounts.rights import Right
-from pqadmin.api import limits, problems, schemas, threads
-from pqadmin.api.answers import answer, caller_in, content_of, key_of, pack, unpack
+from pqadmin.api import limits, problems, schemas, threads, values
+from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, unpack
 from pqadmin.api.asking import allow
-from pqadmin.api.bodies import CSV, NDJSON, content_type
+from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
 from pqadmin.api.caller import Unauthenticated, Verb, caller_in_thread_now
 from pqadmin.api.problems import Problem
 from pqadmin.api.values import stored
+from pqadmin.commands.import_marks import MarkedPusher
 from pqadmin.commands.importing import Importer, StoppedAtBadEntry
 from pqadmin.display.redaction import rules_of
 from pqadmin.files import export_parts, formats, items_export
@@ -86,6 +88,46 @@ async def import_items(request: HttpRequest, queue: AnyQueue, stream: Any, *, st
     """Push the items of a stream, and answer how many there were."""
     with limits.waiting(caller_in(request)):
         return await asyncio.to_thread(_import, request, queue, stream, strict)
+
+
+class Chunk(Body):
+    """A part of a file that is imported, up to a line of it."""
+
+    items: list[values.NewItem] = Field(min_length=1, max_length=values.MOST, description="None has a due time.")
+    source: StrictStr = Field(max_length=4_096, description="The file, for the audit.")
+    last_line: StrictInt = Field(ge=1, description="Every line up to this one is handled.")
+
+
+@router.post(
+    "/queues/{queue}/items/chunk",
+    operation_id="push_chunk",
+    summary="Push a chunk of a file",
+    response={201: schemas.ChunkPushed},
+)
+@threads.in_thread
+def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
+    """Push items in one transaction, with the line that they come to in the audit: an import goes on from there."""
+    allow(request, Verb.PUSH, Right.ACT, queue)
+    store, there = get_store(), get_store().queue(queue)
+    for item in body.items:
+        if there.kind == "fifo":
+            values.no_priority(there, item.priority)
+        if item.when is not None or (item.priority is None and there.kind != "fifo"):
+            message = "each has a priority, none of a FIFO queue, and no due time"
+            raise invalid([{"in": "body", "field": "items", "message": message}])
+    entries = [Entry(value=item.bytes_for(there), priority=item.priority, line=body.last_line) for item in body.items]
+    pusher = MarkedPusher(store, there, actor=caller_in(request).name, source=body.source, via="api")
+    audit_id = pusher.new_id()
+
+    def execute(tr: Transaction) -> tuple[int, Shape]:
+        pusher.write(tr, audit_id, entries, body.last_line)
+        return 201, {"queue": queue, "items": len(entries), "last_line": body.last_line}
+
+    key = key_of(request)
+    if key is not None:
+        return once(request, key, execute)
+    status, shape = store.transact(execute)
+    return answer(shape, status)
 
 
 def _found(request: HttpRequest, name: str) -> AnyQueue:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pqadmin import __version__
 from pqadmin.commands.exit_codes import Exit
@@ -55,6 +55,26 @@ class OwnCommand(BaseCommand):
         parser = super().create_parser(program(prog_name), subcommand, **kwargs)
         parser.__class__ = Arguments
         return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command; end with one line where it is refused."""
+        try:
+            answer: str | None = super().execute(*args, **options)
+        except CommandError as error:
+            self.fail(error, error.__cause__ or error, options)
+        return answer
+
+    def fail(self, failure: CommandError, cause: BaseException, options: dict[str, Any]) -> NoReturn:
+        """End the command with one line for a shell; raise for a caller."""
+        if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
+            raise failure from cause
+        if message := write.one_line(str(failure)):
+            self.tell_failure(message, cause)
+        sys.exit(failure.returncode)
+
+    def tell_failure(self, message: str, cause: BaseException) -> None:
+        """Write why the command ends."""
+        self.stderr.write(message)
 
     def get_version(self) -> str:
         """Return what `--version` prints."""

@@ -33,42 +33,58 @@ class MarkedPusher:
     """Pushes the chunks of one file into one queue, with their marks. `source` is its absolute path."""
 
     def __init__(
-        self, store: Store, queue: AnyQueue, *, actor: str, source: str, clock: Callable[[], float] | None = None
+        self,
+        store: Store,
+        queue: AnyQueue,
+        *,
+        actor: str,
+        source: str,
+        via: str = "cli",
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._store = store
         self._queue = queue
         self._actor = actor
         self._source = source
+        self._via = via
         self._id_generator = IdGenerator(clock or (lambda: store.now().timestamp()))
 
     def push(self, entries: Sequence[Entry], last_line: int) -> None:
         """Push the entries as one transaction, or raise with nothing written."""
-        audit_id = self._id_generator.new_id()
+        if self._store.site is not None:
+            values = [(entry.value, entry.priority) for entry in entries]
+            self._store.site.push_chunk(self._queue, values, source=self._source, last_line=last_line)
+            return
+        audit_id = self.new_id()
+        self._store.transact(lambda tr: self.write(tr, audit_id, entries, last_line))
+
+    def new_id(self) -> bytes:
+        """Return a new id for an audit record."""
+        return self._id_generator.new_id()
+
+    def write(self, tr: Transaction, audit_id: bytes, entries: Sequence[Entry], last_line: int) -> None:
+        """Push the entries, with their mark, inside a transaction."""
         queue = self._queue
-
-        def write(tr: Transaction) -> None:
-            if isinstance(queue, FifoQueue):
-                pushed = queue.enqueue_many([Raw(entry.value) for entry in entries], tr=tr)
-            else:
-                pushed = queue.push_many(
-                    [(Raw(entry.value), entry.priority) for entry in entries if entry.priority is not None], tr=tr
-                )
-            mark = {"import": self._source, "last_line": last_line}
-            if not queue.attached:
-                mark["push_order"] = pushed[-1].count
-            self._store.audit.write(
-                tr,
-                audit_id,
-                actor=self._actor,
-                via="cli",
-                verb="enqueue" if queue.kind == "fifo" else "push",
-                queue_id=queue.id,
-                queue=queue.name,
-                count=len(entries),
-                after=mark,
+        if isinstance(queue, FifoQueue):
+            pushed = queue.enqueue_many([Raw(entry.value) for entry in entries], tr=tr)
+        else:
+            pushed = queue.push_many(
+                [(Raw(entry.value), entry.priority) for entry in entries if entry.priority is not None], tr=tr
             )
-
-        self._store.transact(write)
+        mark = {"import": self._source, "last_line": last_line}
+        if not queue.attached:
+            mark["push_order"] = pushed[-1].count
+        self._store.audit.write(
+            tr,
+            audit_id,
+            actor=self._actor,
+            via=self._via,
+            verb="enqueue" if queue.kind == "fifo" else "push",
+            queue_id=queue.id,
+            queue=queue.name,
+            count=len(entries),
+            after=mark,
+        )
 
 
 def last_mark(store: Store, queue: Queue, source: str) -> ImportMark | None:

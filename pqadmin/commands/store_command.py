@@ -22,7 +22,6 @@ from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.conf.log import log_json
-from pqadmin.display import format as write
 from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, error_shape
@@ -143,8 +142,6 @@ class StoreCommand(OwnCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; turn errors that a user can cause into `CommandError`, or into a line for a shell."""
-        failure: CommandError
-        cause: BaseException
         self._json = options.get("json") or ""
         if getattr(self, "_called_from_command_line", False) and self._json:
             log_json()
@@ -154,30 +151,29 @@ class StoreCommand(OwnCommand):
             answer = super().execute(*args, **options)
             self.stdout.flush()  # here, where a closed pipe can be handled
             return answer
+        except CommandError:
+            raise
         except (QueueError, StoreError, BadFormat) as error:
-            failure, cause = CommandError(str(error)), error
-        except CommandError as error:
-            failure, cause = error, error.__cause__ or error
-        except BrokenPipeError:
+            self.fail(CommandError(str(error)), error, options)
+        except BrokenPipeError as error:
             _drop_stdout()
-            failure = cause = CommandError("", returncode=Exit.PIPE_CLOSED)
+            self.fail(CommandError("", returncode=Exit.PIPE_CLOSED), error, options)
         except OSError as error:
-            failure, cause = CommandError(_os_message(error)), error
+            self.fail(CommandError(_os_message(error)), error, options)
         except KeyboardInterrupt as error:
-            failure, cause = CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error
+            self.fail(CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error, options)
         except Exception:  # on a damaged store, any error comes of the damage
             damage = _damage(self._url)
             if damage is None:
                 raise
-            failure, cause = CommandError(str(damage)), damage
-        if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
-            raise failure from cause
-        message = write.one_line(str(failure))
-        if message and self._json:
+            self.fail(CommandError(str(damage)), damage, options)
+
+    def tell_failure(self, message: str, cause: BaseException) -> None:
+        """Write why the command ends, as JSON if that is asked for."""
+        if self._json:
             self.tell(json_text(error_shape(cause, message)))
-        elif message:
-            self.stderr.write(message)
-        sys.exit(failure.returncode)
+        else:
+            super().tell_failure(message, cause)
 
     # Output
 

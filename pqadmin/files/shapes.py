@@ -203,7 +203,7 @@ def breach_shares(status: QueueStatus, rules: TargetRules, now: datetime) -> dic
     }
 
 
-def targets_shape(status: QueueStatus, rules: TargetRules, now: datetime) -> Shape:
+def targets_shape(status: QueueStatus, rules: TargetRules, now: datetime) -> dict[str, Any]:
     """Describe the limits of a queue: where each comes from, and the share of the last day beyond it."""
     targets, days = rules.resolve(status.name, status.limits), breach_shares(status, rules, now)
     return {
@@ -258,8 +258,11 @@ def job_shape(job: Job) -> Shape:
     return {
         "job": job.id,
         "act": job.act,
+        "state": job.state,
         "queue": job.queue,
+        "queue_id": job.queue_id,
         "to": job.to,
+        "to_id": job.to_id,
         "query": job.query,
         "status": job.status,
         "total": job.total,

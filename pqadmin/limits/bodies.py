@@ -18,8 +18,8 @@ _PART = 65_536
 _MARK = "_pqadmin_takes_uploads"
 #: Where the API is.
 API = "/api/v1/"
-#: The address of the API that takes items; the rest of the API takes as much as a page.
-_ITEMS = re.compile(r"/api/v1/queues/[^/]+/items")
+#: The addresses of the API that take many items; the rest of the API takes as much as a page.
+_ITEMS = re.compile(r"/api/v1/queues/[^/]+/items(?:/chunk)?")
 
 
 def takes_uploads(view: View) -> View:

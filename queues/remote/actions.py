@@ -1,7 +1,9 @@
 """What a person does on a remote store: the site records it under the name of the token."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import base64
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,14 +12,19 @@ from queues.actions.items import Changed
 from queues.actions.purge import Purged
 from queues.actions.take import Popped
 from queues.actions.undo import Undone
+from queues.bulk.bulk_job import Job
 from queues.context import StoreContext
-from queues.errors import LocalStoreOnly
+from queues.errors import ItemNotFound, LocalStoreOnly
+from queues.items.locate import Picked, Selection
+from queues.items.scan import Query
 from queues.model.codec import Raw
+from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import either
 from queues.queue import AnyQueue, FifoQueue
 from queues.queue_catalog import QueueCatalog
-from queues.remote.connection import Call, Connection
+from queues.remote.connection import FIRST_REST, Call, Connection
+from queues.remote.shapes import item_of, job_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +42,13 @@ class RemoteActions(Actions):
     `expect_depth` is compared with the tolerance of pages: 10 items, or a tenth.
     """
 
-    def __init__(self, context: StoreContext, means: Means, *, actor: str, via: str, keep: Any = None) -> None:
-        super().__init__(context, actor=actor, via=via)
-        if keep is not None:
-            raise LocalStoreOnly("A server keeps what is removed for as long as its trash does.")
+    def __init__(
+        self, context: StoreContext, means: Means, *, actor: str, via: str, keep: Duration | None = None
+    ) -> None:
+        super().__init__(context, actor=actor, via=via, keep=keep)
         self._means = means
+        #: Seconds for which the trash keeps what is removed; None: as long as usual.
+        self._keep = None if keep is None else self.trash.keep_ms / 1000
 
     # Queues
 
@@ -112,7 +121,8 @@ class RemoteActions(Actions):
     ) -> Purged:
         """Put every ready and delayed item into the trash."""
         _refuse_condition(expect_id)
-        found = self._post(name, "purge", confirm=confirm, expected=expect_depth, reason=reason)
+        body = {"confirm": confirm, "expected": expect_depth, "keep": self._keep, "reason": reason}
+        found = self._post(name, "purge", **body)
         return Purged(
             count=found["items"],
             skipped=found["skipped"],
@@ -144,11 +154,42 @@ class RemoteActions(Actions):
     def pop_many(
         self, name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
     ) -> list[Popped]:
-        """Take items for good, as programs do: a server keeps none of them in its trash."""
+        """Take items into the trash."""
         _refuse_condition(expect)
-        queue = self._means.catalog.queue(name)
-        items = queue.dequeue_many(n) if isinstance(queue, FifoQueue) else queue.pop_many(n, end=end)
-        return [Popped(item=item, trash_id=None) for item in items]
+        found = self._post(name, "act", "pop", end=end, n=n, keep=self._keep, reason=reason)["items"]
+        config = self._means.catalog.queue(name).config
+        return [Popped(item=item_of(shape, config), trash_id=shape["trash_id"]) for shape in found]
+
+    def pick(self, queue_name: str, item_ids: Sequence[str], **_: Any) -> Selection:
+        """Return items of any state with their etags."""
+        config, picked, missing = self._means.catalog.queue(queue_name).config, list[Picked](), list[str]()
+        for item_id in item_ids:
+            try:
+                shape = self._get("queues", queue_name, "items", item_id)
+            except ItemNotFound:
+                missing.append(item_id)
+            else:
+                picked.append(Picked(item=item_of(shape, config), etag=shape["etag"]))
+        return Selection(picked=tuple(picked), missing=tuple(missing))
+
+    def edit_item(  # type: ignore[override]
+        self,
+        name: str,
+        item_id: str,
+        value: Any,
+        *,
+        etag: str,
+        expect: bytes | str = b"",
+        reason: str = "",
+        expect_id: int | None = None,
+    ) -> Changed:
+        """Give an item another value; the etag is of what was seen, whose value rules of redaction may have hidden."""
+        given = (
+            {"value_base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else {"value_json": value}
+        )
+        call = Call.writing("PATCH", "queues", name, "items", item_id, body={**given, "reason": reason})
+        call.headers = {"If-Match": f'"{etag}"'}
+        return _changed(self._means.connection.call(call))
 
     def delete_items(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
         """Put items into the trash."""
@@ -178,10 +219,78 @@ class RemoteActions(Actions):
         """Take leased items back from their workers."""
         return self._act("release", name, ids, **options)
 
+    # Targets
+
+    def set_targets(
+        self, pattern: str, *, expect: Mapping[str, float] | None = None, reason: str = "", **limits: float | None
+    ) -> str:
+        """Set the limits of a pattern."""
+        body = {**limits, "expect": expect, "reason": reason}
+        return str(self._send("PUT", "targets", pattern, body=body)["pattern"])
+
+    def remove_targets(self, pattern: str, *, expect: Mapping[str, float] | None = None, reason: str = "") -> None:
+        """Remove a pattern with its limits."""
+        _refuse_condition(expect)
+        self._send("DELETE", "targets", pattern, query={"reason": reason})
+
+    # Bulk jobs: the site runs them
+
+    def begin_bulk(
+        self,
+        act: str,
+        queue_name: str,
+        *,
+        query: Query | None = None,
+        expect_depth: int | None = None,
+        tolerance: int = 0,
+        reason: str = "",
+        expect_id: int | None = None,
+        **how: Any,
+    ) -> Job:
+        """Begin a bulk job on all items that match a query; the site runs it."""
+        _refuse_condition(expect_id)
+        asked = {name: value for name, value in how.items() if value is not None}
+        body = {"action": act, "query": _query(query), "expected": expect_depth, "reason": reason, **asked}
+        return job_of(self._post(queue_name, "bulk", **body))
+
+    def run_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None, **_: Any) -> Job:
+        """Wait until the site has done the rest of a job; `progress` is called now and then: False stops waiting."""
+        rest = FIRST_REST
+        while (job := self.job(job_id)).running and (progress is None or progress(job)):
+            time.sleep(rest)
+            rest = min(1.0, rest * 2)
+        return job
+
+    def cancel_bulk(self, job_id: str, *, reason: str = "") -> Job:
+        """End a job after the chunk that is being done."""
+        return job_of(self._send("DELETE", "jobs", job_id, query={"reason": reason}))
+
+    def resume_bulk(self, job_id: str, *, reason: str = "") -> Job:
+        """Let a job go on that was canceled or has failed."""
+        return job_of(self._send("POST", "jobs", job_id, "resume", body={"reason": reason}))
+
+    def job(self, job_id: str, **_: Any) -> Job:
+        """Return a job as it is now."""
+        return job_of(self._get("jobs", job_id))
+
+    def jobs(self, limit: int = 50, **_: Any) -> list[Job]:
+        """Return jobs, the newest first."""
+        return [job_of(shape) for shape in self._get("jobs", query={"limit": limit})["jobs"]]
+
+    def running_jobs(self, **_: Any) -> list[Job]:
+        """Return the jobs that have not ended, the oldest first."""
+        return [job_of(shape) for shape in self._get("jobs", query={"running": "true"})["jobs"]]
+
     def undo(self, action_id: str, *, partial: bool = False, reason: str = "") -> Undone:
         """Undo an action; a bulk job is undone by a job of the site."""
         found = self._send("POST", "undo", action_id, body={"partial": partial, "reason": reason})
-        return Undone(queue=found["queue"], count=found["items"], skipped=found["skipped"], trash_id=found["trash_id"])
+        return Undone(
+            queue=found["queue"],
+            count=found["items"],
+            skipped=found["skipped"],
+            trash_id=found["trash_id"],
+            job=None if found["job"] is None else job_of(found["job"]),
+        )
 
     # Inside
 
@@ -193,14 +302,34 @@ class RemoteActions(Actions):
             body["delay"] = moment.total_seconds()
         elif moment is not None:
             body["due_at"] = _time(moment)
-        found = self._post(name, "act", action=verb, ids=list(ids), **body)
-        return Changed(count=found["items"], skipped=found["skipped"], trash_id=found["trash_id"])
+        if verb == "delete":
+            body["keep"] = self._keep
+        return _changed(self._post(name, "act", action=verb, ids=list(ids), **body))
 
-    def _post(self, name: str, what: str, **body: Any) -> Any:
-        return self._send("POST", "queues", name, what, body=body)
+    def _post(self, name: str, *what: str, **body: Any) -> Any:
+        return self._send("POST", "queues", name, *what, body=body)
+
+    def _get(self, *path: str, query: Mapping[str, Any] | None = None) -> Any:
+        return self._means.connection.call(Call(method="GET", path=path, query=query or {}))
 
     def _send(self, method: str, *path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Any:
         return self._means.connection.call(Call.writing(method, *path, body=body, query=query or {}))
+
+
+def _changed(found: Mapping[str, Any]) -> Changed:
+    return Changed(count=found["items"], skipped=found["skipped"], trash_id=found["trash_id"])
+
+
+def _query(query: Query | None) -> dict[str, Any]:
+    """Return which items are meant, as the API names it."""
+    if query is None:
+        return {}
+    names = {"text": "match", "item_id": "id"}
+    return {
+        names.get(name, name): value.isoformat() if isinstance(value, datetime) else value
+        for name, value in asdict(query).items()
+        if value not in (None, "", False)
+    }
 
 
 def _refuse_condition(*conditions: object) -> None:

@@ -1,12 +1,17 @@
-"""Records of a remote store: the audit, as far as the token may read it."""
+"""Records of a remote store: the audit and the targets, as far as the token may read them."""
 
 from datetime import datetime
 from typing import Any
 
 from queues.audit.audit import Audit, AuditEntry
 from queues.context import StoreContext
+from queues.health import TargetRules
+from queues.kv.port import ReadTransaction
 from queues.model.paging import RecordPage
+from queues.operations.targets import StoredTargets
 from queues.remote.connection import Call, Connection
+from queues.remote.delivery import refuse
+from queues.remote.shapes import rules_of
 
 
 class RemoteAudit(Audit):
@@ -37,3 +42,17 @@ class RemoteAudit(Audit):
         page = self._connection.call(Call(method="GET", path=("audit",), query=query))
         entries = (AuditEntry(**{**shape, "at": datetime.fromisoformat(shape["at"])}) for shape in page["entries"])
         return RecordPage(entries=tuple(entries), cursor=page["next"])
+
+
+class RemoteTargets(StoredTargets):
+    """The targets of a remote store: its `rules` and `patterns`; `Actions.set_targets` changes them."""
+
+    def __init__(self, context: StoreContext, connection: Connection) -> None:
+        super().__init__(context)
+        self._connection = connection
+
+    def rules(self, *, tr: ReadTransaction | None = None) -> TargetRules:
+        """Return all patterns and the defaults, which tell the targets of any queue."""
+        if tr is not None:
+            refuse()
+        return rules_of(self._connection.call(Call(method="GET", path=("targets",))))

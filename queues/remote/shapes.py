@@ -2,11 +2,14 @@
 
 import base64
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from queues.bulk.bulk_job import Job
 from queues.consumers.consumer import Consumer, Consumers
-from queues.health import Code, Level, Reason, Trend, Verdict
+from queues.errors import Words
+from queues.health import Code, Level, Reason, TargetRules, Trend, Verdict
 from queues.items.stored_item import StoredItem
 from queues.keys.queue_keys import STATES, ready_suffix
 from queues.model import foreign_tuples
@@ -15,6 +18,7 @@ from queues.model.config import Config, Pause
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import to_ms
 from queues.model.item import Item
+from queues.model.limits import check_limits
 from queues.status.site import JudgedQueue, QueueLook
 from queues.status.status import QueueStatus, Totals, unreadable_status
 
@@ -188,6 +192,65 @@ def _verdict_of(shape: Shape) -> Verdict:
 
 def _seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteJob(Job):
+    """A bulk job with the speed that a server tells."""
+
+    told_speed: float | None
+    told_seconds_left: float | None
+
+    @property
+    def speed(self) -> float | None:
+        """Items met a second, lately; None when it is not known."""
+        return self.told_speed
+
+    def seconds_left(self) -> float | None:
+        """Return in how many seconds it will have met all; None when that is not known."""
+        return self.told_seconds_left
+
+
+def job_of(shape: Shape) -> Job:
+    """Return a bulk job."""
+    return RemoteJob(
+        id=shape["job"],
+        act=shape["act"],
+        state=shape["state"],
+        queue=shape["queue"],
+        queue_id=shape["queue_id"],
+        to=shape["to"],
+        to_id=shape["to_id"],
+        query=shape["query"],
+        status=shape["status"],
+        total=shape["total"],
+        met=shape["met"],
+        done=shape["items"],
+        skipped=shape["skipped"],
+        by=shape["by"],
+        reason=shape["reason"],
+        rate=shape["rate"],
+        started_ms=_ms(shape["started_at"]),
+        ended_ms=_ms(shape["ended_at"]),
+        runner=shape["runner"] or "",
+        failure=shape["failure"] or "",
+        failed_at=shape["failed_at"],
+        of=shape["undoes"],
+        undo=shape["undone_by"],
+        told_speed=shape["speed"],
+        told_seconds_left=shape["seconds_left"],
+    )
+
+
+def _ms(text: str | None) -> int | None:
+    return None if text is None else to_ms(datetime.fromisoformat(text))
+
+
+def rules_of(shape: Shape) -> TargetRules:
+    """Return the targets of queues by pattern."""
+    patterns = {one["pattern"]: check_limits(one["targets"]) for one in shape["patterns"]}
+    unreadable = [(one["pattern"], Words(one["reason"])) for one in shape["unreadable"]]
+    return TargetRules(patterns, check_limits(shape["defaults"]), unreadable=unreadable)
 
 
 def look_of(shape: Shape, config: Config) -> QueueLook | None:

@@ -27,7 +27,7 @@ from queues.remote import looking as looking  # registers its verbs
 from queues.remote.actions import Means, RemoteActions
 from queues.remote.connection import Call, Connection
 from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
-from queues.remote.records import RemoteAudit
+from queues.remote.records import RemoteAudit, RemoteTargets
 from queues.remote.shapes import config_of
 from queues.remote.site import PAGE, RemoteSite
 from queues.serving.background import BackgroundThreads
@@ -105,6 +105,7 @@ class RemoteStore(Store):
         self._assemble(context, url)
         self.site = RemoteSite(connection)
         self.audit = RemoteAudit(context, connection)
+        self.targets = RemoteTargets(context, connection)
         self.id = about["id"]
         self.verbs = tuple(about["verbs"])
         self.caller = about["caller"]

@@ -1,6 +1,6 @@
 """Site of a remote store: what it tells of queues beside their verbs, as its pages show them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from queues.health import Verdict
 from queues.model.config import Pause
 from queues.model.item import Item
+from queues.model.priority import Priority
 from queues.status.status import QueueStatus, Snapshot
 
 
@@ -53,3 +54,8 @@ class Site(Protocol):
 
     def targets(self, queue: str) -> Mapping[str, Any]:
         """Return the limits of a queue as JSON: where each comes from, and the share of the last day beyond it."""
+
+    def push_chunk(
+        self, queue: Any, items: Sequence[tuple[bytes, Priority | None]], *, source: str, last_line: int
+    ) -> None:
+        """Push a chunk of an import in one transaction, with its mark in the audit."""

@@ -24,8 +24,8 @@ _ROWS: Mapping[tuple[Verb | None, Right], str] = {
     (None, Right.READ): "store describe_queue",
     (Verb.READ, Right.READ): "list_queues get_queue consumers health history queue_targets list_targets list_items "
     "get_item peek look_at_queue export_items search preview_bulk list_jobs get_job audit trash events",
-    (Verb.PUSH, Right.ACT): "push",
-    (Verb.TAKE, Right.ACT): "pop lease ack release extend outlook",
+    (Verb.PUSH, Right.ACT): "push push_chunk",
+    (Verb.TAKE, Right.ACT): "pop pop_into_trash lease ack release extend outlook",
     (Verb.MANAGE, Right.ACT): "reveal_item change_item delete_item promote_item retry_item release_item move_item "
     "act_on_items begin_bulk purge_queue",
     # Of what they are about, the right to act is asked too.
@@ -75,6 +75,7 @@ def example(schema: Any) -> Any:
 _BODIES = {
     "move_item": {"to": "q-push"},
     "push": {"value": "x", "priority": 1},
+    "push_chunk": {"items": [{"value": "x", "priority": 1}], "source": "f", "last_line": 1},
     "change_item": {"priority": 1},
     "configure_queue": {"note": "x"},
 }

@@ -164,3 +164,22 @@ async def test_an_import_ends_with_the_right_to_it_and_says_how_far_it_came(
     found = problem(await theirs.post("queues/jobs/items", content=ndjson(1_700), headers=NDJSON), 403, "Forbidden")
     assert (found["items"], found["last_line"], jobs.depth()) == (pushed, pushed, pushed)
     assert "zrn" not in str(found)
+
+
+async def test_a_chunk_is_pushed_once_with_its_line_in_the_audit(
+    program: Program, site: Store, jobs: PriorityQueue, line: FifoQueue
+) -> None:
+    chunk = {"items": [{"value": "a", "priority": 1}, {"value": "b", "priority": 2}], "source": "/f", "last_line": 3}
+    answers = [
+        await program.post("queues/jobs/items/chunk", json=chunk, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    ]
+    assert [answer.json() for answer in answers] == [{"queue": "jobs", "items": 2, "last_line": 3}] * 2
+    assert answers[1].headers["Idempotent-Replay"] == "true"
+    await program.post("queues/line/items/chunk", json={**chunk, "items": [{"value_base64": "AA=="}]})
+    assert [item.raw for queue in (jobs, line) for item in queue.peek_many(5)] == [b"a", b"b", b"\0"]
+    told = [(one.verb, one.queue, one.count, one.via) for one in site.audit.entries().entries]
+    assert told == [("enqueue", "line", 1, "api"), ("push", "jobs", 2, "api")]
+    for wrong in ({"value": "a"}, {"value": "a", "priority": 1, "delay": 5}):
+        problem(await program.post("queues/jobs/items/chunk", json={**chunk, "items": [wrong]}), 422, "InvalidRequest")
+    problem(await program.post("queues/line/items/chunk", json=chunk), 409, "WrongKind")
+    assert (jobs.depth(), line.depth()) == (2, 1)

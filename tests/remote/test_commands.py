@@ -5,6 +5,7 @@ import json
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,118 @@ def test_queues_are_operated_under_the_name_of_the_token(run: Run, local: Store)
     assert {entry.actor for entry in local.audit.entries(queue="mail").entries} == {"token:ops"}
 
 
+def test_all_items_are_moved_by_a_job_of_the_site_and_undone(run: Run, local: Store) -> None:
+    tasks, review = local.create_queue("tasks"), local.create_queue("review")
+    tasks.push_many([(b"%d" % n, n) for n in range(900)])
+    moved = run("move", "tasks", "review", "--all", "--reason", "look again")
+    assert (moved["items"], moved["total"], moved["trash_id"]) == (900, 900, None)
+    assert (tasks.depth(), review.depth()) == (0, 900)
+    listed = run("jobs", "--limit", "1")["jobs"][0]
+    assert (listed["job"], listed["by"], listed["reason"]) == (moved["job"], "token:ops", "look again")
+    shown = run("jobs", "show", moved["job"])
+    assert {**shown, "act": "move", "state": "ready", "queue_id": tasks.id, "to_id": review.id} == shown
+    undone = run("jobs", "undo", moved["job"])
+    assert (undone["undoes"], undone["items"], tasks.depth()) == (moved["job"], 900, 900)
+    assert run("jobs", "--running") == {"jobs": []}
+    with pytest.raises(CommandError, match="restored already"):
+        run("jobs", "undo", moved["job"])
+
+
+def test_a_job_is_canceled_and_gone_on_with_by_the_site(run: Run, local: Store) -> None:
+    slow = local.create_queue("slow")
+    slow.push_many([(b"%d" % n, n) for n in range(3)])
+    job = local.actions("ann").begin_bulk("delete", "slow", rate=1)
+    assert job.id in [each["job"] for each in run("jobs", "--running")["jobs"]]
+    assert run("jobs", "cancel", job.id, "--reason", "wait")["status"] == "canceled"
+    with pytest.raises(CommandError, match="canceled already"):
+        run("jobs", "cancel", job.id)
+    assert slow.depth() > 0
+    assert run("jobs", "resume", job.id)["status"] == "done"
+    assert slow.depth() == 0
+    with pytest.raises(CommandError, match="is done"):
+        run("jobs", "cancel", job.id)
+
+
+def test_a_job_that_fails_says_at_which_item(run: Run, local: Store) -> None:
+    parts, whole = local.create_queue("parts", priority_type="float"), local.create_queue("whole")
+    item = parts.push(b"a", priority=1.5)
+    with pytest.raises(CommandError, match=f"has failed after 0 items.*The item is {item.id}"):
+        run("move", "parts", "whole", "--all")
+    assert (parts.depth(), whole.depth()) == (1, 0)
+    with pytest.raises(CommandError, match="is no move from whole to parts"):
+        run("move", "whole", "parts", "--resume", run("jobs")["jobs"][0]["job"])
+
+
+def test_the_trash_keeps_what_is_popped_for_as_long_as_asked(run: Run, local: Store) -> None:
+    kept = local.create_queue("kept")
+    kept.push_many([(b"%d" % n, n) for n in range(5)])
+    (first,) = run("pop", "kept", "--reason", "broken")["items"]
+    assert (entry := local.trash.get(first["trash_id"])).deadline - entry.at == timedelta(days=7)
+    act = local.audit.entries(queue="kept").entries[0]
+    assert (act.verb, act.actor, act.reason) == ("pop_min", "token:ops", "broken")
+    run("undo", first["trash_id"])
+    (hour,) = run("pop", "kept", "--keep", "1h")["items"]
+    assert (entry := local.trash.get(hour["trash_id"])).deadline - entry.at == timedelta(hours=1)
+    assert run("pop", "kept", "--no-trash")["items"][0]["trash_id"] is None
+    two = [item.id for item in kept.peek_many(2)]
+    assert run("delete_items", "kept", two[0], "--no-trash")["trash_id"] is None
+    deleted = run("delete_items", "kept", two[1], "--keep", "10m")["trash_id"]
+    assert (entry := local.trash.get(deleted)).deadline - entry.at == timedelta(minutes=10)
+    assert run("purge", "kept", "--confirm", "kept", "--no-trash")["trash_ids"] == []
+    assert kept.depth() == 0
+    with pytest.raises(CommandError, match="7 days"):
+        run("pop", "kept", "--keep", "8d")
+
+
+def test_an_item_is_edited_as_it_was_seen(run: Run, local: Store) -> None:
+    for codec, given, stored in (("text", "größer", "größer"), ("json", '{"a": 1}', {"a": 1}), ("msgpack", "[1]", [1])):
+        edited = local.create_queue(f"edited:{codec}", codec=codec)
+        edited.configure(redact=("a",))
+        item = edited.push({"a": "secret"} if codec != "text" else "old", priority=1)
+        changed = run("edit_item", edited.name, item.id, given)
+        assert (changed["items"], edited.find(item.id).value) == (1, stored)
+        assert run("edit_item", edited.name, item.id, given)["trash_id"] is None
+        run("undo", changed["trash_id"])
+        assert edited.find(item.id).value == item.value
+    with pytest.raises(CommandError, match="has no item"):
+        run("edit_item", "edited:text", "0" * 40, "x")
+
+
+def test_a_token_that_may_only_read_changes_nothing(site: Site, folder: Path, home: Path, local: Store) -> None:
+    read = local.create_queue("read")
+    item = read.push(b"x", 1)
+    local.create_queue("hidden")
+    file = home / "reading"
+    file.touch(0o600)
+    file.write_text(command(folder, "create_token", "reader", "--queues", "read", "--verbs", "read"))
+
+    items = home / "items.ndjson"
+    items.write_text('{"value": "y", "priority": 1}\n')
+
+    def call(*arguments: str) -> Any:
+        out = io.StringIO()
+        call_command(*arguments, "--server", site.address, "--token-file", str(file), "--json", stdout=out)
+        return json.loads(out.getvalue())
+
+    assert [queue["queue"] for queue in call("queues")["queues"]] == ["read"]
+    assert call("show", "read", item.id)["item"]["value"] == "x"
+    assert call("jobs")["jobs"] == []
+    assert call("targets", "read")["queue"] == "read"
+    for refused in (
+        ("pop", "read"),
+        ("edit_item", "read", item.id, "y"),
+        ("targets", "read*", "--depth", "5"),
+        ("targets", "read", "--depth", "5"),
+        ("import_items", "read", str(items)),
+    ):
+        with pytest.raises(CommandError, match="token"):
+            call(*refused)
+    for unseen in (("show", "hidden", item.id), ("targets", "hidden"), ("tail", "hidden")):
+        with pytest.raises(CommandError, match="No queue is named"):
+            call(*unseen)
+    assert [each.raw for each in read.items().items] == [b"x"]
+
+
 def test_items_are_exported(run: Run, site: Site, token_file: Path, home: Path) -> None:
     run("create_queue", "export", "--codec", "text")
     for n in range(3):
@@ -217,3 +330,21 @@ def test_a_server_is_named_by_its_address(run: Run) -> None:
         call_command("depth", "jobs", "--server", "lmdb:x")
     assert wrong.value.returncode == Exit.USAGE
     assert {"login", "logout"} <= {name for names in GROUPS.values() for name in names}
+
+
+@pytest.mark.parametrize(
+    "command_line",
+    [
+        ("create_token", "ops", "--queues", "*", "--verbs", "all", "--owner", "nobody"),
+        ("revoke_token", "nothing"),
+        ("logout", "https://a.example"),
+        ("depth", "nothing"),
+    ],
+)
+def test_every_command_that_is_refused_says_so_in_one_line(
+    folder: Path, site: Site, command_line: tuple[str, ...]
+) -> None:
+    with process(*command_line, text=True, PQADMIN_DATA=str(folder)) as run:
+        out, err = run.communicate(timeout=PATIENCE)
+    assert (run.returncode, out, len(err.splitlines())) == (1, "", 1)
+    assert not err.startswith(("CommandError", "Traceback"))

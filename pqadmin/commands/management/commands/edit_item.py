@@ -1,5 +1,7 @@
 """`pqadmin edit_item`: give an item another value."""
 
+from typing import Any
+
 from pqadmin.commands.arguments import QUEUE, REASON, VALUE, VALUE_FILE, Argument, read_value_for
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.files.shapes import changed_shape
@@ -10,19 +12,17 @@ from queues.errors import ItemNotFound
 class Command(StoreCommand):
     """Give an item another value; it keeps its place. A concurrent edit is not overwritten."""
 
-    on_servers = False
     arguments = (QUEUE, Argument("id", metavar="ID"), VALUE, VALUE_FILE, REASON)
 
     def run(self, store: Store, options: Options) -> None:
         """Edit the item."""
         queue = store.queue(options["queue"])
         value = read_value_for(queue, options)
-        item = queue.find(options["id"])
-        if item is None:
-            raise ItemNotFound(f"{queue.name} has no item {options['id']}.")
-        changed = self.actions(store).edit_item(
-            queue.name, item.id, value, expect=item.raw, reason=options["reason"], expect_id=queue.id
-        )
+        acts = self.actions(store)
+        if not (picked := acts.pick(queue.name, [options["id"]]).picked):
+            raise ItemNotFound("{queue} has no item {id}.", queue=queue.name, id=options["id"])
+        seen: Any = {"expect": picked[0].item.raw, "etag": picked[0].etag, "expect_id": queue.id}
+        changed = acts.edit_item(queue.name, options["id"], value, reason=options["reason"], **seen)
         same = changed.trash_id is None
         self.answer(
             changed_shape(queue, changed),

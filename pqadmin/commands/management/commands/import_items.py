@@ -52,7 +52,6 @@ class Command(StoreCommand):
     all lines were bad.
     """
 
-    on_servers = False
     arguments = (
         QUEUE,
         Argument("file", help="- reads standard input"),

@@ -29,7 +29,6 @@ class Command(StoreCommand):
     `run` does the rest of one job, or of all, here and now. A running site runs jobs by itself.
     """
 
-    on_servers = False
     arguments = (
         Argument("what", nargs="?", default="list", choices=["list", "run", *_ON_ONE]),
         Argument("job", nargs="?", metavar="JOB", help="a job's id; run without one runs all"),

@@ -10,13 +10,11 @@ from pqadmin.commands.arguments import REASON, Argument, flag
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.durations import BadDuration, duration, parse_duration
 from pqadmin.display.format import number, share, visible
-from pqadmin.files.shapes import breach_shares, targets_shape
+from pqadmin.files.shapes import targets_shape
 from queues import Store
 from queues.admin import (
     LIMIT_NAMES,
     Limits,
-    Share,
-    Target,
     TargetRules,
     check_glob,
 )
@@ -54,7 +52,6 @@ class Command(StoreCommand):
     not set is inherited: from the most specific pattern, else from the defaults.
     """
 
-    on_servers = False
     arguments = (
         Argument("name", nargs="?", help="a queue, or a pattern such as 'orders:*'"),
         Argument("--depth", type=_items, default=..., metavar="N", help="ready items; off, or inherit"),
@@ -117,17 +114,23 @@ class Command(StoreCommand):
         if changes:
             settings: Any = {f"target_{limit}": value for limit, value in changes.items()}
             self.actions(store).configure(name, reason=options["reason"], **settings)
-        with store.suggesting():
-            status, rules = store.read(lambda tr: (store.queue(name, tr=tr).status(tr=tr), store.targets.rules(tr=tr)))
-        targets, now = rules.resolve(status.name, status.limits), store.now()
-        days = breach_shares(status, rules, now)
+        shape = _shape(store, name)
         self.answer(
-            targets_shape(status, rules, now),
+            shape,
             *(
-                f"{limit}: {_one(limit, target.limit)} ({_origin(target)}){_day(target, days[limit])}"
-                for limit, target in targets.items()
+                f"{limit}: {_one(limit, one['limit'])} ({_origin(one)}){_day(one)}"
+                for limit, one in shape["targets"].items()
             ),
         )
+
+
+def _shape(store: Store, name: str) -> dict[str, Any]:
+    """Return the limits of a queue as JSON."""
+    if store.site is not None:
+        return dict(store.site.targets(name))
+    with store.suggesting():
+        status, rules = store.read(lambda tr: (store.queue(name, tr=tr).status(tr=tr), store.targets.rules(tr=tr)))
+    return targets_shape(status, rules, store.now())
 
 
 def _given(limits: Mapping[str, Any]) -> Any:
@@ -140,19 +143,20 @@ def _one(limit: str, value: float) -> str:
     return number(int(value)) if limit in _ITEMS else duration(value)
 
 
-def _day(target: Target, day: Share) -> str:
+def _day(target: Mapping[str, Any]) -> str:
     """Say how much of the last day a queue was beyond a target."""
-    if not target.limit and not day.beyond:
+    beyond, unknown = target["last_24_h"]["in_breach"], target["last_24_h"]["unknown"]
+    if not target["limit"] and not beyond:
         return ""
-    if day.unknown == 1:
+    if unknown == 1:
         return "; in breach in the last 24 h: unknown"
-    unknown = f", {share(day.unknown)} unknown" if day.unknown else ""
-    return f"; in breach {share(day.beyond)} of the last 24 h{unknown}"
+    untold = f", {share(unknown)} unknown" if unknown else ""
+    return f"; in breach {share(beyond)} of the last 24 h{untold}"
 
 
 def _words(limits: Mapping[str, float]) -> str:
     return ", ".join(f"{limit} {_one(limit, value)}" for limit, value in limits.items())
 
 
-def _origin(target: Target) -> str:
-    return f"pattern {visible(target.pattern)}" if target.pattern else f"{target.origin.value}"
+def _origin(target: Mapping[str, Any]) -> str:
+    return f"pattern {visible(target['pattern'])}" if target["pattern"] else str(target["from"])
