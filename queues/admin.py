@@ -22,6 +22,7 @@ from queues.bulk.survey import SCAN as SURVEY_SCAN
 from queues.bulk.survey import Survey
 from queues.bulk.survey import survey as survey_matches
 from queues.catalog.store_record import FORMAT as STORE_FORMAT
+from queues.consumers.consumer import Client
 from queues.health import LIMIT_OF, Health, Observation, Target, TargetRules, Targets
 from queues.health import Code as HealthCode
 from queues.health import Level as HealthLevel
@@ -84,6 +85,7 @@ from queues.model.records import UNREADABLE as UNREADABLE_RECORD
 from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULES, Settings, settings_of
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
+from queues.queue import for_client
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration

@@ -5,10 +5,11 @@ takes effect when that one commits.
 """
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
-from queues.consumers.consumer import Consumers
+from queues.consumers.consumer import Client, Consumers
 from queues.context import StoreContext
 from queues.errors import BadTime
 from queues.items.scan import Query
@@ -659,3 +660,10 @@ def open_queue(context: StoreContext, config: Config) -> AnyQueue:
 def queue_of(opened: OpenQueue) -> AnyQueue:
     """Return the facade of an open queue."""
     return FifoQueue(opened) if opened.config.fifo else PriorityQueue(opened)
+
+
+def for_client(queue: AnyQueue, client: Client) -> AnyQueue:
+    """Return a handle of a queue whose takes are told as those of a client of this process."""
+    opened = copy(queue.opened)
+    opened.consumption = opened.context.presence.of(queue.id, client)
+    return queue_of(opened)

@@ -13,7 +13,7 @@ from pqadmin.api import limits, schemas, threads, waits
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.asking import allow, found
 from pqadmin.api.caller import Verb
-from pqadmin.api.hot import WaitFor, find_queue, may_take_now
+from pqadmin.api.hot import WaitFor, as_taken_by, find_queue, may_take_now
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.commands import following
@@ -130,7 +130,7 @@ async def outlook(
 async def _find(request: HttpRequest, name: str) -> AnyQueue | None:
     try:
         caller_in(request).require(Verb.TAKE, Right.ACT, name)
-        return await find_queue(name)
+        return as_taken_by(request, await find_queue(name))
     except QueueNotFound:
         return None
 

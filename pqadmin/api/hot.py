@@ -6,6 +6,7 @@ A request with an Idempotency-Key is a transaction of its own, in a thread; thos
 import asyncio
 import base64
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -40,7 +41,7 @@ from queues import (
     Lease,
     Transaction,
 )
-from queues.admin import parse_priority, wait_in_loop
+from queues.admin import Client, for_client, parse_priority, to_ms, wait_in_loop
 from queues.errors import QueueNotFound, StaleLease, WrongKind, display_name
 
 router = Router(tags=["Items"])
@@ -56,6 +57,8 @@ PARSED_AT_ONCE = 65_536
 _AT_ONCE = ("lmdb:", "memory:")
 #: Headers of a push of one raw value.
 _OF_RAW = ("PQ-Priority", "PQ-Delay", "PQ-Due")
+#: The id, number, host and name of a program that takes, percent-encoded.
+_CLIENT = re.compile(r"([0-9a-f]{16}) ([0-9]{1,10}) (\S{1,2000}) (\S{1,2000})")
 #: Names of the ends, with those of FIFO queues.
 ENDS = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
@@ -103,10 +106,26 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
     """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
     caller_in(request).require(verb, right, name)
     try:
-        return _for_coroutines(await find_queue(name))
+        found = await find_queue(name)
     except QueueNotFound:
         # Slower: it suggests names that look alike.
-        return _for_coroutines(await threads.run(lambda: get_store().queue(name)))
+        found = await threads.run(lambda: get_store().queue(name))
+    return _for_coroutines(as_taken_by(request, found) if verb is Verb.TAKE else found)
+
+
+def as_taken_by(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
+    """Return the queue of which takes are told as those of the program that names itself."""
+    client = _client(request.META.get("HTTP_PQ_CLIENT", ""))
+    return queue if client is None else for_client(queue, client)
+
+
+@lru_cache(maxsize=1_000)
+def _client(told: str) -> Client | None:
+    """Return the program that a header names: its id, number, host and name; None where it names none."""
+    found = _CLIENT.fullmatch(told)
+    return (
+        None if found is None else Client(bytes.fromhex(found[1]), int(found[2]), unquote(found[3]), unquote(found[4]))
+    )
 
 
 async def may_take_now(request: HttpRequest, queue: AnyQueue, asked: str) -> None:
@@ -394,13 +413,28 @@ async def _taken(
                 kept = await threads.finish(partial(once, request, key, keep))
             except Nothing:
                 return []
+            found: list[Shape] = json.loads(kept.content)["items"]
             if "Idempotent-Replay" in kept.headers:
                 headers["Idempotent-Replay"] = "true"
-            found: list[Shape] = json.loads(kept.content)["items"]
+            else:
+                _count(queue, found)
             return found
 
     taken = await (_waited(request, queue, take, wait) if wait else take())
     return _raw_answer(taken, form, headers) if form else answer({"items": taken}, headers=headers)
+
+
+def _count(queue: AnyAsyncQueue, taken: list[Shape]) -> None:
+    """Count what was taken in a transaction, which verbs within it do not: it may be undone."""
+    held = {
+        bytes.fromhex(str(one["lease"]).partition("-")[2]): to_ms(datetime.fromisoformat(str(one["expires_at"])))
+        for one in taken
+        if "lease" in one
+    }
+    if held:
+        queue.opened.consumption.leased(held, None)
+    else:
+        queue.opened.consumption.took(len(taken))
 
 
 async def _waited(

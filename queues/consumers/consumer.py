@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from queues.items.counters import CounterDelta
 from queues.keys.keyspace import Keyspace
@@ -69,6 +69,16 @@ class Consumer:
     def is_live(self, now_ms: int) -> bool:
         """Say whether the last heartbeat is recent; one of the future comes from a clock that was set."""
         return self.end is None and abs(now_ms - to_ms(self.heard)) < EXPIRY_MS
+
+
+class Client(NamedTuple):
+    """Program that takes through a server, as it names itself."""
+
+    #: 8 bytes that tell it from any other opening of a remote store.
+    id: bytes
+    pid: int
+    host: str
+    program: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Presence: tells other processes which queues this one takes items from, by heartbeats.
+"""Presence: tells other processes which queues this one, or a client through it, takes items from, by heartbeats.
 
 Takes are counted in memory. One thread writes a record for each queue that is being consumed, all in one transaction,
 every few seconds; it is there only meanwhile. So no take writes more than before, a program that ends at once writes
@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 
 from queues.consumers import consumer as records
-from queues.consumers.consumer import BEAT, MAX_NAME, Consumer
+from queues.consumers.consumer import BEAT, MAX_NAME, MOST, Client, Consumer
 from queues.errors import ForkedStore, StoreClosed
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, Transaction
@@ -41,8 +41,12 @@ _PATIENCE = 1.0
 _RATE = 60.0
 
 
+#: A queue, and the client that takes from it through this process; empty: the process itself.
+Key = tuple[int, bytes]
+
+
 class Consumption:
-    """What this process takes from one queue, counted in memory.
+    """What this process takes from one queue, or one client takes through it, counted in memory.
 
     Callers count without a lock: no count is lost while one thread at a time runs Python.
     """
@@ -61,13 +65,21 @@ class Consumption:
         "_taken",
         "_waiting",
         "_worker",
+        "client",
         "held",
         "joined",
         "queue_id",
     )
 
-    def __init__(self, queue_id: int, clock: Callable[[], float], join: "Callable[[Consumption], None]") -> None:
+    def __init__(
+        self,
+        queue_id: int,
+        clock: Callable[[], float],
+        join: "Callable[[Consumption], None]",
+        client: Client | None = None,
+    ) -> None:
         self.queue_id = queue_id
+        self.client = client
         #: The presence tells of it.
         self.joined = False
         self._clock = clock
@@ -86,6 +98,11 @@ class Consumption:
         self._mutex = threading.Lock()
         #: Times of heartbeats, and what had been taken by then.
         self._beats: deque[tuple[float, int]] = deque()
+
+    @property
+    def key(self) -> Key:
+        """What it is told under."""
+        return self.queue_id, b"" if self.client is None else self.client.id
 
     def took(self, n: int) -> None:
         """Count items that a caller was given; 0: it asked in vain."""
@@ -187,21 +204,27 @@ class Presence:
         self._kv, self._keyspace, self._clock, self._threads = kv, keyspace, clock, threads
         self._id, self._pid = os.urandom(8), os.getpid()
         self._mutex = threading.Lock()
-        self._known: weakref.WeakValueDictionary[int, Consumption] = weakref.WeakValueDictionary()
-        self._consuming: dict[int, Consumption] = {}
-        #: What was written last, by queue. Used by one heartbeat at a time.
-        self._told: dict[int, Consumer] = {}
+        self._known: weakref.WeakValueDictionary[Key, Consumption] = weakref.WeakValueDictionary()
+        self._consuming: dict[Key, Consumption] = {}
+        #: What was written last. Used by one heartbeat at a time.
+        self._told: dict[Key, Consumer] = {}
         self._beating = threading.Lock()
         self._running = False
         self._stopped = threading.Event()
         self._limited = LogLimit(log, monotonic=threads.now)
 
-    def of(self, queue_id: int) -> Consumption:
-        """Return what counts this process's takes from a queue."""
+    def of(self, queue_id: int, client: Client | None = None) -> Consumption:
+        """Return what counts this process's takes from a queue, or those of a client.
+
+        Where very many take, further clients are counted as the process.
+        """
         with self._mutex:
-            found = self._known.get(queue_id)
+            if client is not None and len(self._consuming) >= MOST:
+                client = None
+            key = (queue_id, b"" if client is None else client.id)
+            found = self._known.get(key)
             if found is None:
-                found = self._known[queue_id] = Consumption(queue_id, self._clock, self._join)
+                found = self._known[key] = Consumption(queue_id, self._clock, self._join, client)
             return found
 
     def beat(self) -> None:
@@ -237,7 +260,7 @@ class Presence:
 
     def _join(self, consumption: Consumption) -> None:
         with self._mutex:
-            self._consuming[consumption.queue_id] = consumption
+            self._consuming[consumption.key] = consumption
             if self._running or self._stopped.is_set():
                 return
             self._running = True
@@ -258,32 +281,49 @@ class Presence:
     def _tell(self, now: float, *, closing: bool = False) -> None:
         with self._mutex:
             consuming = dict(self._consuming)
-        ended = {queue_id for queue_id, one in consuming.items() if closing or one.leaves(now)}
+        ended = {key for key, one in consuming.items() if closing or one.leaves(now)}
         how: records.End = "closed" if closing else "idle"
         told = {
-            queue_id: replace(one.told(now, self._process), end=how if queue_id in ended else None)
-            for queue_id, one in consuming.items()
-            if queue_id not in ended or queue_id in self._told
+            key: replace(one.told(now, self._named(one.client)), end=how if key in ended else None)
+            for key, one in consuming.items()
+            if key not in ended or key in self._told
         }
-        news = {queue_id: one for queue_id, one in told.items() if _is_news(self._told.get(queue_id), one)}
+        news = {key: one for key, one in told.items() if _is_news(self._told.get(key), one)}
         if news:
             self._kv.transact(lambda tr: self._write(tr, news))
         known = self._told | news
-        self._told = {queue_id: known[queue_id] for queue_id in told if queue_id not in ended}
+        self._told = {key: known[key] for key in told if key not in ended}
         with self._mutex:
-            for queue_id in ended:
-                if not consuming[queue_id].joined:
-                    self._consuming.pop(queue_id, None)
+            for key in ended:
+                if not consuming[key].joined:
+                    self._consuming.pop(key, None)
 
-    def _write(self, tr: Transaction, told: Mapping[int, Consumer]) -> None:
-        keys = {queue_id: self._keyspace.consumers.key(queue_id, self._id) for queue_id in told}
-        there = {queue_id: tr.snapshot.get(key) for queue_id, key in keys.items()}
-        for queue_id, consumer in told.items():
+    def _write(self, tr: Transaction, told: Mapping[Key, Consumer]) -> None:
+        stored = {
+            (id_, of): self._keyspace.consumers.key(id_, bytes.fromhex(one.id)) for (id_, of), one in told.items()
+        }
+        there = {key: tr.snapshot.get(stored[key]) for key in told}
+        for key, consumer in told.items():
             if consumer.end is None:
-                records.tell(tr, self._keyspace, consumer, queue_id, keys[queue_id], new=there[queue_id].wait() is None)
+                records.tell(tr, self._keyspace, consumer, key[0], stored[key], new=there[key].wait() is None)
             else:
                 now_ms = to_ms(consumer.heard)
-                records.end(tr, self._keyspace, consumer, queue_id, keys[queue_id], now_ms=now_ms)
+                records.end(tr, self._keyspace, consumer, key[0], stored[key], now_ms=now_ms)
+
+    def _named(self, client: Client | None) -> Consumer:
+        """Return what tells which process a consumer is: this one, or that of a client."""
+        if client is None:
+            return self._process
+        mixed = bytes(
+            one ^ other for one, other in zip(self._id, client.id, strict=True)
+        )  # as through several processes
+        return replace(
+            self._process,
+            id=mixed.hex(),
+            pid=client.pid,
+            host=client.host[:MAX_NAME],
+            program=client.program[:MAX_NAME],
+        )
 
     @cached_property
     def _process(self) -> Consumer:
@@ -292,7 +332,7 @@ class Presence:
             id=self._id.hex(),
             pid=self._pid,
             host=socket.gethostname()[:MAX_NAME],
-            program=_program()[:MAX_NAME],
+            program=program()[:MAX_NAME],
             worker="",
             since=began,
             last_take=None,
@@ -323,7 +363,7 @@ def _is_news(before: Consumer | None, now: Consumer) -> bool:
     return replace(before, heard=now.heard) != now
 
 
-def _program() -> str:
+def program() -> str:
     """Return the name of the running program, never its arguments: these may be secret."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None:

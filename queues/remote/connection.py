@@ -11,6 +11,7 @@ import json
 import os
 import random
 import secrets
+import socket
 import ssl
 import threading
 import time
@@ -25,6 +26,8 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
+from queues.consumers.consumer import MAX_NAME
+from queues.consumers.presence import program
 from queues.errors import (
     AnswerLost,
     BadStoreURL,
@@ -116,7 +119,7 @@ class Connection:
         self._room = asyncio.Semaphore(MOST)
         try:
             self._client = httpx.AsyncClient(
-                headers={"User-Agent": "pqadmin"} | ({} if token is None else {"Authorization": f"Bearer {token}"}),
+                headers=_own_headers(token),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT),
                 transport=transport,
             )
@@ -312,6 +315,15 @@ class Connection:
         )
         lost.__cause__ = error
         return lost
+
+
+def _own_headers(token: str | None) -> dict[str, str]:
+    """Return what every request carries: among others which program this is, for the consumers of queues."""
+    names = " ".join(quote(name[:MAX_NAME], safe="") or "-" for name in (socket.gethostname(), program()))
+    client = f"{secrets.token_hex(8)} {os.getpid()} {names}"
+    return {"User-Agent": "pqadmin", "PQ-Client": client} | (
+        {} if token is None else {"Authorization": f"Bearer {token}"}
+    )
 
 
 def _loopback(host: str) -> bool:

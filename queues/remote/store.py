@@ -8,6 +8,7 @@ import httpx
 from queues.actions.actions import Actions
 from queues.actions.perform import RequestKey
 from queues.catalog import directory
+from queues.consumers.consumer import Client
 from queues.consumers.presence import Consumption, Presence
 from queues.context import StoreContext
 from queues.errors import BadLimit, BadName, QueueExists, QueueNotFound, QueueUnreadable, Words
@@ -77,7 +78,7 @@ class _Untold(Consumption):
 class _NoPresence(Presence):
     """Writes no heartbeats of consumers: the server does."""
 
-    def of(self, queue_id: int) -> Consumption:
+    def of(self, queue_id: int, client: Client | None = None) -> Consumption:
         """Return what counts nothing."""
         return _Untold(queue_id, self._clock, lambda _: None)
 

@@ -1,6 +1,8 @@
 """Remote stores: the same verbs and errors, with the rights of a token and nothing beside."""
 
+import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from pqadmin.accounts.callers import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
 from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store
+from queues.consumers.presence import IDLE, program
 from queues.errors import (
     AnswerLost,
     BadStoreURL,
@@ -483,3 +486,44 @@ async def test_coroutines_push_pop_and_lease(local: Store, remote: Store) -> Non
     assert await jobs.pop_min() is None
     with pytest.raises(LocalStoreOnly):
         await store.transact(lambda tr: None)
+
+
+def test_a_program_is_told_as_the_consumer_that_it_is(
+    remote: Store, local: Store, clock: Clock, token: Callable[..., str]
+) -> None:
+    jobs = remote.create_queue("jobs")
+    jobs.push_many([(b"%d" % n, n) for n in range(5)])
+    held = jobs.lease_many(2, seconds=600, worker="press")
+    jobs.pop_min()
+    transport = httpx.ASGITransport(app=ApiHandler())
+    with open_remote("http://localhost", token=token(), timeout=5, transport=transport, clock=clock) as other:
+        other.queue("jobs").pop_max()
+        local.context.presence.beat()
+        told = local.queue("jobs").consumers().live
+    here = (socket.gethostname(), os.getpid(), program())
+    assert [(one.host, one.pid, one.program) for one in told] == [here, here]
+    assert sorted((one.worker, one.takes, one.holds) for one in told) == [("", 1, 0), ("press", 3, 2)]
+    assert [one.worker for one in jobs.consumers().live] == [one.worker for one in told]
+    for lease in held:
+        jobs.ack(lease)
+    clock.advance(10)
+    local.context.presence.beat()
+    assert [one.holds for one in local.queue("jobs").consumers().live] == [0, 0]
+    clock.advance(IDLE)
+    local.context.presence.beat()
+    assert local.queue("jobs").consumers().live == ()
+
+
+@pytest.mark.parametrize("header", ["", "x", "0" * 16 + " 1 host", "0" * 16 + " x host worker", "zz 1 host worker"])
+async def test_a_client_without_a_name_takes_in_the_name_of_the_site(
+    local: Store, token: Callable[..., str], transactional_db: None, header: str
+) -> None:
+    local.create_queue("jobs").push(b"x", 1)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=ApiHandler()), base_url="http://localhost"
+    ) as client:
+        headers = {"Authorization": f"Bearer {await asyncio.to_thread(token)}", "PQ-Client": header}
+        assert (await client.post("/api/v1/queues/jobs/pop", headers=headers)).json()["items"]
+    local.context.presence.beat()
+    (told,) = local.queue("jobs").consumers().live
+    assert (told.host, told.pid, told.takes) == (socket.gethostname(), os.getpid(), 1)

@@ -26,6 +26,8 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - `Idempotency-Key` on a write: it is executed once, and the same request sent again within 24 hours
   gets the first answer, across processes and restarts ([idempotency keys](idempotency-keys.md)).
 - `If-Match` with the `ETag` of what was seen: if that has changed since, nothing is done (412).
+- A program may name itself: `PQ-Client: ID PID HOST PROGRAM`, with 16 hexadecimal digits of its own and the
+  names percent-encoded. Then it is a consumer of the queues from which it takes.
 - `wait` holds the request until an item comes, for a minute at most: send it again.
 - Lists have a `next`, to be sent as `cursor` (of queues: as `after`); null is the end.
 - Refusals are problem details (RFC 9457) with a `code` and a `type` for each error:
