@@ -291,6 +291,12 @@ def wait_live(page: Page) -> None:
     page.wait_for_selector("[data-fresh][data-state=live]")
 
 
+def open_live(page: Page, address: str) -> None:
+    """Open a page and wait until it says that it is live."""
+    page.goto(address)
+    wait_live(page)
+
+
 def until(page: Page, true: Callable[[], object], what: str = "it never came to be") -> None:
     """Wait until something is so that comes about by events of pages: a route was asked for, a message was heard."""
     began = time.monotonic()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Queue, Store
-from tests.browser.conftest import NewPage, wait_live, wait_value
+from tests.browser.conftest import NewPage, open_live, wait_value
 from tests.others import PREFIX, Others
 
 
@@ -33,8 +33,7 @@ def legacy(store: Store, others: Others) -> Iterator[Queue]:
 def test_what_other_programs_do_shows_by_itself_with_the_age_of_the_count(
     page: Page, legacy: Queue, others: Others
 ) -> None:
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     row = page.locator('tr[data-queue="legacy"]')
     expect(row).to_have_attribute("data-mark", "attached")
     wait_value(page, 'tr[data-queue="legacy"] [data-field=ready]', 3)
@@ -53,8 +52,7 @@ def test_what_other_programs_do_shows_by_itself_with_the_age_of_the_count(
 
 def test_a_queue_that_is_attached_while_the_page_is_open_is_marked(page: Page, store: Store, others: Others) -> None:
     store.create_queue("ours")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     store.attach("legacy", prefix=PREFIX)
     try:
         row = page.locator('tr[data-queue="legacy"]')
@@ -67,8 +65,7 @@ def test_a_queue_that_is_attached_while_the_page_is_open_is_marked(page: Page, s
 
 
 def test_the_queue_page_follows_both_ends(page: Page, legacy: Queue, others: Others) -> None:
-    page.goto("/queues/legacy/")
-    wait_live(page)
+    open_live(page, "/queues/legacy/")
     expect(page).to_have_title(re.compile("^unknown \\(≈\u202f3\\) · legacy"))
     others.push((2, b"second"))
     items = page.locator("[data-live-list=min] > [data-item]")

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from queues import Store, open_store
 from tests import cluster
-from tests.browser.conftest import PATIENCE, Site, Strict, ready_of, sign_in, wait_live, wait_value
+from tests.browser.conftest import PATIENCE, Site, Strict, open_live, ready_of, sign_in, wait_live, wait_value
 from tests.soak.server import Server, program
 
 pytestmark = pytest.mark.skipif(
@@ -102,8 +102,7 @@ def test_sums_hold_on_both_sites_while_items_move(pages: list[Page], store: Stor
     left, right = store.create_queue("left"), store.create_queue("right")
     left.push_many([(b"%d" % n, n) for n in range(40)])
     for page in pages:
-        page.goto("/")
-        wait_live(page)
+        open_live(page, "/")
         wait_value(page, ready_of("left"), 40)
         page.evaluate(NOTE_SUMS)
     ended = threading.Event()
@@ -140,8 +139,7 @@ def test_a_killed_cluster_is_said_and_its_return_is_seen(
     store.create_queue("jobs").push(b"x", priority=1)
     fresh = [page.locator("[data-fresh]").first for page in pages]
     for page in pages:
-        page.goto("/")
-        wait_live(page)
+        open_live(page, "/")
         wait_value(page, ready_of("jobs"), 1)
 
     server.kill()

@@ -5,13 +5,12 @@ from playwright.sync_api import Page, expect
 from queues import Store
 from queues.consumers.presence import Presence
 from queues.serving.background import BackgroundThreads
-from tests.browser.conftest import wait_live
+from tests.browser.conftest import open_live
 
 
 def test_consumers_come_and_go_while_the_page_is_open(page: Page, store: Store) -> None:
     jobs, context = store.create_queue("jobs"), store.context
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     panel = page.locator("#consumers")
     expect(panel.locator("[data-none=unknown]")).to_be_visible()
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from queues import Store
-from tests.browser.conftest import PATIENCE, NewPage, Strict, ready_of, until, wait_live, wait_value
+from queues import Queue, Store
+from tests.browser.conftest import PATIENCE, NewPage, Strict, open_live, ready_of, until, wait_live, wait_value
 
 #: Seconds between two announcements to screen readers, at least.
 QUIET = 20
@@ -50,8 +50,7 @@ def overview(page: Page, store: Store) -> Page:
     """The overview with three queues, live."""
     for name in ("eu:alpha", "eu:beta", "us:gamma"):
         store.create_queue(name).push(b"x", priority=1)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     return page
 
 
@@ -126,8 +125,7 @@ def test_the_link_to_more_queues_hands_the_focus_on_to_them(page: Page, store: S
             store.create_queue(f"q{n:03}", tr=tr)
 
     store.transact(many)
-    page.goto("/?group=name")
-    wait_live(page)
+    open_live(page, "/?group=name")
     link = page.locator("#queues .pager a[rel=next]")
     expect(link).to_have_count(1)
     link.focus()
@@ -151,8 +149,7 @@ def test_a_selection_in_a_hidden_tab_holds_no_number_for_good(page: Page, store:
     strict.allowed.append("WebSocket connection")  # it seems to have been silent for a minute
     page.clock.install()
     jobs = store.create_queue("jobs")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     page.locator(ready_of("jobs")).evaluate("cell => getSelection().selectAllChildren(cell)")
     page.wait_for_function("() => getSelection().toString().trim() === '0'")
     jobs.push(b"x", priority=1)
@@ -165,8 +162,7 @@ def test_a_selection_in_a_hidden_tab_holds_no_number_for_good(page: Page, store:
 def test_an_end_that_is_reordered_and_taken_keeps_the_focus(page: Page, store: Store) -> None:
     jobs, ann = store.create_queue("jobs"), store.actions("ann")
     items = [jobs.push(b"v%d" % n, priority=n * 10) for n in range(4)]
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     links = page.locator("[data-live-list=min] a")
     page.locator(f'[data-live-list=min] [data-item="{items[2].id}"] a').focus()
     attend(page)
@@ -190,10 +186,8 @@ def test_an_end_that_is_reordered_and_taken_keeps_the_focus(page: Page, store: S
     expect(links.first).to_contain_text("v2 again")
 
 
-def test_an_act_that_no_longer_fits_stays_under_the_finger(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    page.goto("/queues/jobs/")
-    wait_live(page)
+def test_an_act_that_no_longer_fits_stays_under_the_finger(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
     pause, resume = page.get_by_role("link", name="Pause…"), page.get_by_role("button", name="Resume")
     pause.focus()
     attend(page)
@@ -214,11 +208,9 @@ def test_an_act_that_no_longer_fits_stays_under_the_finger(page: Page, store: St
     expect(resume).to_be_visible()
 
 
-def test_choices_and_typed_text_of_a_queue_page_stay(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_choices_and_typed_text_of_a_queue_page_stay(page: Page, jobs: Queue) -> None:
     jobs.push_many([(b"v%d" % n, n) for n in range(9)])
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     box = page.locator("#items input[type=checkbox]").nth(1)
     box.check()
     page.locator("#q").fill("half typ")
@@ -304,13 +296,11 @@ def assert_seldom(said: list[tuple[float, str]]) -> None:
     assert all(later - earlier >= (QUIET - 1) * 1000 for (earlier, _), (later, _) in pairwise(said)), said
 
 
-def test_screen_readers_are_told_politely_and_seldom(page: Page, store: Store) -> None:
+def test_screen_readers_are_told_politely_and_seldom(page: Page, jobs: Queue) -> None:
     """A minute of the page's clock, in which every frame has other problems; the busy numbers are in no live region."""
-    jobs = store.create_queue("jobs")
     page.clock.install()
     busy_frames(page)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     page.evaluate(LISTEN)
     for depth in range(1, 21):
         jobs.push(b"x", priority=depth)
@@ -340,8 +330,7 @@ def test_a_connection_that_comes_and_goes_is_told_seldom(page: Page, store: Stor
 
     page.clock.install()
     page.route_web_socket(re.compile("/live/"), through)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     page.evaluate(LISTEN)
     fresh = page.locator("[data-fresh]")
     for _time in range(5):

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from playwright.sync_api import Page, expect
 
-from queues import Store
+from queues import Queue, Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, Strict, until, wait_live
+from tests.browser.conftest import NewPage, Strict, open_live, until, wait_live
 from tests.browser.test_live import Message, tap
 
 HERE = "/queues/jobs/history/"
@@ -48,8 +48,7 @@ def legend(page: Page, chart: str, label: str) -> str:
     return row.locator(".u-value").inner_text()
 
 
-def test_charts_are_drawn_at_once_and_anew_after_a_change_only(new_page: NewPage, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_charts_are_drawn_at_once_and_anew_after_a_change_only(new_page: NewPage, store: Store, jobs: Queue) -> None:
     jobs.push_many([(b"x", 1)] * 50)
     recorded(store)
     page = new_page()
@@ -127,8 +126,7 @@ def test_axes_begin_at_zero_and_tell_each_step_exactly(page: Page, store: Store)
 def test_zooming_changes_the_address_and_every_chart_and_can_be_taken_back(page: Page, store: Store) -> None:
     store.create_queue("jobs").push_many([(b"x", 1)] * 20)
     recorded(store)
-    page.goto(f"{HERE}?span=6h")
-    wait_live(page)
+    open_live(page, f"{HERE}?span=6h")
     over = page.locator("[data-chart=depth] .u-over")
     box = over.bounding_box()
     assert box is not None
@@ -175,8 +173,7 @@ def test_a_range_is_picked_in_the_readers_zone_without_scripts_too(new_page: New
 def test_the_queue_page_leads_from_its_last_hour_to_the_history(page: Page, store: Store) -> None:
     store.create_queue("jobs").push_many([(b"x", 1)] * 20)
     recorded(store)
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     assert legend(page, "depth", "ready") == "20"
     assert findings(page) == []
     store.queue("jobs").pop_many(4)
@@ -190,8 +187,7 @@ def test_the_queue_page_leads_from_its_last_hour_to_the_history(page: Page, stor
 def test_charts_of_all_queues_are_loaded_when_they_are_unfolded(page: Page, store: Store) -> None:
     for name, depth in (("jobs", 20), ("mail", 5)):
         store.create_queue(name).push_many([(b"x", 1)] * depth)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     recorded(store)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -220,15 +216,13 @@ document.addEventListener("pqadmin:changed", () => window.changes++);
 """
 
 
-def test_queues_that_changed_most_are_asked_for_after_a_change_only(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_queues_that_changed_most_are_asked_for_after_a_change_only(page: Page, store: Store, jobs: Queue) -> None:
     jobs.push(b"x", 1)
     recorded(store)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.add_init_script(_SOON)
-    page.goto("/charts/?span=1h")
-    wait_live(page)
+    open_live(page, "/charts/?span=1h")
     with page.expect_response("**/charts/?span=1h", timeout=20_000):
         jobs.push(b"x", 1)
     expect(page.locator("[data-total=ready]")).to_have_text("2")
@@ -255,8 +249,7 @@ def test_charts_of_all_queues_follow_live_as_the_reader_left_them(page: Page, st
     for name, depth in (("jobs", 20), ("mail", 5)):
         store.create_queue(name).push_many([(b"x", 1)] * depth)
     recorded(store)
-    page.goto("/charts/?span=1h")
-    wait_live(page)
+    open_live(page, "/charts/?span=1h")
     assert legend(page, "depth", "ready") == "25"
     page.locator("[data-chart=depth] .u-series").filter(has_text="delayed").locator("th").click()
     off = page.locator("[data-chart=depth] .u-series.u-off")
@@ -299,8 +292,7 @@ def test_charts_are_new_after_a_reconnect_whose_frames_are_numbered_alike(page: 
         return None if len(frames) > 1 else seen
 
     ends = tap(page, first)
-    page.goto("/charts/?span=1h")
-    wait_live(page)
+    open_live(page, "/charts/?span=1h")
     until(page, lambda: frames)
     store.queue("jobs").pop_many(4)
     until(page, lambda: len(frames) > 1)
@@ -311,8 +303,7 @@ def test_charts_are_new_after_a_reconnect_whose_frames_are_numbered_alike(page: 
 def test_charts_of_a_tab_that_was_hidden_are_new_when_it_is_shown(page: Page, store: Store) -> None:
     store.create_queue("jobs").push_many([(b"x", 1)] * 20)
     recorded(store)
-    page.goto("/charts/?span=1h")
-    wait_live(page)
+    open_live(page, "/charts/?span=1h")
     hide(page, True)
     store.queue("jobs").pop_many(4)
     hide(page, False)

@@ -10,12 +10,13 @@ from typing import Any
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from queues import Store, Transaction
+from queues import Queue, Store, Transaction
 from tests.browser.conftest import (
     NewPage,
     Site,
     Strict,
     failing_store,
+    open_live,
     ready_of,
     reload_until_shown,
     sign_in,
@@ -58,8 +59,7 @@ def tap(
 
 def test_a_push_from_another_process_shows_without_a_reload(page: Page, store: Store) -> None:
     jobs = store.create_queue("orders:jobs")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("orders:jobs"), 0)
     page.evaluate("window.mark = 'the same document'")
 
@@ -76,8 +76,7 @@ def test_a_push_from_another_process_shows_without_a_reload(page: Page, store: S
 
 
 def test_the_first_queue_of_all_appears(page: Page, store: Store) -> None:
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     levels = page.locator(".sum .levels")
     expect(levels.locator(":scope > *").filter(visible=True)).to_have_text("–")
     store.create_queue("first").push(b"x", priority=1)
@@ -96,8 +95,7 @@ def test_the_first_queue_of_all_appears(page: Page, store: Store) -> None:
 def test_a_deleted_queue_is_marked_and_a_restored_one_is_back(page: Page, store: Store) -> None:
     store.create_queue("here").push(b"x", priority=1)
     store.create_queue("there")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
 
     trash_id = store.delete_queue("here")
     expect(page.locator('tr[data-queue="here"]')).to_have_attribute("data-level", "gone")
@@ -107,10 +105,8 @@ def test_a_deleted_queue_is_marked_and_a_restored_one_is_back(page: Page, store:
     expect(page.locator('tr[data-queue="here"]')).to_have_attribute("data-level", "ok")
 
 
-def test_both_ends_of_a_queue_page_are_live(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    page.goto("/queues/jobs/")
-    wait_live(page)
+def test_both_ends_of_a_queue_page_are_live(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
 
     jobs.push_many([(b"v%d" % n, n) for n in range(7)])
     items = page.locator("[data-live-list=max] > [data-item]")
@@ -129,8 +125,7 @@ def test_both_ends_of_a_queue_page_are_live(page: Page, store: Store) -> None:
 def test_why_a_queue_cannot_be_read_shows_in_the_language_of_the_page(page: Page, store: Store, site: Site) -> None:
     jobs = store.create_queue("jobs")
     page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": "zh-hans", "url": site.address}])
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
 
     def write(tr: Transaction, record: bytes) -> None:
         tr.set(store.context.keyspace.configs.key(jobs.id), record)
@@ -145,10 +140,8 @@ def test_why_a_queue_cannot_be_read_shows_in_the_language_of_the_page(page: Page
     expect(state).not_to_contain_text("无法读取")
 
 
-def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    page.goto("/")
-    wait_live(page)
+def test_a_pause_shows_with_its_reason(page: Page, jobs: Queue) -> None:
+    open_live(page, "/")
     jobs.pause(reason="ledger closing, " * 30 + "ask Ann", by="ops-2")
     row = page.locator('tr[data-queue="jobs"]')
     expect(row).to_have_attribute("data-mark", "paused")
@@ -156,20 +149,17 @@ def test_a_pause_shows_with_its_reason(page: Page, store: Store) -> None:
     expect(row.locator("[data-field=verdict]")).to_contain_text("ledger closing")
     expect(row.locator("[data-field=verdict]")).not_to_contain_text("ask Ann")
     expect(row.locator("[data-field=trend]")).to_have_text("paused")
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     jobs.resume()
     jobs.pause(reason="ledger closing, " * 30 + "ask Ann", by="ops-3")
     expect(page.locator(".verdict [data-field=reasons]")).to_contain_text("paused by ops-3")
     expect(page.locator(".verdict [data-field=reasons]")).to_contain_text("ask Ann")
 
 
-def test_the_verdict_is_live_on_the_queues_page_and_in_the_titles_of_tabs(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_the_verdict_is_live_on_the_queues_page_and_in_the_titles_of_tabs(page: Page, jobs: Queue) -> None:
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"x", 1)] * 2)
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     reasons = page.locator("[data-field=reasons] > li:not([hidden])")
     expect(reasons).to_have_text(re.compile("nothing taken yet .* Start a worker"))
     expect(page).to_have_title("ok (2) · jobs · pqadmin")
@@ -182,8 +172,7 @@ def test_the_verdict_is_live_on_the_queues_page_and_in_the_titles_of_tabs(page: 
     expect(reasons).to_have_text([re.compile("1 dead"), re.compile("paused by ada.*deploy")])
     reasons.first.get_by_role("link").click()
     expect(page).to_have_url(re.compile("state=dead"))
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     expect(page).to_have_title("1 warning · Queues · pqadmin")
     page.get_by_role("link", name="1 warning").click()
     expect(page).to_have_url(re.compile("level:warning"))
@@ -216,8 +205,7 @@ def test_ages_in_words_go_on_while_nothing_changes(page: Page, store: Store) -> 
     page.clock.install()
     tap(page, aged)
     for address in ("/queues/paused/", "/"):
-        page.goto(address)
-        wait_live(page)
+        open_live(page, address)
         goes_on("paused", r"paused by ops-2, <?[\d.]+ s ago")
     goes_on("stuck", r"no consumer for \d+ (s|min)")
     goes_on("drifted", r"oldest waits \d+ (s|min)")
@@ -227,8 +215,7 @@ def test_the_row_of_a_deleted_queue_leaves_after_a_while(page: Page, store: Stor
     store.create_queue("stays")
     store.create_queue("goes")
     page.clock.install()
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     store.delete_queue("goes")
     row = page.locator('tr[data-queue="goes"]')
     expect(row).to_have_attribute("data-level", "gone")
@@ -241,10 +228,8 @@ def test_the_row_of_a_deleted_queue_leaves_after_a_while(page: Page, store: Stor
     expect(page.locator('tr[data-queue="stays"]')).to_have_count(1)
 
 
-def test_what_depends_on_a_pause_follows_it(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    page.goto("/queues/jobs/")
-    wait_live(page)
+def test_what_depends_on_a_pause_follows_it(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
     resume, pause = page.get_by_role("button", name="Resume"), page.get_by_role("link", name="Pause…")
     note = page.get_by_text("the queue is paused; pushes go on")
     page.locator("[data-drawer]").click()
@@ -265,8 +250,7 @@ def test_the_sums_of_groups_are_live(page: Page, store: Store) -> None:
     orders = store.create_queue("orders:jobs")
     orders.push(b"x", priority=1)
     store.create_queue("mail:out")
-    page.goto("/?group=group")
-    wait_live(page)
+    open_live(page, "/?group=group")
     sums = {label: page.locator(f'tr[data-group="{label}"] [data-group-ready]') for label in ("mail:", "orders:")}
     expect(sums["orders:"]).to_have_text("1")
     expect(sums["mail:"]).to_have_text("0")
@@ -275,13 +259,11 @@ def test_the_sums_of_groups_are_live(page: Page, store: Store) -> None:
     expect(sums["mail:"]).to_have_text("0")
 
 
-def test_old_sums_say_so(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_old_sums_say_so(page: Page, jobs: Queue) -> None:
     late = [0]
 
     tap(page, lambda seen: seen | {"as_of": seen["as_of"] - late[0]} if "as_of" in seen else seen)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     note = page.locator("[data-sums-age]")
     expect(note).to_be_hidden()
     late.append(late.pop() + 40_000)
@@ -300,8 +282,7 @@ def test_numbers_grow_no_younger_by_a_server_that_cannot_read_its_store(
     away: list[str] = []
     failing_store(page, away)
     page.clock.install()
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     away.append("away")
     fresh = page.locator("[data-fresh]").first
     expect(fresh).to_have_attribute("title", "away")
@@ -315,14 +296,12 @@ def test_numbers_grow_no_younger_by_a_server_that_cannot_read_its_store(
     expect(fresh.locator("[data-part=ago]")).to_have_text("")
 
 
-def test_changing_the_password_in_another_tab_keeps_this_one_live(new_page: NewPage, store: Store, site: Site) -> None:
-    jobs = store.create_queue("jobs")
+def test_changing_the_password_in_another_tab_keeps_this_one_live(new_page: NewPage, jobs: Queue, site: Site) -> None:
     old, new = "correct horse battery", "staple correct horse"
     site.manage("create_user", "paula", "--role", "viewer", "--password-stdin", stdin=f"{old}\n")
     page = new_page(storage_state=None)
     sign_in(page, "paula", old)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     page.evaluate("window.mark = 'the same document'")
     other = page.context.new_page()
     other.goto("/accounts/password/")
@@ -339,10 +318,8 @@ def test_changing_the_password_in_another_tab_keeps_this_one_live(new_page: NewP
     assert page.evaluate("window.mark") == "the same document"
 
 
-def test_rates_rise_and_fall_back_to_zero(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    page.goto("/")
-    wait_live(page)
+def test_rates_rise_and_fall_back_to_zero(page: Page, jobs: Queue) -> None:
+    open_live(page, "/")
     rate = page.locator('tr[data-queue="jobs"] [data-field=rate-in]')
     expect(rate).to_have_text("0")
     jobs.push_many([(b"x", 1)] * 500)
@@ -355,8 +332,7 @@ def test_a_killed_and_restarted_server_is_back_without_a_reload(
 ) -> None:
     strict.allowed += CONNECTION_LOST
     jobs = store.create_queue("jobs")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     page.evaluate("window.mark = 'the same document'")
 
     site.kill()
@@ -372,9 +348,8 @@ def test_a_killed_and_restarted_server_is_back_without_a_reload(
     assert page.evaluate("window.mark") == "the same document"
 
 
-def test_a_tab_left_open_across_a_deploy_asks_for_a_reload(page: Page, new_page: NewPage, store: Store) -> None:
+def test_a_tab_left_open_across_a_deploy_asks_for_a_reload(page: Page, new_page: NewPage, jobs: Queue) -> None:
     """The server that it comes back to has rows that its scripts cannot read: it must not call itself live."""
-    jobs = store.create_queue("jobs")
     deployed: list[str] = []
     sockets = tap(page, lambda seen: seen | {"release": deployed[0]} if deployed and seen["t"] == "hello" else seen)
     page.clock.install()
@@ -403,9 +378,8 @@ def test_a_tab_left_open_across_a_deploy_asks_for_a_reload(page: Page, new_page:
 
 
 def test_a_page_whose_words_do_not_come_stays_as_it_was_drawn_until_they_do(
-    page: Page, store: Store, strict: Strict
+    page: Page, jobs: Queue, strict: Strict
 ) -> None:
-    jobs = store.create_queue("jobs")
     jobs.push(b"x", priority=1)
     jobs.pause(reason="ledger closing", by="ops-2")
     away = [True]
@@ -447,8 +421,7 @@ def test_freshness_goes_stale_when_the_server_falls_silent(page: Page, store: St
     held: list[Any] = []
     tap(page, lambda seen: None if held else seen)
     page.clock.install()
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
 
     held.append(True)
     page.clock.pause_at(page.evaluate("Date.now() / 1000") + 5)
@@ -474,8 +447,7 @@ def test_a_gap_is_healed_by_a_whole_frame(page: Page, store: Store) -> None:
         return seen
 
     tap(page, lossy, sent=sent)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
 
     swallow.append("jobs")
     jobs.push(b"its frame is lost", priority=1)
@@ -486,8 +458,7 @@ def test_a_gap_is_healed_by_a_whole_frame(page: Page, store: Store) -> None:
     assert {"t": "resync"} in sent
 
 
-def test_a_hidden_tab_suspends_and_comes_back_whole(page: Page, new_page: NewPage, store: Store) -> None:
-    jobs = store.create_queue("jobs")
+def test_a_hidden_tab_suspends_and_comes_back_whole(page: Page, new_page: NewPage, jobs: Queue) -> None:
     sent: list[Message] = []
     heard: list[str] = []
 
@@ -520,8 +491,7 @@ def test_an_idle_page_makes_no_request(page: Page, store: Store) -> None:
     heard: list[str] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda text: heard.append(json.loads(text)["t"])))
     page.clock.install()
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     heard.clear()
@@ -536,8 +506,7 @@ def test_signing_out_in_another_tab_shows(new_page: NewPage, store: Store, site:
     store.create_queue("jobs")
     page = new_page(storage_state=None)
     sign_in(page, "admin", site.password)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     other = page.context.new_page()
     other.goto("/")
     wait_live(other)  # a page that is left while it connects warns of it
@@ -550,10 +519,8 @@ def test_signing_out_in_another_tab_shows(new_page: NewPage, store: Store, site:
     expect(page.locator(ready_of("jobs"))).to_have_text("0")
 
 
-def test_a_long_life_leaves_no_listener_or_element_behind(page: Page, store: Store) -> None:
-    jobs = store.create_queue("jobs")
-    page.goto("/")
-    wait_live(page)
+def test_a_long_life_leaves_no_listener_or_element_behind(page: Page, jobs: Queue) -> None:
+    open_live(page, "/")
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
 
@@ -609,7 +576,6 @@ _COSTS = """() => {
 def test_a_number_that_changes_costs_no_more_than_its_row(page: Page, store: Store) -> None:
     for n in range(60):
         store.create_queue(f"group:{n}").push_many([(b"x", 1)] * 3)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     one, whole = page.evaluate(_COSTS)
     assert one < whole / 5, "a selector with :has() styles the whole page anew for each number"

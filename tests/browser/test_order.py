@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Store
-from tests.browser.conftest import ready_of, wait_live, wait_value
+from tests.browser.conftest import open_live, ready_of, wait_live, wait_value
 
 #: The sum of what moved on the page without a person's doing.
 _SHIFTS = """
@@ -36,8 +36,7 @@ def test_trouble_moves_to_the_top_by_itself_and_shifts_nothing(page: Page, store
     names = [f"q{n:02}" for n in range(40)]
     queues = [store.create_queue(name) for name in names]
     page.add_init_script(_SHIFTS)
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("q39"), 0)
     page.evaluate("scrollTo(0, 900)")
     before = page.evaluate("scrollY")
@@ -53,8 +52,7 @@ def test_the_heading_of_a_filtered_group_adds_up_what_is_shown(page: Page, store
     shown, other = store.create_queue("a:x"), store.create_queue("a:y")
     shown.push_many([(b"x", 1)] * 3)
     other.push_many([(b"x", 1)] * 40)
-    page.goto("/?group=group&q=a:x")
-    wait_live(page)
+    open_live(page, "/?group=group&q=a:x")
     heading = page.locator("[data-group-ready]")
     expect(heading).to_have_attribute("data-value", "3")
     other.push(b"x", 1)
@@ -70,8 +68,7 @@ def test_the_heading_of_a_filtered_group_adds_up_what_is_shown(page: Page, store
 
 def test_the_number_of_queues_is_told_in_words_that_fit(page: Page, store: Store) -> None:
     store.create_queue("a")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     queues = page.locator("[data-total=queues]")
     expect(queues).to_have_text("in 1 queue")
     store.create_queue("b")
@@ -81,8 +78,7 @@ def test_the_number_of_queues_is_told_in_words_that_fit(page: Page, store: Store
 def test_a_pill_tells_of_what_moved_while_the_pointer_is_in_the_table(page: Page, store: Store) -> None:
     names = ["a", "b", "c", "d"]
     queues = {name: store.create_queue(name) for name in names}
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("d"), 0)
     pill = page.locator("#reorder")
     expect(pill).to_be_hidden()
@@ -100,8 +96,7 @@ def test_a_pill_tells_of_what_moved_while_the_pointer_is_in_the_table(page: Page
 def test_the_pill_is_pressed_by_keyboard_and_the_focus_stays(page: Page, store: Store) -> None:
     names = ["a", "b", "c"]
     queues = {name: store.create_queue(name) for name in names}
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     link = page.locator('tr[data-queue="a"] a[data-part=link]')
     link.focus()
     queues["c"].pause(reason="", by="ops-2")
@@ -129,8 +124,7 @@ def test_the_pill_is_pressed_by_keyboard_and_the_focus_stays(page: Page, store: 
 
 def test_trouble_behind_the_window_comes_into_the_table(page: Page, store: Store) -> None:
     queues = [store.create_queue(f"q{n:03}") for n in range(130)]
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("q000"), 0)
     page.mouse.move(1, 1)
     warnings = page.locator("[data-total=level][data-of=warning]")
@@ -163,8 +157,7 @@ def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, sto
         queues[n].push_many([(b"x", 1)] * (500 + n))
         queues[n].pause(reason="", by="ops-2")
 
-    page.goto(address)
-    wait_live(page)
+    open_live(page, address)
     wait_value(page, ready_of("g000:q000"), 0)
     page.mouse.move(1, 1)
     promote(120)
@@ -185,8 +178,7 @@ def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, sto
 
 def test_an_outage_of_more_queues_than_the_window_holds_fills_it_once(page: Page, store: Store) -> None:
     queues = [store.create_queue(f"q{n:03}") for n in range(250)]
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("q000"), 0)
     page.mouse.move(1, 1)
     for queue in queues[100:]:
@@ -209,8 +201,7 @@ def test_an_outage_of_more_queues_than_the_window_holds_fills_it_once(page: Page
 def test_what_moved_is_announced(page: Page, store: Store) -> None:
     store.create_queue("a")
     last = store.create_queue("b")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("b"), 0)
     page.locator(ready_of("a")).hover()
     last.pause(reason="", by="ops-2")
@@ -221,8 +212,7 @@ def test_a_sorted_column_stays_sorted(page: Page, store: Store) -> None:
     queues = {name: store.create_queue(name) for name in ("a", "b", "c", "d")}
     for depth, queue in enumerate(queues.values()):
         queue.push_many([(b"x", 1)] * depth)
-    page.goto("/?group=name&sort=-ready")
-    wait_live(page)
+    open_live(page, "/?group=name&sort=-ready")
     wait_value(page, ready_of("d"), 3)
     expect_order(page, "d", "c", "b", "a")
     queues["a"].push_many([(b"x", 1)] * 500)
@@ -239,8 +229,7 @@ def test_names_are_in_the_servers_order(page: Page, store: Store) -> None:
     for name in names:
         store.create_queue(name)
     for address, wanted in (("/?group=name", names), ("/?group=name&sort=-name", names[::-1])):
-        page.goto(address)
-        wait_live(page)
+        open_live(page, address)
         wait_value(page, ready_of("B"), 0)
         first = order(page)
         assert first == wanted
@@ -254,8 +243,7 @@ def test_rows_beside_the_deleted_one_do_not_shift(page: Page, store: Store) -> N
         store.create_queue(f"q{n:02}")
     page.add_init_script(_SHIFTS)
     page.clock.install()
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     store.delete_queue("q03")
     row = page.locator('tr[data-queue="q03"]')
     expect(row).to_have_attribute("data-level", "gone")
@@ -270,8 +258,7 @@ def test_rows_beside_the_deleted_one_do_not_shift(page: Page, store: Store) -> N
 def test_a_screen_reader_finds_the_pill_a_button(page: Page, store: Store) -> None:
     store.create_queue("a")
     last = store.create_queue("b")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     wait_value(page, ready_of("b"), 0)
     page.locator(ready_of("a")).hover()
     last.pause(reason="", by="ops-2")
@@ -280,8 +267,7 @@ def test_a_screen_reader_finds_the_pill_a_button(page: Page, store: Store) -> No
 
 def test_groups_collapse_by_keyboard_show_their_worst_and_stay_so(page: Page, store: Store) -> None:
     queues = {name: store.create_queue(name) for name in ("a:1", "b:1", "b:2")}
-    page.goto("/?group=group")
-    wait_live(page)
+    open_live(page, "/?group=group")
     fold = page.locator("#fold-b\\:")
     fold.focus()
     page.keyboard.press("Enter")
@@ -306,8 +292,7 @@ def test_groups_collapse_by_keyboard_show_their_worst_and_stay_so(page: Page, st
 
 def test_a_queue_is_paused_and_resumed_from_its_row_by_keyboard(page: Page, store: Store) -> None:
     store.create_queue("jobs")
-    page.goto("/?q=jobs")
-    wait_live(page)
+    open_live(page, "/?q=jobs")
     page.get_by_role("link", name="Pause…: jobs").focus()
     page.keyboard.press("Enter")
     expect(page.locator("[name=reason]")).to_be_focused()
@@ -326,8 +311,7 @@ def test_a_queue_is_paused_and_resumed_from_its_row_by_keyboard(page: Page, stor
 def test_a_group_is_paused_by_keyboard(page: Page, store: Store) -> None:
     for name in ("a:1", "a:2", "b:1"):
         store.create_queue(name)
-    page.goto("/?group=group")
-    wait_live(page)
+    open_live(page, "/?group=group")
     page.locator('tr[data-group="a:"] [data-pause-group]').focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("2 queues of the group:")).to_be_visible()

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from queues import Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, Site, reload_until_shown, wait_live
+from tests.browser.conftest import NewPage, Site, open_live, reload_until_shown, wait_live
 
 
 @pytest.fixture
@@ -171,8 +171,7 @@ def test_nothing_in_a_row_lies_over_another(width: int, new_page: NewPage) -> No
 def test_short_priorities_are_whole_and_the_tools_in_a_line(width: int, new_page: NewPage, store: Store) -> None:
     store.create_queue("orders:apac:payments").push_many([(b'{"customer":{"id":4711}}', n) for n in (10, 99)])
     page = new_page(viewport={"width": width, "height": 800})
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     for _ in range(2):
         cut = page.locator(".end b").evaluate_all("all => all.filter((b) => b.scrollWidth > b.clientWidth).length")
         assert cut == 0
@@ -186,8 +185,7 @@ def test_short_priorities_are_whole_and_the_tools_in_a_line(width: int, new_page
 def test_compact_rows_name_the_queue_and_its_level_at_every_width(width: int, new_page: NewPage, store: Store) -> None:
     store.create_queue("orders:apac:payments").pause(reason="a long reason, " * 9, by="ops-2")
     page = new_page(viewport={"width": width, "height": 800})
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     page.get_by_role("button", name="Compact").click()
     wait_live(page)
     row = page.locator("tr[data-queue]")
@@ -262,20 +260,17 @@ def test_all_acts_work_without_javascript(new_page: NewPage, store: Store, site:
 def test_hostile_names_and_values_stay_text(page: Page, store: Store) -> None:
     queue = store.create_queue("evil", priority_type="str")
     queue.push(b"<img src=x onerror=alert(1)>", priority='"><script>alert(1)</script>')
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     queue.push("\u202egnp.exe<svg onload=alert(1)>".encode(), priority="<b>x</b>")
     expect(page.locator("tr[data-queue=evil] [data-field=ready]")).to_have_text("2")
-    page.goto("/queues/evil/")
-    wait_live(page)
+    open_live(page, "/queues/evil/")
     assert page.locator("main img, main script:not([src]), main svg[onload]").count() == 0
     expect(page.locator("[data-live-list=min]")).to_contain_text(re.compile("onerror=alert|onload=alert"))
 
 
 def test_rows_do_not_move_while_numbers_change(page: Page, store: Store) -> None:
     queues = [store.create_queue(f"q{n}") for n in range(5)]
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     order = page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.dataset.queue)")
     places = page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.getBoundingClientRect().top)")
     for n, queue in enumerate(reversed(queues)):

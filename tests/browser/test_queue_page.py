@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from queues import Queue, Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, wait_live
+from tests.browser.conftest import NewPage, open_live
 
 EVIL = "<img src=x onerror=alert(1)>\u202e"
 
@@ -45,8 +45,7 @@ def rows_of(page: Page) -> Any:
 
 
 def test_tabs_switch_in_place_and_the_address_follows(page: Page, jobs: Queue) -> None:
-    page.goto("/queues/jobs/")
-    wait_live(page)
+    open_live(page, "/queues/jobs/")
     page.evaluate("window.same = true")
     for state, words in (("delayed", "later-0"), ("leased", "held-0"), ("dead", "dead-0"), ("trash", "deleted")):
         page.click(f"#tab-{state}")
@@ -185,8 +184,7 @@ def test_a_search_that_the_server_does_not_answer_says_so(page: Page, large: Que
 
 def test_countdowns_tick_without_any_request(new_page: NewPage, jobs: Queue) -> None:
     page = new_page(reduced_motion="no-preference")
-    page.goto("/queues/jobs/?state=delayed")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=delayed")
     asked: list[str] = []
     # The list's age and the charts are asked for after a change of the queue, which a new verdict is too.
     after_change = re.compile("/age/|/history/data/")
@@ -259,8 +257,7 @@ def offset_of(page: Page, words: str) -> float:
 
 
 def test_rows_that_left_are_struck_out_where_they_are(page: Page, jobs: Queue) -> None:
-    page.goto("/queues/jobs/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready")
     page.locator("#items .pick input").nth(1).check()
     place = offset_of(page, "ready-05")
     jobs.pop_min()
@@ -278,8 +275,7 @@ def test_rows_that_left_are_struck_out_where_they_are(page: Page, jobs: Queue) -
 
 
 def test_arrivals_are_counted_and_shown_when_asked_for(page: Page, jobs: Queue) -> None:
-    page.goto("/queues/jobs/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready")
     box = page.locator("#items .pick input").nth(3)
     box.check()
     chosen = box.get_attribute("value")
@@ -300,8 +296,7 @@ def test_arrivals_are_counted_and_shown_when_asked_for(page: Page, jobs: Queue) 
 
 def test_an_empty_list_tells_what_came(page: Page, store: Store) -> None:
     queue = store.create_queue("bare")
-    page.goto("/queues/bare/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/bare/?state=ready")
     queue.push(b"first", priority=1)
     expect(page.locator("[data-news]")).to_have_text("1 new item · show")
     page.locator("[data-news]").press("Enter")
@@ -310,8 +305,7 @@ def test_an_empty_list_tells_what_came(page: Page, store: Store) -> None:
 
 def test_an_act_in_the_sheet_leaves_the_list_where_it_is(page: Page, jobs: Queue, store: Store) -> None:
     store.create_queue("review")
-    page.goto("/queues/jobs/?state=ready&low=0")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready&low=0")
     page.evaluate("window.same = true")
     for words in ("ready-20", "ready-22", "ready-30"):
         row_of(page, words).locator("input").check()
@@ -341,8 +335,7 @@ def test_an_act_in_the_sheet_leaves_the_list_where_it_is(page: Page, jobs: Queue
 
 def test_an_act_on_rows_that_left_names_them(page: Page, jobs: Queue, store: Store) -> None:
     store.create_queue("review")
-    page.goto("/queues/jobs/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready")
     boxes = page.locator("#items .pick input")
     ids = [str(boxes.nth(n).get_attribute("value")) for n in range(5)]
     for n in range(5):
@@ -361,8 +354,7 @@ def test_an_act_on_rows_that_left_names_them(page: Page, jobs: Queue, store: Sto
 
 
 def test_what_is_refused_stays_in_the_sheet(page: Page, jobs: Queue) -> None:
-    page.goto("/queues/jobs/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready")
     row_of(page, "ready-02").locator("input").check()
     page.locator(".actbar button[value=move]").click()
     page.fill("#act-to", "nowhere")
@@ -380,8 +372,7 @@ def test_what_is_refused_stays_in_the_sheet(page: Page, jobs: Queue) -> None:
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_push_drawer_by_keyboard(width: int, new_page: NewPage, jobs: Queue) -> None:
     page = new_page(viewport={"width": width, "height": 800})
-    page.goto("/queues/jobs/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready")
     link = page.get_by_role("link", name="Push", exact=True)
     page.locator("h1").click()
     page.keyboard.press("p")
@@ -442,8 +433,7 @@ def test_axe_finds_nothing_in_sheet_drawer_and_aged_list(
     width: int, scheme: str, new_page: NewPage, jobs: Queue
 ) -> None:
     page = new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.goto("/queues/jobs/?state=ready")
-    wait_live(page)
+    open_live(page, "/queues/jobs/?state=ready")
     jobs.pop_min()
     jobs.push(b"new", priority=-5)
     expect(page.locator("[data-news]")).to_have_text("1 new item · 1 gone · show")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import Site, sign_in, wait_live
+from tests.browser.conftest import Site, open_live, sign_in
 from tests.browser.situations import CALM, SITUATIONS, Shop, Situation
 
 #: Of a screen and of a phone: width, height, and how many heights are looked at.
@@ -59,8 +59,7 @@ def assert_seen(place: Locator, height: int) -> None:
 
 def test_the_overview_tells_which_queues_and_why(view: tuple[Page, int]) -> None:
     page, height = view
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     expect(page.locator("tr[data-queue]")).to_have_count(len(CALM) + len(SITUATIONS))
     for situation in SITUATIONS:
         expect(page.locator(f'tr[data-queue="{situation.queue}"]')).to_have_attribute("data-level", situation.level)
@@ -96,8 +95,7 @@ def test_the_overview_tells_which_queues_and_why(view: tuple[Page, int]) -> None
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.queue for situation in SITUATIONS])
 def test_the_page_of_a_queue_answers_five_questions(view: tuple[Page, int], situation: Situation) -> None:
     page, height = view
-    page.goto(f"/queues/{situation.queue}/")
-    wait_live(page)
+    open_live(page, f"/queues/{situation.queue}/")
     reason = page.locator(".verdict li:not([hidden])").first
     expect(reason).to_have_text(re.compile(situation.why))
     assert re.search(situation.since, reason.inner_text())

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from queues import Store, open_store
-from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, reload_until_shown, sign_in, wait_live
+from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, open_live, reload_until_shown, sign_in, wait_live
 from tests.browser.operator import Operator
 
 
@@ -118,8 +118,7 @@ def shown(page: Page) -> list[str]:
 
 
 def test_an_overview_of_many_queues_goes_on_below_by_itself_and_nothing_moves(page: Page, many: int) -> None:
-    page.goto("/?sort=name")
-    wait_live(page)
+    open_live(page, "/?sort=name")
     rows = page.locator("tr[data-queue]")
     expect(rows.nth(99)).to_be_attached()
     before = shown(page)

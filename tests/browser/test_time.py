@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from pqadmin.pages import reader
-from queues import Store
-from tests.browser.conftest import NewPage, Site, Strict, ready_of, wait_live, wait_value
+from queues import Queue, Store
+from tests.browser.conftest import NewPage, Site, Strict, open_live, ready_of, wait_value
 from tests.browser.operator import Operator
 
 TILE = "dl.sum dd [data-{kind}={what}]"
@@ -17,8 +17,7 @@ TILE = "dl.sum dd [data-{kind}={what}]"
 def test_an_item_of_an_idle_queue_is_counted_down_and_becomes_ready_by_itself(new_page: NewPage, store: Store) -> None:
     page = new_page(reduced_motion="no-preference")
     jobs = store.create_queue("jobs")
-    page.goto("/")
-    wait_live(page)
+    open_live(page, "/")
     tile = page.locator(TILE.format(kind="total", what="due"))
     row = page.locator('tr[data-queue="jobs"] [data-field=due]')
     expect(tile).to_be_hidden()
@@ -49,9 +48,8 @@ def test_an_item_of_an_idle_queue_is_counted_down_and_becomes_ready_by_itself(ne
 
 
 def test_a_queues_page_counts_down_too_and_calmly_for_those_that_want_less_motion(
-    new_page: NewPage, store: Store
+    new_page: NewPage, jobs: Queue
 ) -> None:
-    jobs = store.create_queue("jobs")
     jobs.push(b"later", priority=1, delay=timedelta(seconds=115))
     jobs.push(b"held", priority=1)
     jobs.lease(seconds=600)
