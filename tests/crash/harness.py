@@ -4,7 +4,7 @@ The work is a function `target(report, *arguments)` of an importable module; it 
 killed, and tells through `report` what it is about to do and what was acknowledged to it. The reports go through a
 pipe, outside the store, and outlive the child:
 
-    killed = kill_during("tests.crash.pushing:push_for_ever", url, "8", after=500)
+    killed = kill_during("tests.crash.programs:push", url, "8", after=500)
     assert killed.acknowledged <= what_is_in_the_store() <= killed.begun
 """
 

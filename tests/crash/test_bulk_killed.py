@@ -43,7 +43,7 @@ def test_a_killed_move_of_all_goes_on_where_it_was_and_is_undone(tmp_path: Path)
         job = ann.begin_bulk("move", "jobs", to="review")
         moved = 0
         for _ in range(ROUNDS):
-            killed = kill_during("tests.crash.moving_all:move_all", url, job.id, after=4, most=6)
+            killed = kill_during("tests.crash.programs:move_all", url, job.id, after=4, most=6)
             assert len(killed.acknowledged) >= 4
             job = ann.job(job.id)
             assert job.status == "running", "the kill came too late to show anything"
@@ -77,9 +77,7 @@ def test_killed_runners_lose_nothing_of_two_jobs_nor_of_undoing_them(tmp_path: P
                 minutes += 1
                 done = sum(ann.job(job.id).done for job in jobs)
                 rounds = chance.randrange(3, 8)
-                killed = kill_during(
-                    "tests.crash.running_jobs:run_jobs", url, str(minutes), after=rounds, most=rounds + 2
-                )
+                killed = kill_during("tests.crash.programs:run_jobs", url, str(minutes), after=rounds, most=rounds + 2)
                 now = [ann.job(job.id) for job in jobs]
                 assert sum(job.done for job in now) > done, "nothing was done between two kills"
                 assert any(job.running for job in now), "the kill came too late to show anything"

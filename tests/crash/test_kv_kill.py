@@ -29,7 +29,7 @@ def test_kills_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     kv = open_kv(url)
     for n in range(ROUNDS):
         killed = kill_during(
-            "tests.crash.writing:write_for_ever", url, str(THREADS), f"round{n:02d}", after=chance.randrange(1, 1_500)
+            "tests.crash.programs:write", url, str(THREADS), f"round{n:02d}", after=chance.randrange(1, 1_500)
         )
         begun |= killed.begun
         acknowledged |= killed.acknowledged

@@ -36,7 +36,7 @@ def test_kills_lose_nothing_that_was_not_acknowledged(tmp_path: Path) -> None:
     for round_number in range(ROUNDS):
         after = chance.randrange(1, ITEMS // ROUNDS // 2)
         killed = kill_during(
-            "tests.crash.leasing:work_for_ever",
+            "tests.crash.programs:lease",
             url,
             "jobs",
             str(THREADS),

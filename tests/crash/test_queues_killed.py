@@ -30,7 +30,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_there_twice(tmp_path: Path)
     hit = 0
     for number in range(ROUNDS):
         killed = kill_during(
-            "tests.crash.pushing:push_for_ever", url, f"{THREADS}", f"{number * 1_000_000}", after=dice.randint(1, 300)
+            "tests.crash.programs:push", url, f"{THREADS}", f"{number * 1_000_000}", after=dice.randint(1, 300)
         )
         begun |= killed.begun
         acknowledged |= killed.acknowledged

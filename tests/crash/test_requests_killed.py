@@ -7,7 +7,7 @@ import pytest
 
 from queues import open_store
 from tests.crash.harness import kill_during
-from tests.crash.pushing import send
+from tests.crash.programs import send
 from tests.full_count import check_full_count
 
 ROUNDS = 12
@@ -23,7 +23,7 @@ def test_a_request_that_is_sent_again_after_a_kill_is_executed_once(tmp_path: Pa
     begun, hit = set[str](), 0
     for number in range(ROUNDS):
         killed = kill_during(
-            "tests.crash.pushing:send_for_ever", url, f"{THREADS}", f"{number * 1_000_000}", after=dice.randint(1, 60)
+            "tests.crash.programs:send_requests", url, f"{THREADS}", f"{number * 1_000_000}", after=dice.randint(1, 60)
         )
         begun |= killed.begun
         hit += bool(killed.in_flight)

@@ -14,7 +14,7 @@ from queues.background.service import Upkeep
 from queues.serving.leadership import UPKEEP, Holding
 from tests.all_items import all_items
 from tests.crash.harness import kill_during
-from tests.crash.sweeping import SECONDS
+from tests.crash.programs import HOLDING_SECONDS
 from tests.full_count import check_full_count
 
 ROUNDS = 4
@@ -46,7 +46,7 @@ def test_kills_of_the_elected_one_lose_nothing_and_hold_nothing_up(tmp_path: Pat
     for number in range(ROUNDS):
         with open_store(url) as store:
             fill(store.queue("jobs"), number)
-        kill_during("tests.crash.sweeping:sweep_for_ever", url, f"child {number}", after=chance.randrange(1, 4))
+        kill_during("tests.crash.programs:sweep", url, f"child {number}", after=chance.randrange(1, 4))
         with open_store(url) as store:
             queue = store.queue("jobs")
             check_full_count(store, queue)
@@ -59,7 +59,7 @@ def test_kills_of_the_elected_one_lose_nothing_and_hold_nothing_up(tmp_path: Pat
     with open_store(url, clock=lambda: time.time() + 120) as store:
         queue = store.queue("jobs")
         changed = threading.Event()
-        upkeep = Upkeep(store.context, seconds=SECONDS, tell=lambda swept: changed.set())
+        upkeep = Upkeep(store.context, seconds=HOLDING_SECONDS, tell=lambda swept: changed.set())
         upkeep.start()
         deadline = time.monotonic() + LONG
         while queue.depth("delayed") or queue.depth("leased"):
