@@ -318,7 +318,7 @@ class Connection:
 
 
 def _own_headers(token: str | None) -> dict[str, str]:
-    """Return what every request carries: among others which program this is, for the consumers of queues."""
+    """Return what every request carries, such as which program this is, for the consumers of queues."""
     names = " ".join(quote(name[:MAX_NAME], safe="") or "-" for name in (socket.gethostname(), program()))
     client = f"{secrets.token_hex(8)} {os.getpid()} {names}"
     return {"User-Agent": "pqadmin", "PQ-Client": client} | (

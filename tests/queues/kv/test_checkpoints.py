@@ -427,7 +427,7 @@ def failing_flushes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("refuses", ["open", "pwrite"])
 def test_a_file_system_without_direct_writes_has_the_same_log(folder: Path, refuses: str) -> None:
-    """Some refuse to open a file for them, others each write that is smaller than a sector of theirs."""
+    """Some refuse to open a file for them, some each write that is smaller than a sector of theirs."""
     before = (folder / "data.mdb").read_bytes()
     program = f"""
 import errno, fcntl, os
