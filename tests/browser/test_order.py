@@ -1,6 +1,7 @@
 """The overview keeps its order: at once where nothing is pointed at, else behind a pill."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -328,7 +329,9 @@ def test_compact_rows_are_low_and_remembered(page: Page, store: Store) -> None:
     store.create_queue("mail:out").pause(reason="a long reason, " * 9, by="ops-2")
     jobs = store.create_queue("mail:in")
     jobs.push_many([(b"x", n) for n in range(9)])
-    jobs.lease(seconds=600, worker="w")
+    jobs.push_many([(b"x", n, timedelta(hours=1)) for n in range(1_000)])
+    held = jobs.lease(seconds=600, worker="w")
+    assert held
     page.goto("/?group=group&sort=-ready")
     high = page.locator("tr[data-queue]").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
     page.get_by_role("button", name="Compact").click()
@@ -337,6 +340,11 @@ def test_compact_rows_are_low_and_remembered(page: Page, store: Store) -> None:
     heights = page.locator("tr[data-queue]").evaluate_all("rows => rows.map((row) => row.offsetHeight)")
     assert heights == [36, 36]
     assert min(high) > 36
+    row = page.locator('tr[data-queue="mail:in"]')
+    expect(row.locator("small.also:visible")).to_have_text("1 leased", use_inner_text=True)
+    jobs.ack(held)
+    expect(row.locator("small.also:visible")).to_have_text("1 000 delayed", use_inner_text=True)
+    assert row.evaluate("row => row.offsetHeight") == 36
     other = page.context.new_page()
     other.goto("/")
     expect(other.locator("table.q.compact")).to_have_count(1)

@@ -64,6 +64,10 @@ def test_all_queues_together_and_which_changed_most(operator: Desk, store: Store
     assert data_of(page)["charts"]["depth"]["columns"][0][-1:] == [35]
     assert page.status == 200
     assert operator.client.get("/charts/data/?span=1h").json()["charts"].keys() == {"depth", "rates"}
+    assert "Attached queues" not in page
+    store.attach("theirs", prefix=b"\x15theirs")
+    operator.open("/")
+    assert "Attached queues are not in these charts" in operator.open(HERE)
     assert operator.client.get("/charts/data/?from=never").status_code == 400
     part = operator.client.get(HERE, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in part

@@ -20,6 +20,7 @@ def test_an_empty_site_says_what_to_do_next(operator: Desk) -> None:
     assert "No queues yet" in page
     assert "/new/" in page.links
     assert page.title == "ok · Queues · pqadmin"
+    assert "Queues that you see 0 No queues yet" in operator.open("/accounts/me/")
 
 
 def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> None:
