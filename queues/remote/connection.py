@@ -320,10 +320,8 @@ class Connection:
 def _own_headers(token: str | None) -> dict[str, str]:
     """Return what every request carries, such as which program this is, for the consumers of queues."""
     names = " ".join(quote(name[:MAX_NAME], safe="") or "-" for name in (socket.gethostname(), program()))
-    client = f"{secrets.token_hex(8)} {os.getpid()} {names}"
-    return {"User-Agent": "pqadmin", "PQ-Client": client} | (
-        {} if token is None else {"Authorization": f"Bearer {token}"}
-    )
+    own = {"User-Agent": "pqadmin", "PQ-Client": f"{secrets.token_hex(8)} {os.getpid()} {names}"}
+    return own if token is None else {**own, "Authorization": f"Bearer {token}"}
 
 
 def _loopback(host: str) -> bool:
