@@ -20,7 +20,7 @@ from queues.kv.errors import Value
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import paging, records
 from queues.model.config import MAX_REASON
-from queues.model.ids import SIZE, at, minted_ms, parse
+from queues.model.ids import at, minted_ms, parse
 from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 from queues.model.records import UNREADABLE, why
@@ -302,11 +302,8 @@ def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) ->
     job_id = bytes.fromhex(name)
 
     def forget(tr: Transaction) -> bool:
-        parts = tr.get_range(*keyspace.bulk_parts.below(job_id), limit=1, reverse=True).wait()
-        # Earlier builds noted a trash entry for each chunk.
-        left_ms = minted_ms(parts[0][1] if parts and len(parts[0][1]) == SIZE else job_id)
         now = read_job(tr, keyspace, name)
-        if now.running or max(left_ms, now.ended_ms or 0) >= before_ms:
+        if now.running or max(minted_ms(job_id), now.ended_ms or 0) >= before_ms:
             return False
         tr.use_reserve()
         tr.clear_range(*keyspace.bulk_parts.below(job_id))

@@ -48,7 +48,6 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_suffix, timed_elements
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
-from queues.model.ids import SIZE
 from queues.model.records import UNREADABLE, why
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
@@ -284,11 +283,8 @@ class Steps:
         part = tr.get(self._keyspace.bulk_parts.key(bytes.fromhex(of), job.chunks)).wait() or b""
         count = skipped = 0
         with suppress(AlreadyRestored, TrashNotFound):
-            if len(part) == SIZE:  # the trash entry of this chunk alone, as earlier builds wrote it
-                restored = self._trash.restore(tr, part.hex(), partial=True)
-            else:
-                first = int.from_bytes(part, "big")
-                restored = self._trash.restore(tr, of, partial=True, by=job.by, at_ms=now_ms, first=first)
+            first = int.from_bytes(part, "big")
+            restored = self._trash.restore(tr, of, partial=True, by=job.by, at_ms=now_ms, first=first)
             count, skipped = restored.count, restored.skipped
         after = onward(job, now_ms=now_ms, met=count + skipped, done=count)
         return replace(after, chunks=job.chunks - 1, skipped=job.skipped + skipped)

@@ -49,7 +49,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("job", "merge", id)                  = ""           the queue has two generations, which are being merged
     ("job", "bulk", job_id)               = record       a bulk job and its progress
     ("job", "part", job_id, n)            = number       of its n-th chunk: where that begins beside the trash record of
-                                                         the job's id; 20 bytes: a trash id, of earlier builds
+                                                         the job's id
     ("job", "in", job_id, n)              = record       items that it pushes, in parts: see queues/bulk/incoming.py
     ("job", "run", job_id)                = ""           it has not ended
     ("job", "v")                          = total        job change: ADD 1 whenever a job begins, ends or resumes

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Actions, Queue, Store, Transaction
+from queues import Actions, Queue, Store
 from queues.bulk.runner import JobRunner
 from queues.bulk.step import MAX_CHUNK
 from queues.errors import (
@@ -17,7 +17,6 @@ from queues.errors import (
     SameQueue,
     WrongKind,
 )
-from queues.model import records
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import dump
@@ -108,25 +107,6 @@ def test_one_act_is_one_audit_record_and_one_trash_entry(store: Store, clock: Cl
     sweep_trash(store)
     for kept_keys in (store.context.keyspace.trash, store.context.keyspace.trash_parts):
         assert store.read(lambda tr, of=kept_keys: tr.get_range(*of.all, limit=9).wait()) == []
-
-
-def test_chunks_of_an_earlier_build_are_undone(store: Store) -> None:
-    """Each of them had a trash entry of its own."""
-    jobs, ann = fill(store), store.actions("ann")
-    before = dump(store, jobs)
-    job = ann.run_bulk(ann.begin_bulk("delete", "jobs", low=0, high=0).id)
-    gone = ann.delete_items("jobs", [item.id for item in jobs.items(limit=5).items])
-    keyspace, job_id = store.context.keyspace, bytes.fromhex(job.id)
-
-    def as_before(tr: Transaction) -> None:
-        tr.set(keyspace.bulk_parts.key(job_id, job.chunks + 1), bytes.fromhex(gone.trash_id))
-        record = tr.get(keyspace.bulk.key(job_id)).wait()
-        header, value = records.decode(record)
-        tr.set(keyspace.bulk.key(job_id), records.encode(header | {"chunks": job.chunks + 1}, value))
-
-    store.transact(as_before)
-    assert ann.run_bulk(ann.undo(job.id).job.id).done == job.done + 5
-    assert dump(store, jobs) == before
 
 
 def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store, ann: Actions) -> None:
