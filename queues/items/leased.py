@@ -14,38 +14,79 @@ Conflicts: leasing conflicts as taking does. Whatever ends or extends a lease re
 that would end it one does, and the other finds it ended.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from queues.items import ready, transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import PlaceRead, StoredItem, at_place, from_lease
-from queues.keys.queue_keys import STATES, QueueKeys, expired_nonce, timed_elements
-from queues.kv.port import Transaction
+from queues.keys.queue_keys import OUTSIDE, STATES, QueueKeys, expired_nonce, timed_elements
+from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config
+from queues.model.tuples import pack_bytes, pack_number
+
+
+class Grant(NamedTuple):
+    """Ready items as they lie in the store that one worker gets until a time, with a nonce for each."""
+
+    pairs: Sequence[KeyValue]
+    now_ms: int
+    expires_ms: int
+    worker: str
+    nonces: Sequence[bytes]
 
 
 def begin(
     tr: Transaction,
     keys: QueueKeys,
     config: Config,
-    items: Sequence[StoredItem],
+    grants: Sequence[Grant],
     delta: CounterDelta,
     *,
     now_ms: int,
-    expires_ms: int,
-    worker: str,
-    nonces: Sequence[bytes],
-) -> list[StoredItem]:
-    """Lease these ready items, conflicting on exactly their keys."""
+    pasts: Mapping[bytes, StoredItem],
+) -> list[list[StoredItem]]:
+    """Lease ready items, conflicting on exactly their keys; return the leases of each grant.
+
+    `pasts` has the items that have a past, by key. This is the packed form of transitions: all items leave the ready
+    set together, and packed ids are used again.
+    """
     tr.use_reserve()  # values move, they do not come in
-    ready.take(tr, keys, config, items, now_ms, delta, verb="lease")
-    leases = [
-        transition.leased_until(there, expires_ms, now_ms=now_ms, worker=worker, nonce=nonce)
-        for there, nonce in zip(items, nonces, strict=False)
-    ]
-    for lease in leases:
-        transition.change(tr, keys, config, None, lease, delta, now_ms=now_ms)
-    return leases
+    pairs = list(chain.from_iterable(grant.pairs for grant in grants))
+    rows = ready.remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb="lease")
+    there = iter(ready.stored(keys, config, pairs, pasts, rows))
+    records, index, expiries = keys.leases.prefix, keys.index("leased").prefix, keys.expiries.prefix
+    answers = []
+    for grant in grants:
+        expiry = expiries + pack_number(grant.expires_ms)
+        leases = []
+        for (key, _), item, nonce in zip(grant.pairs, there, grant.nonces, strict=False):
+            lease = transition.leased_until(
+                item, grant.expires_ms, now_ms=grant.now_ms, worker=grant.worker, nonce=nonce
+            )
+            packed_id = rows[key][3]
+            tr.set(records + packed_id, lease.stored)
+            tr.set(index + packed_id, lease.place)
+            tr.set(expiry + packed_id, b"")
+            leases.append(lease)
+        delta.falls_due(grant.expires_ms, grant.now_ms)
+        answers.append(leases)
+    delta.state(OUTSIDE, "leased", "in", len(pairs))
+    return answers
+
+
+def acknowledge(tr: Transaction, keys: QueueKeys, items: Sequence[StoredItem], delta: CounterDelta) -> None:
+    """Remove leased items for good, all in one call of the engine: the packed form of transitions, too."""
+    records, index, expiries = keys.leases.prefix, keys.index("leased").prefix, keys.expiries.prefix
+    tr.use_reserve()
+    gone: list[bytes] = []
+    for there in items:
+        packed_id = pack_bytes(there.rand)
+        gone += (records + packed_id, index + packed_id, expiries + pack_number(there.expires_ms) + packed_id)
+    tr.clear_many(gone)
+    delta.state(OUTSIDE, "leased", "out", len(items))
+    delta.traffic("ack", len(items))
 
 
 class ExpiredRead:

@@ -100,16 +100,23 @@ def _with_a_past(keys: QueueKeys, items: Iterable[StoredItem]) -> dict[bytes, St
 
 
 def stored(
-    keys: QueueKeys, config: Config, pairs: Iterable[KeyValue], pasts: Mapping[bytes, StoredItem] | None = None
+    keys: QueueKeys,
+    config: Config,
+    pairs: Iterable[KeyValue],
+    pasts: Mapping[bytes, StoredItem] | None = None,
+    rows: Mapping[bytes, Row] | None = None,
 ) -> list[StoredItem]:
-    """Return pairs of any of the queue's generations as stored items; `pasts` has those with a past, by key."""
+    """Return pairs of any of the queue's generations as stored items, in their order.
+
+    `pasts` has those with a past, by key; `rows` what their keys tell, if that is known.
+    """
     begins = [(generation, keys.generation(generation).ready.prefix) for generation in config.generations]
     known = pasts or {}
     return [
         known.get(key)
         or StoredItem(
             state="ready",
-            rand=ready_elements(suffix, fifo=config.fifo)[2],
+            rand=rows[key][2] if rows else ready_elements(suffix, fifo=config.fifo)[2],
             generation=generation,
             suffix=suffix,
             attempts=0,
@@ -174,12 +181,29 @@ def take_pairs(
 
     `pasts` has the items that have a past, by key.
     """
+    rows = remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb=verb)
+    past = map({key: (there.attempts, there.entries, there.since_ms) for key, there in pasts.items()}.get, rows)
+    return ready_items([value for _, value in pairs], zip(rows.values(), past, strict=True), config.values)
+
+
+def remove_pairs(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    pairs: Sequence[KeyValue],
+    now_ms: int,
+    delta: CounterDelta,
+    *,
+    pasts: Mapping[bytes, StoredItem],
+    verb: str,
+) -> dict[bytes, Row]:
+    """Remove ready items as they lie in the store, and return what their keys tell, in the same order."""
     found, values = zip(*pairs, strict=True)
     if sum(map(len, values)) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
     tr.add_read_conflict_keys(found)
     tr.clear_many(found)
-    rows: dict[bytes, Row] = {}
+    rows: dict[bytes, Row] = dict.fromkeys(found, ())
     for generation in config.generations:
         begin, index = keys.generation(generation).ready.prefix, keys.index("ready", generation).prefix
         own = found if len(config.generations) == 1 else [key for key in found if key.startswith(begin)]
@@ -206,8 +230,7 @@ def take_pairs(
                 began[ms] = began.get(ms, 0) + n
         delta.waits(now_ms, {ms: n for ms, n in began.items() if n > 0 and ms <= LAST_MS})
     delta.traffic(verb, len(found))
-    known = map({key: (there.attempts, there.entries, there.since_ms) for key, there in pasts.items()}.get, found)
-    return ready_items(values, zip(map(rows.__getitem__, found), known, strict=False), config.values)
+    return rows
 
 
 #: Verbs that end an item's wait.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from queues.errors import NewerFormat, QueueError, QueueUnreadable, StoreError, Worded, Words
 
 log = logging.getLogger("queues.background.sweeper")
@@ -55,6 +57,7 @@ def warn(what: str, error: Exception) -> None:
 
 
 _FORMAT = 1
+_decode_json = msgspec.json.Decoder().decode
 _encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
@@ -71,7 +74,10 @@ def decode(record: bytes) -> tuple[dict[str, Any], bytes]:
     if record[:1] != bytes([_FORMAT]):
         raise NewerFormat("A record in the store was written by a newer pqadmin; use that release.")
     end = behind_header(record)
-    header: dict[str, Any] = json.loads(record[4:end].decode("utf-8", "surrogatepass"))
+    try:
+        header: dict[str, Any] = _decode_json(record[4:end])
+    except (msgspec.DecodeError, UnicodeDecodeError):  # text that is no Unicode, or a damaged record
+        header = json.loads(record[4:end].decode("utf-8", "surrogatepass"))
     return header, record[end:]
 
 

@@ -129,10 +129,16 @@ def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> 
     items: Iterator[Item] = iter(())
     if popped:
         items = iter(ready.take_pairs(tr, queue.keys, front.config, popped, now_ms, delta, pasts=front.pasts))
+    grants = [
+        leased.Grant(hand, request.now_ms, request.expires_ms, request.worker, request.nonces)
+        for request, hand in dealt
+        if hand and isinstance(request, LeaseRequest)
+    ]
+    leases: Iterator[list[StoredItem]] = iter(())
+    if grants:
+        leases = iter(leased.begin(tr, queue.keys, front.config, grants, delta, now_ms=now_ms, pasts=front.pasts))
     answers: list[Taken] = [
-        list(islice(items, len(hand)))
-        if isinstance(request, PopRequest)
-        else _lease(tr, queue, front, request, hand, delta)
+        list(islice(items, len(hand))) if isinstance(request, PopRequest) else next(leases) if hand else []
         for request, hand in dealt
     ]
     if any(hands):
@@ -158,26 +164,6 @@ def fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeR
         if at and room < 0:
             return requests[:at]
     return requests
-
-
-def _lease(
-    tr: Transaction, queue: OpenQueue, front: _Front, request: LeaseRequest, hand: list[KeyValue], delta: CounterDelta
-) -> list[StoredItem]:
-    """Lease what a request was dealt."""
-    if not hand:
-        return []
-    items = ready.stored(queue.keys, front.config, hand, front.pasts)
-    return leased.begin(
-        tr,
-        queue.keys,
-        front.config,
-        items,
-        delta,
-        now_ms=request.now_ms,
-        expires_ms=request.expires_ms,
-        worker=request.worker,
-        nonces=request.nonces,
-    )
 
 
 def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest], now_ms: int) -> _Front:

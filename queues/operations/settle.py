@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
-from queues.items import transition
+from queues.items import leased, transition
 from queues.items.counters import CounterDelta
 from queues.items.leased import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
@@ -176,11 +176,17 @@ def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest])
     config = guess[1] if record == guess[0] else queue.settle(record)
     delta = CounterDelta(queue.keys, wake=False)
     answers: list[Any] = []
+    acknowledged: list[StoredItem] = []
     for request, reads in zip(requests, begun, strict=False):
         try:
-            answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
+            if isinstance(request, AckRequest):
+                answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged))
+            else:
+                answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
         except StaleLease as stale:  # raised before anything is written
             answers.append(Refused(stale))
+    if acknowledged:
+        leased.acknowledge(tr, queue.keys, acknowledged, delta)
     if not delta.empty:
         delta.apply(tr)
     return answers
@@ -203,22 +209,22 @@ def _leases_of(request: SettleRequest) -> Sequence[LeaseKey]:
 
 
 def _ack(
-    tr: Transaction, queue: OpenQueue, config: Config, request: AckRequest, reads: list[HeldRead], delta: CounterDelta
+    tr: Transaction,
+    queue: OpenQueue,
+    config: Config,
+    request: AckRequest,
+    reads: list[HeldRead],
+    delta: CounterDelta,
+    acknowledged: list[StoredItem],
 ) -> list[LeaseKey]:
-    over: list[LeaseKey] = []
-    acked = set()
-    for lease, read in zip(request.leases, reads, strict=True):
-        there = read.find()
-        if there is None:
-            over.append(lease)
-            continue
-        tr.use_reserve()
-        transition.change(tr, queue.keys, config, there, None, delta)
-        acked.add(there.rand)
-    if acked:
-        delta.traffic("ack", len(acked))
-    if not over:
-        return over
+    """Add what is acknowledged to those, and return the leases that are stale."""
+    found = [(lease, read.find()) for lease, read in zip(request.leases, reads, strict=True)]
+    held = [there for _, there in found if there is not None]
+    acknowledged += held
+    if len(held) == len(found):
+        return []
+    over = [lease for lease, there in found if there is None]
+    acked = {there.rand for there in held}
     # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
     looks = [(lease, ExpiredRead(tr, queue.keys, config, *lease)) for lease in over if lease[0] not in acked]
     there_still = [(lease, look) for lease, look in looks if request.must_hold or look.is_there()]
@@ -266,4 +272,4 @@ def _extend(
     return after
 
 
-_FINISH: dict[type, Callable[..., Any]] = {AckRequest: _ack, ReleaseRequest: _release, ExtendRequest: _extend}
+_FINISH: dict[type, Callable[..., Any]] = {ReleaseRequest: _release, ExtendRequest: _extend}

@@ -1,4 +1,4 @@
-"""The packed form of pushes and pops writes what plain transitions write."""
+"""The packed forms of pushes, pops, leases and acknowledgements write what plain transitions write."""
 
 import random
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from queues import Queue, Store
+from queues import Lease, Queue, Store
 from queues.items import transition
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import find
@@ -75,6 +75,52 @@ def test_packed_pushes_and_pops_write_what_plain_transitions_write(
         assert content(packed, jobs) == content(plain, others)
         popped = jobs.pop_many(data.draw(st.integers(1, len(items))))
         take_plainly(plain, others, [bytes.fromhex(item.id) for item in popped])
+        assert content(packed, jobs) == content(plain, others)
+    finally:
+        packed.close()
+        plain.close()
+
+
+def lease_plainly(store: Store, queue: Queue, leases: Sequence[Lease]) -> None:
+    keys, config = KEYSPACE.queue(queue.id), queue.config
+
+    def write(tr: Transaction) -> None:
+        delta = CounterDelta(keys, wake=True)
+        for lease in leases:
+            (there,) = find(tr, keys, config, [bytes.fromhex(lease.item.id)])
+            after = transition.leased_until(
+                there,
+                round(lease.expires_at.timestamp() * 1000),
+                now_ms=1_700_000_000_000,
+                worker=lease.item.worker,
+                nonce=bytes.fromhex(lease.token.split("-")[1]),
+            )
+            transition.change(tr, keys, config, there, after, delta)
+        delta.apply(tr)
+
+    store.transact(write)
+
+
+@given(values, st.data())
+@settings(max_examples=60, deadline=None)
+def test_packed_leases_and_acknowledgements_write_what_plain_transitions_write(
+    items: list[tuple[bytes, int]], data: st.DataObject
+) -> None:
+    packed, plain = open_memory(), open_memory()
+    try:
+        jobs, others = packed.create_queue("jobs"), plain.create_queue("jobs")
+        rands = [bytes.fromhex(item.id) for item in jobs.push_many(items)]
+        push_plainly(plain, others, items, rands)
+        tried = data.draw(st.integers(0, len(items)))
+        for queue in (jobs, others):  # some have a past
+            for lease in sorted(queue.lease_many(tried) if tried else [], key=lambda lease: lease.item.id):
+                queue.release(lease, reason="tried")
+        leases = jobs.lease_many(data.draw(st.integers(1, len(items))), worker=data.draw(st.text(max_size=9)))
+        lease_plainly(plain, others, leases)
+        assert content(packed, jobs) == content(plain, others)
+        done = leases[: data.draw(st.integers(1, len(leases)))]
+        jobs.ack_many(done)
+        take_plainly(plain, others, [bytes.fromhex(lease.item.id) for lease in done])
         assert content(packed, jobs) == content(plain, others)
     finally:
         packed.close()
