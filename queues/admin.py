@@ -7,6 +7,7 @@ from queues.actions.position import Neighbors, Position, neighbors
 from queues.actions.preview import ReprioritizePreview
 from queues.actions.push import MAX_ITEMS as MAX_PUSH_JOB_ITEMS
 from queues.actions.push import Pushed
+from queues.aio.queue import for_coroutines
 from queues.aio.waiting import wait_for as wait_in_loop
 from queues.background.service import Upkeep
 from queues.background.staging_leftovers import NOBODY as UNCLAIMED_BY

@@ -13,7 +13,8 @@ from pqadmin.api import limits, schemas, threads, waits
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.asking import allow, found
 from pqadmin.api.caller import Verb
-from pqadmin.api.hot import WaitFor, as_taken_by, find_queue, may_take_now
+from pqadmin.api.hot.opening import as_taken_by, find_queue, may_take_now
+from pqadmin.api.hot.taking import WaitFor
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.commands import following

@@ -27,7 +27,8 @@ from pqadmin.api.asking import (
 )
 from pqadmin.api.bodies import Body
 from pqadmin.api.caller import Verb
-from pqadmin.api.hot import ENDS, router
+from pqadmin.api.hot.opening import router
+from pqadmin.api.hot.taking import ENDS
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_shape, seen_shape

@@ -12,8 +12,9 @@ import pytest
 
 from pqadmin.accounts.callers import Verb
 from pqadmin.accounts.rights import Role
-from pqadmin.api import hot, problems, values, waits
+from pqadmin.api import problems, values, waits
 from pqadmin.api.handler import ApiHandler
+from pqadmin.api.hot import taking as takes
 from queues import FifoQueue, PriorityQueue, Store
 from queues.errors import ERRORS
 from tests.api.conftest import Program, in_thread
@@ -392,7 +393,7 @@ async def test_a_poll_tells_no_name_that_its_queue_got_meanwhile(
 async def test_a_site_that_stops_answers_what_a_request_with_a_key_took(
     program: Program, jobs, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
-    committed, go_on, real = asyncio.Event(), threading.Event(), hot.once
+    committed, go_on, real = asyncio.Event(), threading.Event(), takes.once
     loop = asyncio.get_running_loop()
 
     def commit(*given: Any) -> Any:
@@ -402,7 +403,7 @@ async def test_a_site_that_stops_answers_what_a_request_with_a_key_took(
             loop.call_soon_threadsafe(committed.set)
             assert go_on.wait(PATIENCE)
 
-    monkeypatch.setattr(hot, "once", commit)
+    monkeypatch.setattr(takes, "once", commit)
     jobs.push(b"a", 1)
     for item, key in (("a", "k1"), (None, "k2")):
         committed.clear()
