@@ -411,6 +411,13 @@ def test_acts_are_behind_the_chosen_row_for_the_keyboard(page: Page, jobs: Queue
     expect(page.locator("#sheet").get_by_role("heading", name="Move this item")).to_be_visible()
     page.keyboard.press("Escape")
     expect(move).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    link = row_of(page, "ready-16").locator("td a").first
+    expect(link).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(move).to_be_focused()
+    expect(move).to_be_visible()
 
 
 def test_without_scripts_all_of_it_is_pages(new_page: NewPage, jobs: Queue) -> None:

@@ -201,9 +201,15 @@ def _acts(
             continue
         if rest not in found:
             found[rest] = _queues(rest, labels)
-        # On no queue's page, an act that few queues need is offered for those.
-        named = found[rest] if rest or here in rows or path not in _RARE else rows
-        for name in islice((name for name in named if may.can(right, name) and fits(rows[name])), MOST_ACTED):
+        asked = [found[rest]]
+        # An act that few queues need is offered for those where the queue that is open does not need it.
+        if not rest and path in _RARE and (words or here not in rows):
+            asked.append(list(rows))
+        fitting = (
+            list(islice((name for name in named if may.can(right, name) and fits(rows[name])), MOST_ACTED))
+            for named in asked
+        )
+        for name in next(filter(None, fitting), ()):
             yield Entry(
                 kind=Kind.ACT,
                 label=label,

@@ -42,16 +42,17 @@ export function showSelections() {
   for (const list of document.querySelectorAll("[data-selection]")) show(list);
 }
 
-/** Put the acts behind a chosen box, where Tab leads next: the bar with them is above the list. */
+/** Put the acts behind a chosen box, or what has the focus in its row, where Tab leads next: their bar is above the list. */
 function offerActs(list, box) {
   for (const old of list.querySelectorAll(".row-acts")) old.remove();
   if (!box.checked) return;
+  const active = document.activeElement?.closest("tr") === box.closest("tr") ? document.activeElement : box;
   const acts = document.createElement("span");
   acts.className = "row-acts";
   acts.role = "group";
   acts.ariaLabel = list.querySelector(".actbar").ariaLabel;
   for (const button of list.querySelectorAll(".actbar button[name=act]")) acts.append(button.cloneNode(true));
-  box.closest("td").append(acts);
+  active.closest("th, td").append(acts);
 }
 
 function range(list, from, to) {
