@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from queues import Store, open_store
+from queues import Queue, Store, open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a process that should have done something is a failure; never waited for when all is well.
@@ -43,6 +43,14 @@ def store(url: str) -> Iterator[Store]:
     """A store that processes can open, too."""
     with open_store(url) as opened:
         yield opened
+
+
+@pytest.fixture
+def jobs(request: pytest.FixtureRequest) -> Queue:
+    """An empty queue of the store that the test uses."""
+    in_shop = "shop" in request.fixturenames
+    store: Store = request.getfixturevalue("shop").store if in_shop else request.getfixturevalue("store")
+    return store.create_queue("jobs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,12 +25,6 @@ def values(queue: Queue) -> list[bytes]:
 
 
 @pytest.fixture
-def jobs(shop: Shop) -> Queue:
-    """An empty priority queue."""
-    return shop.store.create_queue("jobs")
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Where a test puts the file to import."""
     return tmp_path / "items.ndjson"

@@ -43,9 +43,8 @@ def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> N
     ]
 
 
-def test_the_verdict_is_the_recorded_one(run: Run, shop: Shop) -> None:
+def test_the_verdict_is_the_recorded_one(run: Run, shop: Shop, jobs: Queue) -> None:
     """What one process recorded for hours is told by a command that looks for a moment."""
-    jobs = shop.store.create_queue("jobs")
     jobs.push(b"x", priority=1)
     recorder = shop.store.recorder()
     recorder.look()
@@ -54,8 +53,7 @@ def test_the_verdict_is_the_recorded_one(run: Run, shop: Shop) -> None:
     assert (shape["verdict"]["level"], [reason["code"] for reason in shape["verdict"]["reasons"]]) == ("ok", ["quiet"])
 
 
-def test_jsonl_prints_a_line_for_each(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_jsonl_prints_a_line_for_each(run: Run, jobs: Queue) -> None:
     jobs.push_many([(b"a", 1), (b"b", 2)])
 
     def lines(*arguments: str) -> list[Any]:

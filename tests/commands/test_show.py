@@ -1,10 +1,10 @@
 """show: one item in whatever state, with its attempts."""
 
+from queues import Queue
 from tests.commands.conftest import Run, Shop
 
 
-def test_an_item_is_shown_with_its_attempts(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_an_item_is_shown_with_its_attempts(run: Run, jobs: Queue) -> None:
     jobs.configure(max_attempts=2)
     item = jobs.push(b"value", priority=5)
     for error in ("KeyError: 'a'", "ValueError: \x1b[31mno"):
@@ -30,8 +30,7 @@ def test_an_item_that_is_not_there_is_an_error(run: Run, shop: Shop) -> None:
         assert f"jobs has no item {item_id}." in missing.error
 
 
-def test_an_item_is_shown_with_its_value_and_what_people_did(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_an_item_is_shown_with_its_value_and_what_people_did(run: Run, jobs: Queue) -> None:
     item = jobs.push(b"first\n\x1b[2Jsecond", priority=5, delay=3_600)
     run("promote", "jobs", item.id, "--reason", "customer\nwaits")
     lines = run("show", "jobs", item.id).out.splitlines()

@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from pqadmin.commands.tables import print_items
+from queues import Queue
 from tests.commands.conftest import Run, Shop
 
 
-def test_an_item_is_pushed_delayed_rescheduled_promoted_and_each_is_undone(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_an_item_is_pushed_delayed_rescheduled_promoted_and_each_is_undone(run: Run, shop: Shop, jobs: Queue) -> None:
     due = datetime.now(UTC) + timedelta(days=2)
     item = run("push", "jobs", "later", "--priority=3", "--due", due.isoformat(), "--json").json["item"]
     assert (item["state"], jobs.depth("delayed"), jobs.depth()) == ("delayed", 1, 0)
@@ -33,8 +33,7 @@ def test_an_item_is_pushed_delayed_rescheduled_promoted_and_each_is_undone(run: 
     assert run("reschedule", "jobs", item["id"]).code != 0
 
 
-def test_a_worker_in_a_shell_leases_extends_releases_and_acknowledges(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_a_worker_in_a_shell_leases_extends_releases_and_acknowledges(run: Run, jobs: Queue) -> None:
     run("configure", "jobs", "--max-attempts=5")
     jobs.push_many([(b"a", 1), (b"b", 2)])
     held = run("lease", "jobs", "-n", "2", "--for=30s", "--worker", "shell", "--json").json["leases"]
@@ -61,8 +60,7 @@ def test_a_worker_in_a_shell_leases_extends_releases_and_acknowledges(run: Run, 
     assert run("lease", "jobs", "--json").json["leases"] == []
 
 
-def test_an_operator_takes_a_lease_back_and_its_worker_is_refused(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_an_operator_takes_a_lease_back_and_its_worker_is_refused(run: Run, jobs: Queue) -> None:
     run("configure", "jobs", "--max-attempts=5")
     item = jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="stuck")
@@ -72,8 +70,7 @@ def test_an_operator_takes_a_lease_back_and_its_worker_is_refused(run: Run, shop
     assert jobs.depth() == 1
 
 
-def test_what_one_asks_of_a_state_is_in_its_table(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_what_one_asks_of_a_state_is_in_its_table(run: Run, jobs: Queue) -> None:
     run("configure", "jobs", "--max-attempts=1")
     due = datetime.now(UTC) + timedelta(days=2)
     told = run("push", "jobs", "later", "--priority=3", "--due", due.isoformat()).out
@@ -97,16 +94,14 @@ def test_what_one_asks_of_a_state_is_in_its_table(run: Run, shop: Shop) -> None:
     assert dead.split()[-6:] == [f"{item.died_at:%H:%M:%S}", "UTC", "1", "no", "[bold]disk", item.id]
 
 
-def test_on_a_narrow_terminal_ids_are_whole(shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_on_a_narrow_terminal_ids_are_whole(shop: Shop, jobs: Queue) -> None:
     item = jobs.push(b"x" * 90, priority=1, delay=timedelta(days=2))
     out = io.StringIO()
     print_items(Console(file=out, width=100), [item], shop.store.now())
     assert [line.split()[-1] for line in out.getvalue().splitlines()] == ["Id", item.id]
 
 
-def test_dead_items_are_retried_and_deleted(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_dead_items_are_retried_and_deleted(run: Run, jobs: Queue) -> None:
     run("configure", "jobs", "--max-attempts=1")
     jobs.push_many([(b"a", 1), (b"b", 2)])
     for lease in jobs.lease_many(2, seconds=60):
@@ -121,8 +116,7 @@ def test_dead_items_are_retried_and_deleted(run: Run, shop: Shop) -> None:
     assert "no delayed items" in run("peek", "jobs", "--state=delayed").out
 
 
-def test_items_get_another_place_or_value(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_items_get_another_place_or_value(run: Run, jobs: Queue) -> None:
     a, b, c = jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
     assert run("reprioritize", "jobs", c.id, "--front").code == 0
     assert jobs.peek_min().id == c.id
@@ -154,8 +148,7 @@ def test_a_queue_is_renamed_deleted_and_comes_back(run: Run, shop: Shop) -> None
 
 
 @pytest.mark.parametrize("verb", ["pop", "lease"])
-def test_a_caller_that_waits_gets_what_is_pushed_meanwhile(run: Run, shop: Shop, verb: str) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_a_caller_that_waits_gets_what_is_pushed_meanwhile(run: Run, jobs: Queue, verb: str) -> None:
     assert run(verb, "jobs", "--wait=0s", "--json").json["items" if verb == "pop" else "leases"] == []
     answers: list[list[str]] = []
 
@@ -194,9 +187,8 @@ def test_a_caller_that_waits_through_a_pause_gets_what_is_there_when_it_ends(run
 
 
 @pytest.mark.parametrize("verb", ["pop", "lease"])
-def test_nothing_ready_ends_a_loop_in_a_shell(run: Run, shop: Shop, verb: str) -> None:
+def test_nothing_ready_ends_a_loop_in_a_shell(run: Run, jobs: Queue, verb: str) -> None:
     """The exit code is 4, or what --exit-empty says; what was taken ends with 0, fewer than asked for too."""
-    jobs = shop.store.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 2)])
     assert [run(verb, "jobs").code, run(verb, "jobs", "-n", "9").code, run(verb, "jobs").code] == [0, 0, 4]
     for told in ((), ("--json",), ("--wait=0.01s",)):
@@ -217,8 +209,7 @@ def test_what_is_no_span_or_time_is_refused(run: Run, shop: Shop) -> None:
     assert shop.store.queue("jobs").totals().delayed == 0
 
 
-def test_settings_are_shown_and_changed(run: Run, shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_settings_are_shown_and_changed(run: Run, jobs: Queue) -> None:
     changed = run("configure", "jobs", "--note", "Ask ops", "--redact", "card*", "iban", "--max-depth=2", "--close")
     assert (changed.code, "note: Ask ops" in changed.out) == (0, True)
     settings = run("configure", "jobs", "--json").json["settings"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from queues import Store, open_store
+from queues import Queue, Store, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 
 HANDLERS = """
@@ -48,8 +48,7 @@ def shop_handlers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-def test_once_works_until_nothing_is_left(shop: Shop, run: Run, shop_handlers: str) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_once_works_until_nothing_is_left(jobs: Queue, run: Run, shop_handlers: str) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(20)])
     jobs.push(b"fail", priority=0)
     jobs.push(b"later", priority=0, delay=timedelta(hours=1))

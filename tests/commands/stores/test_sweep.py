@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import open_store
+from queues import Queue, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.conftest import Clock
 
@@ -61,8 +61,7 @@ def error_line(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("engine", ["embedded"])
-def test_watching_processes_take_turns_when_they_are_stopped(shop: Shop) -> None:
-    jobs = shop.store.create_queue("jobs")
+def test_watching_processes_take_turns_when_they_are_stopped(shop: Shop, jobs: Queue) -> None:
     soon = timedelta(milliseconds=20)
     with command("sweep", "--watch", "--store", shop.url, text=True) as first:
         assert error_line(first) == f"Offering to sweep {shop.url}; stop with Ctrl-C."
