@@ -1,6 +1,8 @@
 """Bodies of requests: JSON checked by a model, and raw values."""
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 from math import isinf
 from typing import Any, TypeVar
 
@@ -81,13 +83,20 @@ def checked(found: Any, model: type[M]) -> M:
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        raise invalid([{"in": "body", **one} for one in told(error)]) from None
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise invalid(told(found, "body")) from None
 
 
-def told(error: ValidationError) -> list[dict[str, Any]]:
-    """Return where each mistake is, and what is wrong, without what was sent."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)[:_MOST_ERRORS]
-    return [{"field": ".".join(map(str, one["loc"])), "message": one["msg"]} for one in found]
+def told(errors: Iterable[Any], place: str = "") -> list[dict[str, Any]]:
+    """Return what is wrong, and where, without what was sent; without a place the first part of each says which."""
+    return [
+        {
+            "in": place or str(one["loc"][0]),
+            "field": ".".join(map(str, one["loc"] if place else one["loc"][1:])),
+            "message": str(one["msg"]),
+        }
+        for one in islice(errors, _MOST_ERRORS)
+    ]
 
 
 def invalid(errors: list[dict[str, Any]]) -> Problem:

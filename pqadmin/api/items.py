@@ -36,14 +36,15 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import what_searchers_see
 from pqadmin.files.shapes import Shape, item_shape
 from pqadmin.pages import uncovering, visibility
+from pqadmin.pages.searching import search_queue
 from pqadmin.store import get_store
 from queues import Actions, Changed, Popped
 from queues import Query as ItemQuery
 from queues.admin import MAX_VALUE_SIZE, Picked, item_digest, parse_priority
 
 State = Literal["ready", "delayed", "leased", "dead"]
-#: Bytes of each value of a list by default; items that one step of a search looks at, and steps of an answer.
-PREVIEW, SCAN, STEPS = 1_000, 5_000, 5
+#: Bytes of each value of a list by default.
+PREVIEW = 1_000
 
 
 class Matching(Body):
@@ -201,18 +202,9 @@ def list_items(
         until=until,
     )
     shown, rules = what_searchers_see(there.config), rules_of(there.config.redact)
-    items: list[Shape] = []
-    size = 0
-    for _ in range(STEPS):
-        step = there.search(
-            wanted, after=cursor, end=end, limit=limit - len(items), scan=SCAN, preview=preview, shown=shown
-        )
-        items += [looked_shape(item, rules) for item in step.items]
-        size += sum(len(item.raw) for item in step.items)
-        cursor = step.cursor
-        if step.ended or cursor is None or len(items) >= limit:
-            break
-    return answer({"items": items, "next": cursor, "searched": step.searched_so_far})
+    items, last = search_queue(there, wanted, after=cursor, end=end, limit=limit, preview=preview, shown=shown)
+    shapes = [looked_shape(item, rules) for item in items]
+    return answer({"items": shapes, "next": last.cursor, "searched": last.searched_so_far})
 
 
 @router.get(

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import json
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -15,17 +14,15 @@ from pqadmin.api import schemas
 from pqadmin.api.answers import answer
 from pqadmin.api.asking import Cursor, Limit, allow
 from pqadmin.api.caller import Verb
-from pqadmin.api.items import PREVIEW, SCAN, State
+from pqadmin.api.items import PREVIEW, State
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.display.redaction import rules_of
-from pqadmin.display.values import what_searchers_see
-from pqadmin.files.shapes import Shape
+from pqadmin.pages.searching import Search
 from pqadmin.store import get_store
 from queues import Query as ItemQuery
 from queues.admin import MAX_SEARCH_TEXT, STATES, check_glob, name_pattern
-from queues.errors import QueueNotFound, QueueUnreadable
 
 router = Router(tags=["Items"])
 
@@ -50,61 +47,32 @@ def search(
     scope, store = allow(request, Verb.READ, Right.READ), get_store()
     states: Sequence[str] = STATES if state is None else (state,)
     fits = name_pattern((check_glob(queue),)).fullmatch
-    begin = _read(cursor)
-    names = [name for name in scope.of_those(store.directory()) if fits(name) and name >= begin[0]]
-    until = time.monotonic() + SECONDS
-    hits: list[Shape] = []
-    searched, unread = 0, list[str]()
-    onward: str | None = None
-    for name, each in ((name, each) for name in names for each in states):
-        here = name == begin[0]
-        if here and begin[1] in states and states.index(each) < states.index(begin[1]):
-            continue
-        if len(hits) >= limit or time.monotonic() >= until:
-            onward = _write(name, each, None)
-            break
-        try:
-            there = store.queue(name)
-            if each != "ready" and there.attached:
-                continue
-            after = begin[2] if here and each == begin[1] else None
-            rules, shown = rules_of(there.config.redact), what_searchers_see(there.config)
-            while True:
-                step = there.search(
-                    ItemQuery(state=each, text=q, field=field, exact=exact, item_id=id),
-                    after=after,
-                    limit=limit - len(hits),
-                    scan=SCAN,
-                    preview=PREVIEW,
-                    shown=shown,
-                )
-                hits += [{"queue": name, "item": looked_shape(item, rules)} for item in step.items]
-                searched, after = searched + step.searched, step.cursor
-                if after is None or len(hits) >= limit or time.monotonic() >= until:
-                    break
-        except QueueUnreadable:
-            unread.append(name)
-            continue
-        except QueueNotFound:  # deleted meanwhile
-            continue
-        if after is not None:
-            onward = _write(name, each, after)
-            break
-    return answer({"hits": hits, "searched": searched, "unreadable": unread, "next": onward})
+    look = Search(
+        query=ItemQuery(text=q, field=field, exact=exact, item_id=id),
+        names=[name for name in scope.of_those(store.directory()) if fits(name)],
+        states=states,
+        preview=PREVIEW,
+    )
+    look.run(*_read(cursor), limit=limit, seconds=SECONDS)
+    hits = [
+        {"queue": there.name, "item": looked_shape(item, rules_of(there.config.redact))} for there, item in look.hits
+    ]
+    onward = None if look.onward is None else _write(*look.onward)
+    return answer({"hits": hits, "searched": look.searched, "unreadable": look.unread, "next": onward})
 
 
-def _write(name: str, state: str, after: str | None) -> str:
+def _write(name: str, state: str, after: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([name, state, after]).encode()).decode()
 
 
-def _read(cursor: str | None) -> tuple[str, str, str | None]:
+def _read(cursor: str | None) -> tuple[str, str, str]:
     """Return the queue, the state and the cursor at which a search goes on."""
     if cursor is None:
-        return "", "", None
+        return "", "", ""
     try:
         name, state, after = json.loads(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
     except (ValueError, TypeError, UnicodeError, binascii.Error, RecursionError):
         name = state = after = 0
-    if not isinstance(name, str) or not isinstance(state, str) or not isinstance(after, str | None):
+    if not isinstance(name, str) or not isinstance(state, str) or not isinstance(after, str):
         raise Problem("BadCursor", "The cursor is of another list, or damaged.")
     return name, state, after

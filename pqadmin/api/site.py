@@ -1,7 +1,6 @@
 """The API as a whole: its operations, and the answer to every error."""
 
 import logging
-from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
@@ -14,7 +13,7 @@ from pqadmin import __version__
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.rights import RightMissing
 from pqadmin.api import bulk, catalog, clients, hot, items, operating, problems, records, search, streams
-from pqadmin.api.bodies import JSONBodies, invalid
+from pqadmin.api.bodies import JSONBodies, invalid, told
 from pqadmin.api.caller import Caller, CsrfRefused, Unauthenticated, VerbMissing, caller_of
 from pqadmin.api.docs import about
 from pqadmin.api.events import stream
@@ -80,7 +79,7 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
         case HttpError():
             members, headers = problems.shape("BadRequest", f"{error}."), {}
         case ValidationError():
-            return answer_error(request, invalid(_told(error.errors)))
+            return answer_error(request, invalid(told(error.errors)))
         case Unauthenticated():
             members = problems.shape("Unauthenticated", str(error))
             headers = {"WWW-Authenticate": 'Bearer realm="pqadmin"'}
@@ -102,14 +101,6 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
             log.error("no answer to %s %s", request.method, request.path, exc_info=error)
             members, headers = problems.shape("InternalError", "The server failed; its log has the details."), {}
     return problems.answer(members, headers)
-
-
-def _told(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return which parameters are wrong, and why, without what was sent."""
-    return [
-        {"in": str(one["loc"][0]), "field": ".".join(map(str, one["loc"][1:])), "message": str(one["msg"])}
-        for one in errors
-    ]
 
 
 for _kind in (Exception, HttpError, ValidationError, Http404):

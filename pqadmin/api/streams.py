@@ -7,15 +7,13 @@ line feed, which no key of a caller has.
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import IO, Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
@@ -35,6 +33,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.files import export_parts, formats, items_export
 from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format
 from pqadmin.files.shapes import Shape
+from pqadmin.pages import streaming
 from pqadmin.store import get_store
 from queues import AnyQueue, FifoQueue, Transaction
 from queues import Query as ItemQuery
@@ -42,8 +41,6 @@ from queues.errors import QueueError, StoreError
 
 router = Router(tags=["Items"])
 
-#: Seconds between two looks at the right of a caller that receives a stream.
-LOOK_EVERY = 2.0
 #: Bad lines that an answer tells.
 _TOLD = 100
 _FORMATS: dict[str, Format] = {NDJSON: "ndjson", CSV: "csv"}
@@ -80,8 +77,15 @@ async def export_items(
     held.enter_context(limits.waiting(caller_in(request)))
     failed = partial(export_parts.failure, file_format=file_format)
     kind = f"{CSV}; charset=utf-8" if file_format == "csv" else NDJSON
-    told = _told(_Watch(request, there, Verb.READ, Right.READ), parts, failed)
-    return limits.StreamedAnswer(told, held, content_type=kind)
+    told = streaming.telling(
+        parts,
+        failed,
+        _watch(request, there, Verb.READ, Right.READ),
+        refusal="The caller may read here no longer.",
+        words=str,
+        broken="The server failed; its log has the details.",
+    )
+    return limits.StreamedAnswer(_in_threads(told), held, content_type=kind)
 
 
 async def import_items(request: HttpRequest, queue: AnyQueue, stream: Any, *, strict: bool) -> HttpResponse:
@@ -139,46 +143,23 @@ class _Ended(Exception):
     """The caller of a stream lost the right to it."""
 
 
-class _Watch:
-    """Looks now and then whether the caller of a stream still has the right to it."""
+def _watch(request: HttpRequest, queue: AnyQueue, verb: Verb, right: Right) -> streaming.Watch:
+    """Return what looks now and then whether the caller of a stream still has the right to it."""
 
-    def __init__(self, request: HttpRequest, queue: AnyQueue, verb: Verb, right: Right) -> None:
-        self._request = request
-        self._queue = queue
-        self._verb = verb
-        self._right = right
-        self._looked = time.monotonic()
-
-    def ended(self) -> bool:
-        """Say whether the right has ended; asked in a thread."""
-        if time.monotonic() - self._looked < LOOK_EVERY:
-            return False
+    def refused() -> bool:
         try:
-            caller_in_thread_now(self._request).require(self._verb, self._right, self._queue.name)
+            caller_in_thread_now(request).require(verb, right, queue.name)
         except (Unauthenticated, QueueError, PermissionDenied):
             return True
-        except DatabaseError:  # the tables do not answer: it goes on with the rights that it began with
-            pass
-        self._looked = time.monotonic()
         return False
 
+    return streaming.Watch(refused)
 
-async def _told(watch: _Watch, parts: Iterator[bytes], failed: Callable[[str], bytes]) -> AsyncIterator[bytes]:
-    """Yield the parts, each made in a thread; what fails on the way is told in the last line."""
 
-    def make() -> bytes | None:
-        part = next(parts, None)
-        if part is not None and watch.ended():
-            raise _Ended
-        return part
-
-    try:
-        while (part := await threads.run(make)) is not None:
-            yield part
-    except _Ended:
-        yield failed("The caller may read here no longer.")
-    except (QueueError, StoreError) as error:
-        yield failed(str(error))
+async def _in_threads(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the parts, each made in a thread."""
+    while (part := await threads.run(partial(next, parts, None))) is not None:
+        yield part
 
 
 def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool) -> HttpResponse:
@@ -199,7 +180,7 @@ def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bo
 
 def _pushed(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool, key: str | None) -> Shape:
     bad: list[Shape] = []
-    watch = _Watch(request, queue, Verb.PUSH, Right.ACT)
+    watch = _watch(request, queue, Verb.PUSH, Right.ACT)
 
     def note(entry: BadEntry) -> None:
         if len(bad) < _TOLD:

@@ -87,7 +87,15 @@ def stream(
     slot = _take(badge.user_id)
     if isinstance(slot, HttpResponse):
         return slot
-    told = _telling(parts, partial(export_parts.failure, file_format=file_format), slot, badge)
+    told = telling(
+        parts,
+        partial(export_parts.failure, file_format=file_format),
+        Watch(partial(_refused, badge)),
+        refusal=_("You are signed out, or may read here no longer."),
+        words=said,
+        broken=_("this site has an error"),
+    )
+    told = _releasing(told, slot)
     content = _in_threads(told, slot) if isinstance(request, ASGIRequest) else told
     content_type = "text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson"
     response = StreamingHttpResponse(content, content_type=content_type)
@@ -116,33 +124,59 @@ def _take(person: int) -> _Slot | HttpResponse:
     return response
 
 
-def _telling(parts: Iterator[bytes], failure: Callable[[str], bytes], slot: _Slot, badge: Pass) -> Iterator[bytes]:
-    looked = time.monotonic()
+class Watch:
+    """Asks now and then whether the reader or writer of a stream has lost the right to it; asked in a thread."""
+
+    def __init__(self, refused: Callable[[], bool]) -> None:
+        self._refused = refused
+        self._looked = time.monotonic()
+
+    def ended(self) -> bool:
+        """Return whether the right has ended; not while the database does not answer."""
+        if time.monotonic() - self._looked < LOOK_EVERY:
+            return False
+        self._looked = time.monotonic()
+        try:
+            return self._refused()
+        except DatabaseError as error:
+            _limited.warn(type(error), "A stream goes on unchecked: the database failed: %s. It is tried again.", error)
+            return False
+
+
+def telling(
+    parts: Iterator[bytes],
+    failed: Callable[[str], bytes],
+    watch: Watch,
+    *,
+    refusal: str,
+    words: Callable[[QueueError | StoreError], str],
+    broken: str,
+) -> Iterator[bytes]:
+    """Yield parts; what ends them early is told in the last one: a lost right, an error of the store, or ours."""
     try:
         for part in parts:
-            if time.monotonic() - looked >= LOOK_EVERY:
-                if _refused(badge):
-                    yield failure(_("You are signed out, or may read here no longer."))
-                    return
-                looked = time.monotonic()
+            if watch.ended():
+                yield failed(refusal)
+                return
             yield part
     except (QueueError, StoreError) as error:
         log.warning("an export ended early: %s: %s", type(error).__name__, error)
-        yield failure(said(error))
+        yield failed(words(error))
     except Exception:
         log.exception("an export ended early")
-        yield failure(_("this site has an error"))
+        yield failed(broken)
+
+
+def _releasing(parts: Iterator[bytes], slot: _Slot) -> Iterator[bytes]:
+    try:
+        yield from parts
     finally:
         slot.release()
 
 
 def _refused(badge: Pass) -> bool:
-    """Return whether the reader lost the right; not while the database does not answer."""
-    try:
-        now = guard.stored({badge})[badge]
-    except DatabaseError as error:
-        _limited.warn(type(error), "An export goes on unchecked: the database failed: %s. It is tried again.", error)
-        return False
+    """Return whether the reader lost the right."""
+    now = guard.stored({badge})[badge]
     if isinstance(now, int):
         return True
     # What the file holds was chosen by the scope of its beginning: one that may see less ends it.

@@ -8,6 +8,7 @@ import pytest
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.api import streams
+from pqadmin.pages import streaming
 from queues import FifoQueue, PriorityQueue, Store
 from tests.api.conftest import Program, in_thread
 from tests.api.test_hot_verbs import problem
@@ -107,7 +108,7 @@ async def test_hidden_parts_are_not_exported(program: Program, site: Store, jobs
 async def test_a_stream_ends_with_the_right_to_it_and_says_so(
     program: Program, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(streaming, "LOOK_EVERY", 0.0)
     jobs.push(b"a", 1)
     real = streams.items_export.lines
 
@@ -148,7 +149,7 @@ async def test_an_import_ends_with_the_right_to_it_and_says_how_far_it_came(
     change: str,
     pushed: int,
 ) -> None:
-    monkeypatch.setattr(streams, "LOOK_EVERY", 0.0)
+    monkeypatch.setattr(streaming, "LOOK_EVERY", 0.0)
     theirs = Program(await in_thread(token, await in_thread(granted, Role.NONE, {"jobs": Role.OPERATOR})))
     real = streams.formats.read
 

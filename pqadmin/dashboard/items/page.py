@@ -1,6 +1,5 @@
 """The queue page's data, read in one transaction so that all of it fits together; a search goes by steps."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +11,7 @@ from pqadmin.display.values import what_searchers_see
 from pqadmin.live.board.rows import Row
 from pqadmin.live.wire import END_ITEMS
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
+from pqadmin.pages.searching import FOUND_BYTES, search_queue
 from pqadmin.store import get_store, store_now
 from queues import Item, Page, Queue, QueueStatus, ReadTransaction
 from queues.admin import STATES, HealthCode
@@ -21,12 +21,6 @@ from queues.errors import BadCursor
 PAGE = 50
 #: The state whose items are in trouble, by the first reason of a verdict; by any other one the ready ones are.
 _IN_TROUBLE = {HealthCode.NOTHING_DONE: "leased", HealthCode.RETRIES: "delayed", HealthCode.DEAD: "dead"}
-#: Bytes of a value that a search found, in which the hit is shown.
-FOUND_BYTES = 8_000
-#: Items of one step of a search, each a read of its own; steps and seconds after which an answer goes out.
-SCAN = 5_000
-STEPS = 5
-SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,20 +115,13 @@ def list_items(
     """
     if asked.state == TRASH:
         return Listed()
-    query, after, foreign_cursor = asked.query, asked.after, False
-    items: list[Item] = []
-    until = time.monotonic() + SECONDS
+    query, foreign_cursor = asked.query, False
     preview = FOUND_BYTES if query.text else PREVIEW_BYTES
-    search = partial(queue.search, query, end=asked.end, scan=SCAN, preview=preview, shown=shown, tr=tr)
-    for _ in range(STEPS):
-        try:
-            found = search(after=after, limit=PAGE - len(items))
-        except BadCursor:
-            found, foreign_cursor = search(after=None, limit=PAGE), True
-        items += found.items
-        after = found.cursor
-        if found.ended or len(items) == PAGE or time.monotonic() >= until:
-            break
+    search = partial(search_queue, queue, query, limit=PAGE, end=asked.end, preview=preview, shown=shown, tr=tr)
+    try:
+        items, found = search(after=asked.after)
+    except BadCursor:
+        (items, found), foreign_cursor = search(after=None), True
     by_age = found.order == "age"
     by_time = (query.since or query.until) is not None
     by_priority = query.state == "ready" and (query.low is not None or query.high is not None)

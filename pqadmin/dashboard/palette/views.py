@@ -19,7 +19,7 @@ from pqadmin.accounts.roles import can, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.dashboard.palette.items import acts_here, find_item
-from pqadmin.dashboard.search.views import in_all_queues, read_query
+from pqadmin.dashboard.search.views import hits, in_all_queues, read_query
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.live.board.rows import Row
@@ -119,7 +119,7 @@ def _hits(text: str, may: Scope) -> list[Entry]:
     where = _("in %(queue)s")
     return [
         Entry(kind=Kind.ITEM, label=hit.line, url=hit.url, detail=where % {"queue": hit.queue_name})
-        for hit in look.hits
+        for hit in hits(look)
     ]
 
 

@@ -1,9 +1,7 @@
 """Search for items in all queues that the reader may see: by text, by a field, by an id; in bounded steps."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,21 +15,20 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.items.page import FOUND_BYTES, SCAN
 from pqadmin.dashboard.items.query import MAX_CURSOR, read_text
 from pqadmin.display import format as write
 from pqadmin.display import highlight, items
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.redaction import rules_of
-from pqadmin.display.values import what_searchers_see
 from pqadmin.display.words import item_state_word
 from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import visibility
-from pqadmin.store import get_store, store_now
-from queues import Item, Query, Queue
+from pqadmin.pages.searching import Search
+from pqadmin.store import store_now
+from queues import Item, Query
 from queues.admin import MAX_SEARCH_TEXT, STATES, name_pattern, parse_item_id
-from queues.errors import BadCursor, QueueNotFound, QueueUnreadable, display_name
+from queues.errors import display_name
 
 #: Hits of one page, and seconds after which an answer goes out with a way on.
 PAGE, SECONDS = 50, 0.4
@@ -69,69 +66,14 @@ class Hit:
         return item_state_word(self.item.state)
 
 
-@dataclass(slots=True, kw_only=True)
-class Search:
-    """One step of a search: where it begins, what it found, and where the next one goes on."""
-
-    query: Query
-    rows: Sequence[Row]
-    states: Sequence[str]
-    hits: list[Hit] = field(default_factory=list)
-    searched: int = 0
-    #: Queues that were looked through to their end, from the first on.
-    done: int = 0
-    #: Queues of which anything was looked through.
-    begun: int = 0
-    unread: list[str] = field(default_factory=list)
-    #: Queues that this process has not read yet, since it started.
-    not_yet: int = 0
-    #: The queue, state and cursor of the next step; None: everything was looked through.
-    onward: tuple[str, str, str] | None = None
-
-    def run(self, at: str, state: str, after: str, *, limit: int, seconds: float) -> None:
-        """Look from a place on, until there are enough hits or the time is over."""
-        until, store = time.monotonic() + seconds, get_store()
-        self.done = self.begun = sum(row.status.name < at for row in self.rows)
-        for row in self.rows[self.done :]:
-            name = row.status.name
-            try:
-                for each in self._to_look(row, state if name == at else ""):
-                    queue = store.queue(name)
-                    cursor: str | None = after if (name, each) == (at, state) else ""
-                    while cursor is not None:
-                        if len(self.hits) >= limit or time.monotonic() >= until:
-                            self.onward = (name, each, cursor)
-                            return
-                        self.begun = self.done + 1
-                        cursor = self._step(queue, each, cursor, limit)
-            except QueueUnreadable:
-                self.unread.append(display_name(name))
-            except QueueNotFound:  # deleted meanwhile
-                pass
-            self.done += 1
-            self.begun = self.done
-
-    def _to_look(self, row: Row, begin: str) -> Iterator[str]:
-        """Yield the states of a queue that hold items."""
-        status = row.status
-        for state in self.states[self.states.index(begin) if begin in self.states else 0 :]:
-            if state == begin or (state == "ready" if status.attached else getattr(status.totals, state)):
-                yield state
-
-    def _step(self, queue: Queue, state: str, cursor: str, limit: int) -> str | None:
-        query, shown = replace(self.query, state=state), what_searchers_see(queue.config)
-        room = limit - len(self.hits)
-        look = partial(queue.search, query, limit=room, scan=SCAN, preview=FOUND_BYTES, shown=shown)
-        try:
-            found = look(after=cursor or None)
-        except BadCursor:
-            found = look()
+def hits(look: Search) -> list[Hit]:
+    """Return what was found, as the page shows it."""
+    text, found = look.query.text, []
+    for queue, item in look.hits:
         rules = rules_of(queue.config.redact)
-        for item in found.items:
-            line = highlight.hit(item, query.text, rules, width=_WIDTH) or items.preview(item, rules, _WIDTH)
-            self.hits.append(Hit(queue=queue.name, item=item, line=line))
-        self.searched += found.searched
-        return found.cursor
+        line = highlight.hit(item, text, rules, width=_WIDTH) or items.preview(item, rules, _WIDTH)
+        found.append(Hit(queue=queue.name, item=item, line=line))
+    return found
 
 
 @never_cache
@@ -168,8 +110,13 @@ def in_all_queues(query: Query, may: Scope, *, states: Sequence[str] = STATES, p
         glob = pattern if set(pattern) & set("*?") else f"*{pattern}*"
         fits = name_pattern((glob,)).fullmatch
         rows = [row for row in rows if fits(row.status.name)]
-    rows = sorted(rows, key=lambda row: row.status.name)
-    return Search(query=query, rows=rows, states=states, not_yet=seen.summary.unread)
+    known = {row.status.name: row.status for row in sorted(rows, key=lambda row: row.status.name)}
+
+    def holds(name: str, state: str) -> bool:
+        status = known[name]
+        return state == "ready" if status.attached else bool(getattr(status.totals, state))
+
+    return Search(query=query, names=[*known], states=states, holds=holds, lenient=True, not_yet=seen.summary.unread)
 
 
 def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Scope) -> dict[str, Any]:
@@ -183,20 +130,20 @@ def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Sc
     if look.onward is not None:
         onward = dict(zip(("at", "in", "after"), look.onward, strict=True)) | {"searched": searched, "found": found}
     words = ngettext("searched %(n)s item", "searched %(n)s items", searched) % {"n": write.number(searched)}
-    of = {"done": write.number(look.begun), "all": write.number(len(look.rows))}
-    words += " " + ngettext("in %(done)s of %(all)s queue", "in %(done)s of %(all)s queues", len(look.rows)) % of
+    of = {"done": write.number(look.begun), "all": write.number(len(look.names))}
+    words += " " + ngettext("in %(done)s of %(all)s queue", "in %(done)s of %(all)s queues", len(look.names)) % of
     words += " · " + ngettext("%(n)s found", "%(n)s found", found) % {"n": write.number(found)}
     return {
-        "hits": look.hits,
+        "hits": hits(look),
         "now": store_now(),
         "url": reverse("dashboard:search"),
         "next_url": "" if not onward else "?" + urlencode(kept | onward),
         "more_to_search": bool(onward),
-        "total": len(look.rows),
+        "total": len(look.names),
         "listed": {"searched": look.done, "ended": not onward},
         "scope": words,
         "scope_limits": _LIMITS if query.text else "",
-        "unread": look.unread,
+        "unread": [display_name(name) for name in look.unread],
         "not_yet": look.not_yet,
     }
 
