@@ -45,7 +45,10 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
         gettext_lazy("Open items that came back, and read the errors of their attempts."),
         _RETURNED,
     ),
-    HealthCode.GROWING: (gettext_lazy("If its workers are fine, add more; the history shows since when."), "history/"),
+    HealthCode.GROWING: (
+        gettext_lazy("More comes in than leaves: add workers if these are fine, or see in the history what changed."),
+        "history/",
+    ),
     HealthCode.RETRIES: (gettext_lazy("Read the errors of items that wait for their next attempt."), _RETURNED),
     HealthCode.OLD: (
         gettext_lazy("Look at what waits longest; add workers if nothing is wrong with it."),
