@@ -13,6 +13,7 @@ import random
 import secrets
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -20,9 +21,12 @@ from concurrent.futures import CancelledError, Future
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
+from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -42,6 +46,10 @@ from queues.kv.boottime import boottime
 from queues.remote.problems import decides, error_of, may_pass
 
 T = TypeVar("T")
+
+# httpcore asks for sniffio at each request; to look for it in vain took a quarter of the time of a push.
+if find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment] # how Python notes that there is none
 
 #: Seconds to connect, and to wait for an answer beside the time that the call itself may take.
 CONNECT, ANSWER = 5.0, 30.0
@@ -118,11 +126,14 @@ class Connection:
         self._waiting: set[asyncio.Task[Any]] = set()
         self._room = asyncio.Semaphore(MOST)
         try:
-            self._client = httpx.AsyncClient(
-                headers=_own_headers(token),
+            self._headers = _own_headers(token)
+            httpx.Headers(self._headers)  # all can be sent
+            # No client of httpx around it: that would look for cookies, redirects and logins in each answer.
+            self._transport = transport or httpx.AsyncHTTPTransport(
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT),
-                transport=transport,
+                proxy=_proxy(parts.scheme, parts.hostname),
             )
+            _url(self._base)
         except ValueError as error:
             raise BadStoreURL("{url} cannot be used: {error}", url=repr(url), error=str(error)) from None
         self._loop = asyncio.new_event_loop()
@@ -223,10 +234,13 @@ class Connection:
         """Follow the events of the site until canceled: `told` is called for what comes; a broken stream is renewed."""
         while True:
             with suppress(httpx.HTTPError):
-                timeout = httpx.Timeout(ANSWER, connect=CONNECT, pool=None)
-                async with self._client.stream("GET", self._base + "events", timeout=timeout) as answer:
+                request = self._request(Call(method="GET", path=("events",)))(0.0, ANSWER)
+                answer = await self._transport.handle_async_request(request)
+                try:
                     async for _ in answer.aiter_raw():
                         told()
+                finally:
+                    await answer.aclose()
             await asyncio.sleep(_REOPEN)
 
     def interrupt(self) -> None:
@@ -250,7 +264,7 @@ class Connection:
 
         async def end() -> None:
             await _cancel_others()
-            await self._client.aclose()
+            await self._transport.aclose()
             await _cancel_others()  # what those that ended began
 
         asyncio.run_coroutine_threadsafe(end(), self._loop).result()
@@ -260,8 +274,7 @@ class Connection:
 
     def _request(self, call: Call) -> Callable[[float, float], httpx.Request]:
         """Return what builds the request of a call, which is to wait so long and to be answered within seconds."""
-        headers = dict(call.headers)
-        content = call.content
+        headers, content = {**self._headers, **call.headers}, call.content
         if call.body is not None:
             content = json.dumps(call.body).encode()
             headers["Content-Type"] = "application/json"
@@ -273,11 +286,15 @@ class Connection:
             query = {**call.query, "wait": f"{wait:.3f}"} if call.wait else dict(call.query)
             query = {name: value for name, value in query.items() if value is not None}
             left = max(LEAST, left)
-            timeout = httpx.Timeout(
-                min(ANSWER, left), connect=min(CONNECT, left), read=min(ANSWER + wait, left), pool=None
-            )
-            return self._client.build_request(
-                call.method, address, params=query or None, content=content, headers=headers, timeout=timeout
+            least = min(ANSWER, left)
+            timeout = {"connect": min(CONNECT, left), "read": min(ANSWER + wait, left), "write": least, "pool": None}
+            return httpx.Request(
+                call.method,
+                _url(address),
+                params=query or None,
+                headers=headers,
+                content=content,
+                extensions={"timeout": timeout},
             )
 
         return build
@@ -285,7 +302,9 @@ class Connection:
     async def _exchange(self, request: httpx.Request, wait: float) -> httpx.Response:
         async with nullcontext() if wait else self._room:
             begun = self._elapsed()
-            answer = await self._client.send(request)
+            answer = await self._transport.handle_async_request(request)
+            answer.request = request
+            await answer.aread()
         ended = self._elapsed()
         told = answer.headers.get("PQ-Time")
         if told is not None and (self._offset is None or ended - begun < _PROMPT) and not wait:
@@ -320,8 +339,24 @@ class Connection:
 def _own_headers(token: str | None) -> dict[str, str]:
     """Return what every request carries, such as which program this is, for the consumers of queues."""
     names = " ".join(quote(name[:MAX_NAME], safe="") or "-" for name in (socket.gethostname(), program()))
-    own = {"User-Agent": "pqadmin", "PQ-Client": f"{secrets.token_hex(8)} {os.getpid()} {names}"}
+    own = {
+        "User-Agent": "pqadmin",
+        "Accept": "*/*",
+        "Accept-Encoding": "gzip, deflate",
+        "PQ-Client": f"{secrets.token_hex(8)} {os.getpid()} {names}",
+    }
     return own if token is None else {**own, "Authorization": f"Bearer {token}"}
+
+
+def _proxy(scheme: str, host: str) -> str | None:
+    """Return the proxy that the environment names for a host; none stands before this machine."""
+    proxies = getproxies()
+    return None if _loopback(host) or proxy_bypass(host) else proxies.get(scheme, proxies.get("all"))
+
+
+@lru_cache(maxsize=1_000)
+def _url(address: str) -> httpx.URL:
+    return httpx.URL(address)
 
 
 def _loopback(host: str) -> bool:

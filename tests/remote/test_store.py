@@ -527,3 +527,24 @@ async def test_a_client_without_a_name_takes_in_the_name_of_the_site(
     local.context.presence.beat()
     (told,) = local.queue("jobs").consumers().live
     assert (told.host, told.pid, told.takes) == (socket.gethostname(), os.getpid(), 1)
+
+
+def test_the_proxy_of_the_environment_is_asked_for_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        monkeypatch.setenv("no_proxy", "near.invalid")
+
+        def first_line() -> bytes:
+            asking, _ = proxy.accept()
+            with asking:
+                line: bytes = asking.makefile("rb").readline()
+                asking.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+            return line
+
+        asked = begin(first_line)
+        for address in ("http://localhost:1", "http://near.invalid"):
+            with pytest.raises(ServerUnreachable):
+                open_store(address, timeout=1)
+        with pytest.raises(NotAuthenticated):
+            open_store("http://far.invalid", timeout=5)
+        assert asked.result(60) == b"GET http://far.invalid/api/v1/store HTTP/1.1\r\n"
