@@ -41,7 +41,13 @@ PAGES = [
     "/queues/orders:eu:refunds/delete/",
     "/queues/sms:outbound/",
     "/queues/reports:monthly/",
+    "/queues/orders:eu:refunds/push/many/",
+    "/queues/orders:eu:refunds/settings/",
+    "/queues/orders:eu:refunds/history/?span=1h",
     "/queues/empty/",
+    "/charts/?span=1h",
+    "/search/?q=order",
+    "/targets/",
     "/audit/",
     "/trash/",
     "/styleguide/",
@@ -147,6 +153,14 @@ def test_no_page_scrolls_sideways(width: int, new_page: NewPage, furnished: Stor
         page.goto(path)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, (path, width)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_the_help_of_the_filter_opens_whole(width: int, new_page: NewPage, furnished: Store) -> None:
+    page = new_page(viewport={"width": width, "height": 1_000})
+    page.goto("/")
+    page.locator(".filter-help summary").click()
+    expect(page.locator("#filter-help")).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
