@@ -118,7 +118,8 @@ def told(answer: Any) -> Any:
 
 def test_every_kind_of_request_is_here(store: Store, clock: Clock) -> None:
     there = Prepared(store, "jobs", clock)
-    assert {type(make(there)) for make in (*WRITES, *READS)} == set(Request.__subclasses__())
+    kinds = {kind for kind in Request.__subclasses__() if kind.__module__.startswith("queues.operations")}
+    assert {type(make(there)) for make in (*WRITES, *READS)} == kinds  # remote stores have one more of their own
 
 
 @pytest.mark.parametrize("number", range(len(WRITES) + len(READS)))
