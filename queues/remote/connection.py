@@ -349,7 +349,7 @@ def _own_headers(token: str | None) -> dict[str, str]:
 
 
 def _proxy(scheme: str, host: str) -> str | None:
-    """Return the proxy that the environment names for a host; none stands before this machine."""
+    """Return the proxy that the environment names for a host; for this machine there is none."""
     proxies = getproxies()
     return None if _loopback(host) or proxy_bypass(host) else proxies.get(scheme, proxies.get("all"))
 
