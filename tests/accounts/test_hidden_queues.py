@@ -342,7 +342,7 @@ def count(text: str) -> int:
     return len(re.findall(r"</td>\n+  </tr>", text)) or text.count("data-job=")
 
 
-def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, listed) -> None:
+def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, listed) -> None:
     path, put = listed
     for _ in range(5):
         put(HIDDEN)
@@ -365,7 +365,7 @@ def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, jobs, 
     assert seen + count(page) == 5
 
 
-def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, jobs, listed, monkeypatch) -> None:
+def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, listed, monkeypatch) -> None:
     from pqadmin.pages import read_until
     from queues.model import paging
 

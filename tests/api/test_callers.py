@@ -256,7 +256,6 @@ class Asker:
 
     def __call__(self, secret: str) -> str:
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         print(secret, file=self._process.stdin, flush=True)
         return self._process.stdout.readline().strip()
 

@@ -48,7 +48,6 @@ class Operator:
         """Open an address of the site."""
         text = "&".join(f"{quote(name)}={quote(str(value))}" for name, value in query.items())
         answer = self.page.goto(f"{path}?{text}" if text else path)
-        assert answer is not None
         assert answer.status < 500, (path, answer.status)
         return self
 

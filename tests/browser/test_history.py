@@ -129,7 +129,6 @@ def test_zooming_changes_the_address_and_every_chart_and_can_be_taken_back(page:
     open_live(page, f"{HERE}?span=6h")
     over = page.locator("[data-chart=depth] .u-over")
     box = over.bounding_box()
-    assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 30, steps=3)
@@ -268,7 +267,6 @@ def test_charts_of_all_queues_follow_live_as_the_reader_left_them(page: Page, st
 
     over = page.locator("[data-chart=depth] .u-over")
     box = over.bounding_box()
-    assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 30, steps=3)

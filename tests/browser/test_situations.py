@@ -43,7 +43,6 @@ def keep(page: Page, name: str, height: int) -> None:
     """Keep a picture where one is wanted."""
     if folder := os.environ.get("PQ_PICTURES"):
         size = page.viewport_size
-        assert size is not None
         clip = {"x": 0, "y": 0, "width": size["width"], "height": height}
         path = Path(folder) / f"{name.replace(':', '-')}-{size['width']}.png"
         page.screenshot(path=path, full_page=True, clip=clip)  # type: ignore[arg-type]
@@ -53,7 +52,6 @@ def assert_seen(place: Locator, height: int) -> None:
     """See the whole of an element without scrolling further."""
     expect(place).to_be_visible()
     box = place.bounding_box()
-    assert box is not None
     assert box["y"] + box["height"] <= height, f"{place}: {box}"
 
 
@@ -74,7 +72,6 @@ def test_the_overview_tells_which_queues_and_why(view: tuple[Page, int]) -> None
         # The first reason is not cut before its number.
         told = verdict.inner_text().split(" · ")[1]
         number = re.match(r"\D*\d+(\+| min| s|/s)?|[^:,]*", told)
-        assert number is not None
         shown = verdict.evaluate("element => element.clientWidth")
         needed = verdict.evaluate(
             """(element, text) => {

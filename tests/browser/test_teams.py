@@ -93,7 +93,6 @@ def test_writes_wait_until_the_site_is_armed_and_nothing_typed_is_lost(
         page.get_by_role("button", name="Send it now").click()
         operator.expect_toast("Pushed")
         item = store.queue("jobs").peek_min()
-        assert item is not None
         assert (item.value, item.priority) == (b'{"order": "typed by hand"}', 7)
     left = page.locator(".arming [data-countdown]")
     expect(left).to_have_text(re.compile(r"1[45] min"))

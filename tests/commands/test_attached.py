@@ -83,9 +83,7 @@ def test_queues_lists_it_with_its_count(run: Run, shop: Shop, others: Others) ->
     assert run("queues", "--trouble").out == "No queue is in trouble.\n"
 
 
-def test_a_list_that_is_not_counted_in_time_says_so(
-    run: Run, shop: Shop, others: Others, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_is_not_counted_in_time_says_so(run: Run, others: Others, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pqadmin.commands.management.commands.queues._PATIENCE", 0.0)
     monkeypatch.setattr("queues.status.attached_counts.AttachedCounts.want", lambda *_: None)
     run("attach", "legacy", "--prefix", '("legacy", "jobs")')
@@ -93,7 +91,7 @@ def test_a_list_that_is_not_counted_in_time_says_so(
     assert run("queues", "--json").json["queues"][0]["ready"] is None
 
 
-def test_push_peek_and_pop_among_the_items_of_other_programs(run: Run, shop: Shop, others: Others) -> None:
+def test_push_peek_and_pop_among_the_items_of_other_programs(run: Run, others: Others) -> None:
     run("attach", "legacy", "--prefix", '("legacy", "jobs")')
     assert run("push", "legacy", "ours", "--priority", "9").code == 0
     items = run("peek", "legacy", "-n", "9", "--json").json["items"]

@@ -141,7 +141,7 @@ def test_pop_takes_from_either_end_and_keeps_it_in_the_trash(run: Run, shop: Sho
     assert run("pop", "jobs").out == "jobs has nothing ready.\n"
 
 
-def test_pop_tells_how_to_undo_it(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_pop_tells_how_to_undo_it(run: Run, jobs: Queue) -> None:
     before = [item.id for item in jobs.items().items]
     lines = run("pop", "jobs", "-n", "2").out.splitlines()
     for line in lines[-1:-3:-1]:

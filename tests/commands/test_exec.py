@@ -174,7 +174,6 @@ def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: 
         await_true((tmp_path / "asked").exists)
     assert process.returncode == -signal.SIGKILL
     again = jobs.lease(seconds=60, wait=PATIENCE)
-    assert again is not None
     assert (again.item.id, again.item.attempts) == (item.id, 2)
 
 

@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "items.ndjson"
 
 
-def test_everything_is_pushed_in_chunks_and_told(run: Run, shop: Shop, jobs: Queue, file: Path) -> None:
+def test_everything_is_pushed_in_chunks_and_told(run: Run, jobs: Queue, file: Path) -> None:
     answer = run("import_items", "jobs", "-", "--chunk", "10", stdin=lines(1, 25))
     assert answer.code == 0
     assert values(jobs) == [b"%d" % n for n in range(1, 26)]
@@ -200,7 +200,7 @@ def test_resume_knows_files_apart(run: Run, jobs: Queue, file: Path) -> None:
 
 
 def test_what_the_store_refuses_is_told_with_the_last_committed_line(
-    run: Run, shop: Shop, jobs: Queue, file: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, jobs: Queue, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file.write_bytes(lines(1, 30))
     real, calls = PriorityQueue.push_many, iter(range(100))

@@ -58,7 +58,6 @@ def counted(queue: Queue) -> Counter[int]:
 
 def committed(process: subprocess.Popen[bytes], commits: int) -> int:
     """Read the progress until so many commits were told; return the last committed line."""
-    assert process.stderr is not None
     for _ in range(commits):
         told = process.stderr.readline().decode()
         assert "ommitted" in told, told
@@ -89,7 +88,6 @@ def test_after_kill_9_resume_gives_every_line_once(url: str, store: Store, tmp_p
 def test_after_kill_9_skipping_to_the_told_line_gives_every_line_once(url: str, store: Store, tmp_path: Path) -> None:
     queue = store.create_queue("jobs")
     with command("import_items", "jobs", "-", "--format", "ndjson", "--store", url, "--chunk", "10") as process:
-        assert process.stdin is not None
         process.stdin.write(b"".join(map(line, range(1, 36))))
         process.stdin.flush()
         told = committed(process, 3)  # 5 lines are read and wait for the chunk's rest, which never comes
@@ -107,7 +105,6 @@ def test_after_kill_9_skipping_to_the_told_line_gives_every_line_once(url: str, 
 def test_interrupted_it_tells_the_last_committed_line(url: str, store: Store, number: signal.Signals) -> None:
     queue = store.create_queue("jobs")
     with command("import_items", "jobs", "-", "--format", "ndjson", "--store", url, "--chunk", "10") as process:
-        assert process.stdin is not None
         process.stdin.write(b"".join(map(line, range(1, 36))))
         process.stdin.flush()
         committed(process, 3)
@@ -143,8 +140,6 @@ def test_a_closed_pipe_ends_an_export_quietly(url: str, store: Store) -> None:
     for _ in range(10):
         queue.push_many([(b"x" * 500, 1)] * 1_000)
     with command("export_items", "jobs", "--store", url) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
         err = process.stderr.read()
@@ -155,8 +150,6 @@ def test_a_closed_pipe_ends_an_export_quietly(url: str, store: Store) -> None:
 def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, store: Store) -> None:
     store.create_queue("jobs")
     with command("queues", "--store", url) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(PATIENCE) == 141

@@ -123,12 +123,10 @@ def test_trouble_that_is_over_leaves_the_list_that_stays(url: str, store: Store)
 
 def test_the_list_that_stays_ends_quietly_when_its_reader_does(url: str, store: Store, jobs: Queue) -> None:
     with command("queues", "--watch", "--store", url, text=True) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
         jobs.push(b"x", priority=7)
         assert process.wait(PATIENCE) == 141
-        assert process.stderr is not None
         assert process.stderr.read() == ""
 
 

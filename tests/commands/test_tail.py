@@ -155,7 +155,6 @@ def test_a_released_item_is_told_with_the_reason(store: Store, url: str) -> None
     mail = store.create_queue("mail")
     item = mail.push(b"hello", priority=7)
     with command("tail", "mail", "--store", url, text=True) as process:
-        assert process.stdout is not None
         with again(lambda: mail.push(b"begun", priority=9)):
             process.stdout.readline()
         lease = mail.lease(seconds=60, worker="press")
@@ -170,7 +169,6 @@ def test_a_released_item_is_told_with_the_reason(store: Store, url: str) -> None
 def test_its_lines_are_harmless_and_a_queue_that_is_deleted_ends_it(store: Store, url: str) -> None:
     mail = store.create_queue("mail", priority_type="str")
     with command("tail", "mail", "--store", url, text=True) as process:
-        assert process.stdout is not None
         acts = store.actions("ada")
         with again(lambda: mail.push(b"\x1b[2Jhello\nworld", priority="\x1b]0;t\x07")):
             line = process.stdout.readline().rstrip("\n")

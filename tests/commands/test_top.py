@@ -194,7 +194,7 @@ def test_a_choice_stays_with_its_queue_while_the_order_changes(run: Run, shop: S
     assert "── q59 ──" in "\n".join(drawn(view)), "the worst is first"
 
 
-def test_what_is_deleted_or_not_read_yet_is_told(run: Run, shop: Shop) -> None:
+def test_what_is_deleted_or_not_read_yet_is_told(run: Run) -> None:
     assert "Reading the queues" in "\n".join(drawn(View(url="lmdb:x")))
     assert "No queues." in "\n".join(drawn(View(seen=Seen(now=datetime.now(UTC)))))
     gone = View(seen=Seen(now=datetime.now(UTC)), mode="open", chosen=7)

@@ -100,7 +100,6 @@ def at_work(url: str, folder: Path, *arguments: str) -> AbstractContextManager[s
 def test_a_signal_lets_handlers_finish(store: Store, url: str, tmp_path: Path, number: signal.Signals) -> None:
     store.queue("jobs").push(b"wait", priority=1)
     with at_work(url, tmp_path) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
@@ -113,7 +112,6 @@ def test_a_signal_gives_back_what_does_not_finish(store: Store, url: str, tmp_pa
     jobs = store.queue("jobs")
     item = jobs.push(b"hang", priority=1)
     with at_work(url, tmp_path, "--grace", "0") as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=PATIENCE)
@@ -126,7 +124,6 @@ def test_a_signal_gives_back_what_does_not_finish(store: Store, url: str, tmp_pa
 def test_a_second_signal_ends_the_grace(store: Store, url: str, tmp_path: Path) -> None:
     store.queue("jobs").push(b"hang", priority=1)
     with at_work(url, tmp_path, "--grace", "3600") as process:
-        assert process.stdout is not None
         for line in ("begun\n", "stopping\n"):
             assert process.stdout.readline() == line
             process.send_signal(signal.SIGTERM)
@@ -139,7 +136,6 @@ def test_an_item_of_a_killed_worker_is_not_lost(store: Store, url: str, tmp_path
     jobs = store.queue("jobs")
     item = jobs.push(b"hang", priority=1)
     with at_work(url, tmp_path) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.kill()
         process.wait(PATIENCE)

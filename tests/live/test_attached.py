@@ -28,7 +28,7 @@ def legacy(store: Store, others: Others) -> Queue:
 
 
 @pytest.mark.slow
-async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, legacy: Queue, join: Join) -> None:
+async def test_a_row_is_marked_and_counting_before_it_has_a_depth(legacy: Queue, join: Join) -> None:
     viewer = await join()
     frame = await viewer.watch(legacy.id)
     (row,) = frame["rows"]
@@ -47,9 +47,7 @@ async def test_a_row_is_marked_and_counting_before_it_has_a_depth(store: Store, 
     assert frame["total"]["attached"] == {"queues": 1, "ready": 3, "counted": counted, "uncounted": 0}
 
 
-async def test_what_other_programs_push_and_take_shows_at_both_ends(
-    store: Store, legacy: Queue, others: Others, join: Join
-) -> None:
+async def test_what_other_programs_push_and_take_shows_at_both_ends(legacy: Queue, others: Others, join: Join) -> None:
     viewer = await join()
     await viewer.watch(legacy.id)
     await asyncio.to_thread(others.push, (-3, b"first of all"), (40, b"last of all"))
@@ -74,7 +72,7 @@ async def test_an_attached_queue_may_be_empty_and_says_so_at_once(store: Store, 
 
 @pytest.mark.slow
 async def test_items_between_the_ends_are_live_on_the_queues_own_page(
-    store: Store, legacy: Queue, others: Others, join: Join
+    legacy: Queue, others: Others, join: Join
 ) -> None:
     viewer = await join()
     await viewer.watch_queue("legacy")

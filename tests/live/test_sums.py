@@ -89,8 +89,6 @@ class Mover:
         code = f"{MOVES}\nfor moves in run(open_store(sys.argv[1]), sys.stdin):\n    print(moves, flush=True)\n"
         command = [sys.executable, "-c", code, self._store.url]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
             for _ in self._turns():
                 process.stdin.write("\n")
                 process.stdin.flush()

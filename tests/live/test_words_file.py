@@ -17,7 +17,6 @@ from pqadmin.live.words_view import address
 def said(script: str) -> dict[str, str]:
     """Return what a words file sets."""
     found = re.fullmatch(r"globalThis\.pqadminWords = (\{.*\});\n", script)
-    assert found is not None
     told: dict[str, str] = json.loads(found[1])
     return told
 

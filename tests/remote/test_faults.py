@@ -121,7 +121,6 @@ def test_waits_end_with_an_item_or_in_time(site: Site, secret: str) -> None:
         jobs.push(b"y", 1)
         jobs.resume()
         item = resumed.result(PATIENCE)
-        assert item is not None
         assert item.value == b"y"
 
 

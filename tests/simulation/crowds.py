@@ -100,7 +100,6 @@ class Crowd(Schedule):
         self.unclaimed += sweep_unclaimed(store)
         taken = {value for o in self.history.operations if o.done for take in o.takes for value in take.values or ()}
         for entry in store.trash.entries(limit=1_000).entries:
-            assert entry.item is not None
             if entry.item.value in taken:
                 raise Violation(f"twice: {entry.item.value!r} was taken, and is in the trash")
         for name in self.queues:

@@ -122,5 +122,4 @@ def test_a_backup_is_checked_copied_and_restored(tmp_path: Path) -> None:
     sh(restore, BACKUP=str(copy), RESTORED=f"lmdb:{tmp_path}/restored")
     with open_store(f"lmdb:{tmp_path}/restored") as store:
         item = store.queue("jobs").pop_min()
-        assert item is not None
         assert item.value == b"value"

@@ -82,9 +82,6 @@ def test_memory_that_grows_is_told_from_memory_that_does_not() -> None:
         return warm + [(120.0 + at, 100_000_000 + at * per_minute // 60) for at in range(0, minutes * 60, 10)]
 
     flat, growing, short = (verdict.memory(samples(*how)) for how in ((0,), (2_000_000,), (2_000_000, 3)))
-    assert flat is not None
-    assert growing is not None
-    assert short is not None
     assert (flat.judged, flat.grows) == (True, False)
     assert (growing.judged, growing.grows) == (True, True)
     assert round(growing.slope / 1e5) == 20

@@ -83,7 +83,6 @@ class Running:
 
     def end(self, number: signal.Signals, *, within: float = ENDED) -> int:
         """Send a signal, wait for the end and return the exit code; what does not end in time is killed."""
-        assert self.process is not None
         if number is signal.SIGTERM:
             self._note(told=boottime())
         self.process.send_signal(number)
@@ -108,7 +107,6 @@ class Running:
 
     def memory(self) -> int | None:
         """Return the bytes of anonymous memory; None when the process is not there."""
-        assert self.process is not None
         with suppress(OSError):
             found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
             return None if found is None else int(found[1]) * 1024
@@ -173,7 +171,6 @@ class Importer(threading.Thread):
         while True:
             self.running.start(self._chance.choice(self._soak.shifts))
             process, began = self.running.process, time.monotonic()
-            assert process is not None
             if self._chance.random() < 0.5 and not self.ending.is_set():
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(self._took * self._chance.uniform(0.3, 1.1))
@@ -226,7 +223,6 @@ class Viewer(threading.Thread):
         login = f"{self._origin}/accounts/login/"
         with browser.open(login, timeout=SILENT) as page:
             token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
-        assert token is not None
         form = {"username": "admin", "password": found[1].decode(), "csrfmiddlewaretoken": token[1]}
         with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=SILENT):
             return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)

@@ -305,7 +305,6 @@ async def test_the_socket_tells_of_the_boards_queues_only_and_no_values(
     assert "secret" not in text
     assert "other" not in text
     item = store.queue("hall:jobs").peek_min()
-    assert item is not None
     assert item.id not in text
     await socket.send_to(text_data=json.dumps({"t": "ack", "seq": frame["seq"]}))
     await asyncio.to_thread(store.queue("hall:jobs").pause, reason="why", by="ops")

@@ -38,7 +38,6 @@ def test_the_more_urgent_comes_first_and_the_rest_is_added_up(thirty: Store, mon
     assert names(found)[0] == "jobs:03", "paused comes before what is well"
     assert names(found)[1:] == [f"jobs:{n}" for n in range(10, 20)], "of equals the deepest, then by name"
     rest = found.rest
-    assert rest is not None
     assert (len(found.rows), rest.queues, rest.worst) == (11, 19, "ok")
     shown = sum(row.ready or 0 for row in found.rows)
     assert rest.ready + shown == sum(range(30))
@@ -66,7 +65,6 @@ def test_no_order_hides_what_is_in_trouble(order: str, thirty: Store, monitor: M
         kill(thirty, name)
     found = chosen(monitor, spec(order=order))
     assert {"jobs:02", "jobs:03", "jobs:29"} <= set(names(found))
-    assert found.rest is not None
     assert (found.rest.critical, found.rest.warning) == (0, 0)
     assert found.counts.warning == 3
     key = (lambda row: row.status.name) if order == "name" else (lambda row: -(row.ready or 0))
@@ -79,7 +77,6 @@ def test_more_in_trouble_than_there_is_room_for_is_told_with_the_rest(thirty: St
     found = chosen(monitor, spec())
     assert {row.level for row in found.rows} == {"warning"}
     rest, counts = found.rest, found.counts
-    assert rest is not None
     assert (counts.worst, counts.warning) == ("warning", 16)
     assert rest.warning == 16 - len(found.rows) > 0
 

@@ -113,7 +113,6 @@ def test_a_killed_copy_goes_on_and_ends_equal(urls: tuple[str, str]) -> None:
         stderr=subprocess.PIPE,
     )
     with process:
-        assert process.stderr is not None
         told = b""
         while b'"copying"' not in told:  # then the first chunk is committed
             told = process.stderr.readline()
@@ -155,7 +154,6 @@ def test_every_other_command_refuses_an_unfinished_copy(urls: tuple[str, str], m
     with monkeypatch.context() as patched:
         patched.setattr("queues.tools.copy.digest", stop)
         error = run(*urls)[2]
-    assert error is not None
     assert error.returncode == 130
     with pytest.raises(CommandError, match=f"copy_store {urls[0]} {urls[1]}"):
         call_command("queues", "--store", urls[1])

@@ -51,12 +51,10 @@ def test_old_acts_are_forgotten_as_the_setting_says(shop: Shop, run: Run, settin
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
     return process.stdout.readline().strip()
 
 
 def error_line(process: subprocess.Popen[str]) -> str:
-    assert process.stderr is not None
     return process.stderr.readline().strip()
 
 

@@ -92,7 +92,7 @@ def test_a_rare_act_is_looked_for_in_bounded_steps(
     assert (found, pages) == (["create", "create"], 2)
 
 
-def test_a_narrow_scope_is_searched_in_steps_as_long_as_those_of_a_filter(store: Store, clock: Clock) -> None:
+def test_a_narrow_scope_is_searched_in_steps_as_long_as_those_of_a_filter(store: Store) -> None:
     ann = store.actions("ann")
     ann.create_queue("jobs")
     ann.create_queue("hidden")

@@ -108,7 +108,7 @@ def test_pushes_after_a_purge_and_its_undo_are_in_one_order(store: Store, jobs: 
     assert store.context.kv.read(lambda tr: tr.get_key(*store.context.keyspace.merges.all).wait()) is None
 
 
-def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store: Store, clock: Clock) -> None:
+def test_a_merge_keeps_attempts_delays_and_order_and_goes_on_where_it_was(store: Store) -> None:
     jobs = store.create_queue("jobs", bands=[3])
     jobs.push(b"tried", priority=0)
     jobs.release(jobs.lease())

@@ -148,7 +148,7 @@ def test_rescheduling_to_a_moment_or_to_now(store: Store, ann: Actions, jobs: Qu
 
 
 def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_again(
-    store: Store, ann: Actions, jobs: Queue, clock: Clock
+    store: Store, ann: Actions, jobs: Queue
 ) -> None:
     jobs.push(b"a", priority=1)
     lease = jobs.lease(seconds=60, worker="w1")
@@ -164,7 +164,7 @@ def test_a_worker_whose_lease_was_taken_back_cannot_acknowledge_until_it_is_his_
     check_full_count(store, jobs)
 
 
-def test_releasing_takes_nothing_from_the_next_worker(ann: Actions, jobs: Queue, clock: Clock) -> None:
+def test_releasing_takes_nothing_from_the_next_worker(ann: Actions, jobs: Queue) -> None:
     jobs.push(b"a", priority=1)
     first = jobs.lease(seconds=60, worker="w1")
     seen = {first.item.id: ann.pick("jobs", [first.item.id]).picked[0].etag}
@@ -178,7 +178,7 @@ def test_releasing_takes_nothing_from_the_next_worker(ann: Actions, jobs: Queue,
 
 
 def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(
-    store: Store, ann: Actions, jobs: Queue, clock: Clock
+    store: Store, ann: Actions, jobs: Queue
 ) -> None:
     jobs.configure(max_attempts=1)
     jobs.push(b"a", priority=1)
@@ -192,7 +192,7 @@ def test_releasing_the_last_attempt_leaves_a_dead_item_and_undo_the_lease(
     assert dump(store, jobs) == before
 
 
-def test_leasing_and_acknowledging_by_hand(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_leasing_and_acknowledging_by_hand(store: Store, jobs: Queue) -> None:
     items = [jobs.push(b"a", priority=1), jobs.push(b"b", priority=2)]
     ann, bob = store.actions("ann"), store.actions("bob")
     with pytest.raises(HeadChanged):

@@ -130,15 +130,13 @@ def test_a_minute_between_clocks_elects_one_process_only(
             assert not one.step()
 
 
-def test_what_was_left_long_ago_is_taken_at_once(store: Store, clock: Clock, stand: Callable[..., Candidate]) -> None:
+def test_what_was_left_long_ago_is_taken_at_once(clock: Clock, stand: Callable[..., Candidate]) -> None:
     stand("one").step()
     clock.advance(SECONDS + MINUTE + 1)
     assert stand("two").step(), "as after a night: nothing waits for a process that is gone"
 
 
-def test_a_clock_that_jumps_changes_nothing(
-    store: Store, clock: Clock, count: Count, stand: Callable[..., Candidate]
-) -> None:
+def test_a_clock_that_jumps_changes_nothing(clock: Clock, count: Count, stand: Callable[..., Candidate]) -> None:
     one, two = stand("one"), stand("two")
     one.step()
     two.step()

@@ -62,9 +62,7 @@ def test_an_item_of_an_idle_queue_is_ready_when_it_is_due_and_never_early(
     assert sweeper.round().rest == LONGEST
 
 
-def test_leases_that_expired_end_and_the_last_one_kills(
-    store: Store, jobs: Queue, sweeper: Sweeper, clock: Clock
-) -> None:
+def test_leases_that_expired_end_and_the_last_one_kills(jobs: Queue, sweeper: Sweeper, clock: Clock) -> None:
     jobs.push(b"x", priority=1)
     for attempt in range(1, 6):
         assert jobs.lease(seconds=7)
@@ -265,7 +263,7 @@ def leased(jobs: Queue, seconds: float) -> str:
 
 
 @on_concurrent_engines
-def test_marks_conflict_with_nothing(store: Store, clock: Clock) -> None:
+def test_marks_conflict_with_nothing(store: Store) -> None:
     jobs, other = store.create_queue("jobs"), store.create_queue("other")
     verbs: list[Callable[[object], object]] = [
         lambda tr: jobs.push(b"x", priority=1, delay=timedelta(seconds=1), tr=tr),

@@ -155,7 +155,7 @@ def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clo
 @pytest.mark.parametrize("kind", ["priority", "fifo"])
 @pytest.mark.parametrize("place", ["front", "back"])
 def test_many_are_brought_to_an_end_in_their_order_while_other_callers_take(
-    store: Store, clock: Clock, place: str, kind: str
+    store: Store, place: str, kind: str
 ) -> None:
     jobs = store.create_queue("jobs", kind=kind)
     for n in range(N):

@@ -128,7 +128,6 @@ class Model:
                 self.come(name, [item_id])
             else:
                 item = queue.reschedule(item_id, delay=timedelta(seconds=self.dice.randint(0, 60)))
-                assert item is not None
                 began = self.now_ms if item.due_at is None else to_ms(item.due_at)
                 self.there[item_id] = (name, item.state, began)
             assert item is not None
@@ -269,7 +268,6 @@ class Model:
                 }
             for item_id, (_, state, _) in self.there.items():
                 item = self.queue(self.there[item_id][0]).find(item_id)
-                assert item is not None
                 assert item.state == state
                 assert item.attempts == self.attempts[item_id]
                 assert (item.ready_at is None) == (state != "ready")

@@ -106,7 +106,7 @@ def points_of(store: Store, queue_id: int, resolution: str) -> list[Point]:
     return list(store.history.of(queue_id, resolution, since=0, until=2**40).points)
 
 
-def test_the_mix_is_exact_however_small_a_share_is(store: Store, clock: Clock) -> None:
+def test_the_mix_is_exact_however_small_a_share_is(store: Store) -> None:
     jobs = store.create_queue("jobs", bands=[10, 20])
     jobs.push_many([(b"x", 1)] * 2 + [(b"x", 15)] * 98 + [(b"x", 30)] * 900)
     Writer(store).look()
@@ -449,7 +449,7 @@ def test_attached_and_deleted_queues_take_no_place_of_busy_ones(store: Store, cl
     assert len(screen.queues) == 2 * HOT, "they were read and are kept"
 
 
-def test_what_was_read_in_a_transaction_that_never_was_is_not_recorded(store: Store, clock: Clock) -> None:
+def test_what_was_read_in_a_transaction_that_never_was_is_not_recorded(store: Store) -> None:
     jobs, recorder = store.create_queue("jobs"), store.recorder()
     kept = []
 
@@ -503,7 +503,7 @@ def test_points_wait_and_are_written_together_with_a_later_look(store: Store, jo
     assert [ready for _, ready in depths(store, jobs.id, "s")] == [1, 2, 3]
 
 
-def test_a_recorder_that_is_no_longer_elected_writes_nothing(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_a_recorder_that_is_no_longer_elected_writes_nothing(store: Store, jobs: Queue) -> None:
     def check(tr: ReadTransaction) -> None:
         raise NotElected("not you")
 

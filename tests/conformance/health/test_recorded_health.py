@@ -49,7 +49,6 @@ def test_the_time_in_breach_survives_a_restart_and_is_unknown_where_the_queue_ch
     def hours() -> tuple[float, float]:
         status = store.snapshot([queue_id]).queues[queue_id]
         health = health_at(status, store.targets.rules().targets("jobs", status.limits), store.now())
-        assert health is not None
         share = health.breaches.share("no_consumer", store.now().timestamp())
         return round(24 * share.beyond, 1), round(24 * share.unknown, 1)
 
@@ -72,7 +71,6 @@ def test_a_new_verdict_changes_the_queue_so_that_screens_read_it(store: Store, c
         recorder.look()
     again = store.snapshot([queue_id], previous=screen)
     health = again.queues[queue_id].health
-    assert health is not None
     assert (health.verdict.level, health.verdict.codes) == (Level.CRITICAL, (Code.NO_CONSUMER,))
 
 

@@ -145,7 +145,7 @@ class Held:
         return len(served) - len(set(served))
 
 
-async def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_batch_wakes_the_loop_once(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(40)])
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     landed: list[int] = []
@@ -162,9 +162,7 @@ async def test_a_batch_wakes_the_loop_once(store: Store, jobs: Queue, monkeypatc
     assert len(landed) <= 10, "those that come while it is held share commits"
 
 
-async def test_a_request_that_waits_is_taken_back_when_canceled(
-    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_request_that_waits_is_taken_back_when_canceled(jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.push_many([(b"%d" % n, n) for n in range(9)])
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     first = asyncio.create_task(queue.pop_min())
@@ -180,7 +178,7 @@ async def test_a_request_that_waits_is_taken_back_when_canceled(
 
 
 async def test_a_request_that_is_served_is_answered_in_spite_of_a_cancellation(
-    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The item is handed over; the cancellation comes when the task waits again."""
     jobs.push(b"x", priority=1)
@@ -243,7 +241,6 @@ async def test_a_timeout_of_asyncio_that_passed_while_an_item_was_taken_ends_its
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     got: list[Item | None] = []
     task = asyncio.current_task()
-    assert task is not None
 
     async def pass_while_it_is_held(limit: asyncio.Timeout) -> None:
         await held.until_it_began()
@@ -282,7 +279,6 @@ async def test_a_task_group_that_fails_while_an_item_is_taken_tells_why(
             await asyncio.sleep(LONG)
     assert [type(error) for error in failed.value.exceptions] == [LookupError]
     task = asyncio.current_task()
-    assert task is not None
     assert task.cancelling() == 0, "the group took its cancellation back"
     assert got == [await_value(b"x")]
 
@@ -362,7 +358,7 @@ async def test_a_full_queue_refuses_only_pushes_without_room(
     assert check_full_count(store, jobs) == jobs.depth()
 
 
-async def test_waiters_are_woken_one_for_an_item(store: Store, jobs: Queue) -> None:
+async def test_waiters_are_woken_one_for_an_item(jobs: Queue) -> None:
     queue = AsyncPriorityQueue(jobs)
     before = set(threading.enumerate())
     waiters = [asyncio.create_task(queue.pop_min(wait=LONG)) for _ in range(20)]
@@ -404,7 +400,7 @@ async def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(j
     assert jobs.depth() == 0
 
 
-async def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queue) -> None:
+async def test_canceled_again_and_again_nothing_is_lost(jobs: Queue) -> None:
     """Takers are canceled at random moments; what they took, they have."""
     total = 200
     queue = AsyncPriorityQueue(jobs)
@@ -412,7 +408,6 @@ async def test_canceled_again_and_again_nothing_is_lost(store: Store, jobs: Queu
 
     async def take() -> None:
         item = await queue.pop_min(wait=LONG)
-        assert item is not None
         got.append(item.value)
 
     async def push() -> None:
@@ -500,7 +495,6 @@ async def test_a_task_that_was_canceled_before_it_asks_takes_nothing(
 
     async def cancel_itself() -> None:
         task = asyncio.current_task()
-        assert task is not None
         task.cancel("enough")
         await queue.pop_min()
 

@@ -29,7 +29,6 @@ def fail(jobs: Queue, error: str = "ValueError: no", traceback: str = "", worker
 
 
 def errors(item: Item | None) -> list[tuple[int, str]]:
-    assert item is not None
     return [(attempt.number, attempt.error) for attempt in item.attempt_log]
 
 

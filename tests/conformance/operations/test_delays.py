@@ -341,7 +341,7 @@ def test_delays_survive_renaming_deleting_and_restoring(store: Store, jobs: Queu
     check_full_count(store, jobs)
 
 
-def test_a_closed_queue_takes_no_delayed_items_either(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_a_closed_queue_takes_no_delayed_items_either(jobs: Queue, clock: Clock) -> None:
     pushed = jobs.push(b"x", priority=1, delay=MINUTE)
     jobs.configure(closed=True)
     with pytest.raises(QueueClosed):

@@ -145,7 +145,6 @@ def test_what_was_taken_is_not_put_back_over_another_item(twins: Twins) -> None:
     ours.push(b"first", priority=1)
     acts = twins.one.actions("ann")
     popped = acts.pop("jobs")
-    assert popped is not None
     assert theirs.push(b"second", priority=1).id == popped.item.id
     twins.refused(lambda: acts.undo(popped.trash_id).item)
     twins.refused(lambda: twins.one.restore(popped.trash_id))

@@ -123,10 +123,8 @@ def test_processes_with_the_same_keys_get_the_same_answers(kind: str, tmp_path: 
         for _ in range(3)
     ]
     for process in processes:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in processes:
-        assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
     answers = [process.communicate(timeout=60)[0].split() for process in processes]

@@ -44,8 +44,6 @@ def test_a_shorter_time_is_swept_when_it_is_over(store: Store, jobs: Queue, cloc
     jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
     popped = store.actions("cron", keep=timedelta(minutes=10)).pop("jobs")
     usual = store.actions("ann").pop("jobs")
-    assert popped is not None
-    assert usual is not None
     entries = {entry.id: entry for entry in store.trash.entries().entries}
     assert entries[popped.trash_id].deadline - entries[popped.trash_id].at == timedelta(minutes=10)
     assert entries[usual.trash_id].deadline - entries[usual.trash_id].at == timedelta(milliseconds=KEPT_MS)
@@ -57,11 +55,10 @@ def test_a_shorter_time_is_swept_when_it_is_over(store: Store, jobs: Queue, cloc
     assert [item.value for item in jobs.items().items] == [b"b", b"c"]
     jobs.push(b"d", priority=0)
     again = store.actions("cron", keep=timedelta(minutes=10)).pop("jobs")
-    assert again is not None
     assert store.actions("ann").undo(again.trash_id).item.value == b"d", "in time it comes back"
 
 
-def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, jobs: Queue) -> None:
     before = trash_keys(store)
     jobs.push_many([(b"%d" % number, number) for number in range(10)])
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))

@@ -310,7 +310,7 @@ def test_a_released_item_is_back_at_once(jobs: Queue) -> None:
     assert jobs.totals().traffic == {"push": 2, "lease": 2, "release": 1}
 
 
-def test_a_release_may_count_no_attempt(jobs: Queue, clock: Clock) -> None:
+def test_a_release_may_count_no_attempt(jobs: Queue) -> None:
     jobs.configure(max_attempts=2)
     pushed = jobs.push(b"x", priority=1)
     for _ in range(5):

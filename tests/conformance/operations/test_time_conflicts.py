@@ -208,7 +208,7 @@ def test_of_a_sweep_and_an_operator_one_does_it(store: Store, jobs: Queue, clock
     assert jobs.depth() == 8
 
 
-def test_sweeps_of_different_items_do_not_conflict(store: Store, jobs: Queue, clock: Clock) -> None:
+def test_sweeps_of_different_items_do_not_conflict(store: Store, jobs: Queue) -> None:
     a, b = jobs.push_many([(b"a", 1), (b"b", 1)], delay=MINUTE)
     first, second = begin(store), begin(store)
     jobs.promote_now(a.id, tr=first)

@@ -72,7 +72,7 @@ def mixed(store: Store, clock: Clock) -> Queue:
     return mixed
 
 
-def test_a_search_finds_exactly_what_a_plain_model_finds(mixed: Queue, clock: Clock) -> None:
+def test_a_search_finds_exactly_what_a_plain_model_finds(mixed: Queue) -> None:
     dice = random.Random(3)
     all_items = everything(mixed)
     assert all(all_items[state] for state in STATES)

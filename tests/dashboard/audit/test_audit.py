@@ -64,7 +64,7 @@ def test_acts_are_found_by_queue_person_verb_item_and_time(operator: Desk, store
         assert "No act fits" in operator.open(f"/audit/?{query}") or "Nothing was done" not in query
 
 
-def test_what_was_before_and_after_is_shown(operator: Desk, store: Store, busy: None) -> None:
+def test_what_was_before_and_after_is_shown(operator: Desk, busy: None) -> None:
     page = operator.open("/audit/?verb=configure")
     assert "note nothing → Ask finance" in what(page)
     assert "redaction rules nothing → pin" in what(page)
@@ -156,7 +156,7 @@ def test_no_cell_of_the_file_is_run_by_a_spreadsheet(operator: Desk, store: Stor
 
 
 def test_only_so_many_files_are_written_at_once_and_each_person_has_a_share(
-    desk: Callable[..., Desk], store: Store, busy: None
+    desk: Callable[..., Desk], busy: None
 ) -> None:
     ann, bob, carl = desk(name="ann"), desk(name="bob"), desk(name="carl")
 
@@ -197,7 +197,7 @@ def _take_role(user: User) -> None:
 
 @pytest.mark.parametrize("end", [_sign_out, _deactivate, _take_role])
 def test_a_file_ends_when_its_reader_loses_the_right(
-    operator: Desk, store: Store, busy: None, monkeypatch: pytest.MonkeyPatch, end: Callable[[User], None]
+    operator: Desk, busy: None, monkeypatch: pytest.MonkeyPatch, end: Callable[[User], None]
 ) -> None:
     monkeypatch.setattr(audit_export, "STEP", 1)
     monkeypatch.setattr(streaming, "LOOK_EVERY", 0.0)
@@ -230,9 +230,7 @@ def test_a_file_that_ends_early_says_so(
     assert "INCOMPLETE: The disk is gone." in body(operator, "/audit/export/?format=csv")[1].splitlines()[-1]
 
 
-def test_the_page_says_how_long_acts_are_kept_and_of_when_the_oldest_is(
-    operator: Desk, store: Store, settings, busy: None
-) -> None:
+def test_the_page_says_how_long_acts_are_kept_and_of_when_the_oldest_is(operator: Desk, settings, busy: None) -> None:
     settings.PQADMIN_AUDIT_DAYS = 30
     page = operator.open("/audit/")
     assert "Acts are kept for 30 days." in page.text

@@ -143,7 +143,6 @@ def test_a_pause_ends_at_a_moment_of_the_readers_zone(berliner: Desk, store: Sto
     done = berliner.send(page, "pause/", reason="r", lasting="at", at="2031-07-01T12:00")
     assert "It resumes 2031-07-01 12:00:00 UTC+2 (2031-07-01 10:00:00 UTC)." in done
     pause = store.queue("jobs").pause_state
-    assert pause is not None
     assert pause.until == datetime(2031, 7, 1, 10, tzinfo=UTC)
 
 
@@ -167,7 +166,6 @@ def test_a_wrong_moment_pauses_nothing_and_is_there_as_typed(
     assert store.queue("jobs").pause_state is None
     assert berliner.send(page, "pause/", at="2031-10-26T02:30", zone="+02:00").status == 200
     pause = store.queue("jobs").pause_state
-    assert pause is not None
     assert pause.until == datetime(2031, 10, 26, 0, 30, tzinfo=UTC)
 
 
@@ -215,7 +213,7 @@ def test_what_is_pushed_or_rescheduled_is_told_in_utc_too(berliner: Desk, store:
     assert twice.form("/act/")[1]["at"] == TWICE
 
 
-def test_a_template_without_a_zone_means_utc_to_every_reader(berliner: Desk, store: Store) -> None:
+def test_a_template_without_a_zone_means_utc_to_every_reader(berliner: Desk) -> None:
     page = berliner.open("/queues/jobs/push/")
     typed = {"when": "due", "due": "2031-07-01T12:00", "zone": "", "template_name": "noon", "keep": "template"}
     kept = berliner.send(page, "push/", value="x", priority="1", **typed)
@@ -228,7 +226,6 @@ def test_a_template_without_a_zone_means_utc_to_every_reader(berliner: Desk, sto
 def field(page: Screen, name: str) -> str:
     """Return what a field of a search shows."""
     found = re.search(rf'<input[^>]*\sname="{name}"\s+value="([^"]*)"', page.html)
-    assert found is not None
     return html.unescape(found.group(1))
 
 

@@ -93,7 +93,6 @@ _json = st.recursive(
 @settings(max_examples=30, deadline=None)
 def test_msgpack_is_read_as_it_was_written(value: Any) -> None:
     unpacked = packing.unpack(pack(value), NOTHING)
-    assert unpacked is not None
     assert unpacked.whole
     assert plainly(unpacked.node) == value
     assert packing.unpack(pack(value) + b"\0", NOTHING) is None, "what follows makes it something else"
@@ -118,7 +117,6 @@ def test_msgpack_is_read_as_it_was_written(value: Any) -> None:
 )
 def test_every_form_of_msgpack_is_written_exactly(encoded: bytes, text: str) -> None:
     unpacked = packing.unpack(encoded, NOTHING)
-    assert unpacked is not None
     assert written(unpacked.node, NOTHING, room=1_000, mark="") == text
 
 
@@ -136,7 +134,6 @@ def test_the_beginning_of_msgpack_is_read_as_far_as_it_goes(data: st.DataObject,
     encoded = pack(value)
     cut = encoded[: data.draw(st.integers(1, len(encoded)))]
     unpacked = packing.unpack(cut, NOTHING, cut=True)
-    assert unpacked is not None
     keys = [key for key, _ in unpacked.node]
     assert keys[:-1] == list(value)[: max(0, len(keys) - 1)]
 
@@ -168,7 +165,6 @@ def test_packed_tuples_are_shown_as_tuples_or_as_what_they_read_as(element: Any)
 def test_what_was_packed_is_unpacked(content: bytes, kind: str) -> None:
     packed = gzip.compress(content) if kind == "gzip" else zlib.compress(content)
     unpacked = unpack(packed)
-    assert unpacked is not None
     assert (unpacked.kind, unpacked.data, unpacked.whole) == (kind, content, True)
 
 

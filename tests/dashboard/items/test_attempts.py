@@ -182,7 +182,7 @@ def test_very_many_dead_items_are_looked_at_in_parts(operator: Desk, jobs: Queue
     assert "of all 900" in strange.content.decode()
 
 
-def test_a_group_shows_no_value_that_is_redacted(operator: Desk, store: Store, jobs: Queue) -> None:
+def test_a_group_shows_no_value_that_is_redacted(operator: Desk, jobs: Queue) -> None:
     jobs.configure(redact=["password"])
     die(jobs, "X: {'password': b'sesame', 'n': 1}")
     page = operator.open("/queues/jobs/?state=dead")

@@ -191,7 +191,7 @@ def test_the_trash_of_a_queue_is_undone_from_its_page(operator: Desk, store: Sto
     assert "Nothing of this queue is in the trash" in operator.open("/queues/jobs/?state=trash")
 
 
-def test_a_push_does_not_count_as_trash_and_is_undone_all_the_same(operator: Desk, store: Store, jobs: Queue) -> None:
+def test_a_push_does_not_count_as_trash_and_is_undone_all_the_same(operator: Desk, jobs: Queue) -> None:
     pushed = operator.send(operator.open("/queues/jobs/push/"), "/push/", value="plain", priority="1")
     assert "Pushed" in pushed
     assert "Trash 0" in operator.open("/queues/jobs/")

@@ -249,7 +249,7 @@ def test_attached_queues_say_what_they_offer(operator: Desk, store: Store) -> No
     ],
 )
 def test_a_person_that_is_about_to_act_sees_running_jobs_of_other_people(
-    path: str, operator: Desk, desk: Callable[..., Desk], store: Store, jobs: Queue
+    path: str, operator: Desk, store: Store, jobs: Queue
 ) -> None:
     store.queue("review").push(b"waits", priority=1)
     path = path.format(item=jobs.items(limit=1).items[0].id)

@@ -27,7 +27,6 @@ def test_a_group_is_paused_with_a_reason_and_resumed_by_the_answer(operator: Des
     assert "Paused 1 queue: pushes go on." in done
     assert paused_queues(store) == {"mail:in", "mail:out"}
     pause = store.queue("mail:out").pause_state
-    assert pause is not None
     assert (pause.by, pause.reason) == ("ada", "provider is down")
     assert pause.until is not None
     again = operator.send(form, "?group=mail%3A", reason="provider is down", lasting="1h")

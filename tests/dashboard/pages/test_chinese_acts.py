@@ -25,7 +25,6 @@ def done(store: Store) -> Actions:
     acts.push_undoably("订单", [(b"%d" % n, n) for n in range(12)])
     acts.push("邮件", b"1")
     popped = acts.pop("订单")
-    assert popped is not None
     acts.undo(popped.trash_id)
     acts.pop("订单", end="max", reason="因")
     acts.pop("邮件")

@@ -287,7 +287,7 @@ def test_a_prefix_that_cannot_be_is_refused_at_its_field(admin: Desk, store: Sto
     assert store.queues() == []
 
 
-def test_a_preview_warns_of_nothing_and_of_other_keys(admin: Desk, store: Store, others: Others) -> None:
+def test_a_preview_warns_of_nothing_and_of_other_keys(admin: Desk, others: Others) -> None:
     empty = look(admin, "e", "nothing")
     assert "Nothing lies under this prefix now" in empty
     wrong = look(admin, "f", "0x" + PREFIX.hex(), kind="fifo")

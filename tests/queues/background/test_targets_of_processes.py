@@ -31,7 +31,6 @@ def judging(url: str) -> Iterator[None]:
     """Have another process judge."""
     arguments = [sys.executable, "-c", _PROCESS, url]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         yield
         process.communicate()

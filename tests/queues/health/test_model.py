@@ -268,7 +268,6 @@ def number_of(seen: list[Observation]) -> int | None:
     health: Health | None = None
     for observation in seen:
         health = advance(health, observation)
-    assert health is not None
     return health.consumers
 
 

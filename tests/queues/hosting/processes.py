@@ -21,7 +21,6 @@ def begin(program: str, *arguments: str) -> subprocess.Popen[str]:
         text=True,
         cwd=ROOT,
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
     return process
 

@@ -79,7 +79,6 @@ def test_pushes_and_pops_answer_whole_items(jobs: PriorityQueue) -> None:
     assert jobs.peek_min() == pushed[1]
     popped = [jobs.pop_max(), jobs.pop_min(), *jobs.pop_many(5)]
     assert popped == [pushed[3], pushed[1], pushed[0], pushed[2]]
-    assert popped[0] is not None
     assert (popped[0].priority, popped[0].raw, popped[0].state) == (1 << 100, b"d", "ready")
     assert popped[0].pushed_at == pushed[3].pushed_at
     assert jobs.pop_min() is None
@@ -91,7 +90,6 @@ def test_values_are_decoded_by_the_queue_s_codec(store: Store) -> None:
     mail = store.create_queue("mail", codec="json", priority_type="str")
     assert mail.push({"to": "ann"}, "high").value == {"to": "ann"}
     item = mail.pop_min()
-    assert item is not None
     assert (item.value, item.priority) == ({"to": "ann"}, "high")
     lines = store.create_queue("lines", kind="fifo", codec="text")
     lines.enqueue_many(["one", "two"])
@@ -109,7 +107,6 @@ def test_leases_are_acknowledged_extended_and_released(jobs: PriorityQueue) -> N
     with pytest.raises(StaleLease):
         jobs.extend(first, seconds=60)
     again = jobs.lease(seconds=60)
-    assert again is not None
     assert (again.item.raw, again.item.attempts) == (b"b", 2)
     assert [attempt.error for attempt in again.item.attempt_log] == ["not now"]
     with again:
@@ -140,13 +137,11 @@ def test_a_transaction_sees_what_the_host_did(store: Store, jobs: PriorityQueue)
 
     def swap(tr: Any) -> bytes:
         item = jobs.pop_min(tr=tr)
-        assert item is not None
         jobs.push(b"b", 1, tr=tr)
         return item.raw
 
     assert store.transact(swap) == b"a"
     item = jobs.pop_min()
-    assert item is not None
     assert item.raw == b"b"
 
 
@@ -169,7 +164,7 @@ def test_coroutines_get_each_item_once(url: str, store: Store) -> None:
     assert sorted(pushed) == sorted(popped)
 
 
-def test_a_waiting_pop_gets_what_another_process_pushes(store: Store, jobs: PriorityQueue, url: str) -> None:
+def test_a_waiting_pop_gets_what_another_process_pushes(jobs: PriorityQueue, url: str) -> None:
     got: list[Any] = []
     waiting = threading.Thread(target=lambda: got.append(jobs.pop_min(wait=60)))
     waiting.start()
@@ -397,8 +392,6 @@ def test_users_of_a_group_share_a_store_also_after_one_of_them_was_killed(tmp_pa
         parent.chmod(parent.stat().st_mode | 0o011)
 
     def answer(process: subprocess.Popen[str], line: str) -> str:
-        assert process.stdin is not None
-        assert process.stdout is not None
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
         return process.stdout.readline().strip()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, checkpoints, environment, write_ahead_log
+from queues.kv.embedded import checkpoints, environment, write_ahead_log
 from queues.kv.embedded.write_ahead_log import WriteAheadLog
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
@@ -169,7 +169,6 @@ def test_a_folder_that_is_put_in_the_place_of_the_open_one_has_a_log_of_its_own(
     copy = folder.with_name("copy")
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         copy.mkdir()
-        assert isinstance(kv, EmbeddedStore)
         kv.copy_into(str(copy))
         folder.rename(folder.with_name("old"))
         copy.rename(folder)
@@ -250,7 +249,6 @@ def test_an_error_of_no_kind_that_is_known_tells_no_lie(
     folder: Path, monkeypatch: pytest.MonkeyPatch, done: bool
 ) -> None:
     with closing(open_kv(f"lmdb:{folder}")) as kv:
-        assert isinstance(kv, EmbeddedStore)
         environment = kv.engine.environment
         commit = environment.commit
 
@@ -309,8 +307,6 @@ except StoreUnavailable as error:
     other = subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert other.stdin is not None
-    assert other.stdout is not None
     with closing(open_kv(f"lmdb:{folder}")) as kv, other:
         assert other.stdout.readline() == "ready\n"
         put(kv, b"key", b"1")
@@ -390,7 +386,6 @@ def test_a_process_that_reads_an_old_commit_is_told_of(
     monkeypatch.setattr(environment, "_OLD", 5)
     monkeypatch.setattr(environment, "_SWEEP_EVERY", 0.0)
     with closing(open_kv(f"lmdb:{folder}")) as kv:
-        assert isinstance(kv, EmbeddedStore)
         old = kv.engine.environment.begin_read()
         for n in range(10):
             put(kv, b"key", b"%d" % n)

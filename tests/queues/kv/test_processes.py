@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from queues.kv import combining, open_kv
-from queues.kv.embedded import EmbeddedStore, transaction
+from queues.kv.embedded import transaction
 from queues.kv.embedded.fairness import WriterFairness
 from queues.kv.port import KeyValueStore, Transaction
 from queues.kv.watching import Watcher
@@ -39,8 +39,6 @@ def program(name: str, *arguments: str, under: Sequence[str] = ()) -> Iterator[s
         text=True,
         cwd=ROOT,
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
     try:
         yield process
     finally:
@@ -51,12 +49,10 @@ def program(name: str, *arguments: str, under: Sequence[str] = ()) -> Iterator[s
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
     return process.stdout.readline().strip()
 
 
 def tell(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
 
@@ -87,7 +83,6 @@ def test_of_two_saturating_processes_the_one_that_waits_commits_next(
 
         await_true(lambda: min(map(times_another_waited, both)) >= 150)
         for process in both:
-            assert process.stdin is not None
             process.stdin.close()
         assert [line(process) for process in both] == ["1", "1"], "commits ahead of a process that waited already"
 
@@ -202,7 +197,6 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
     monkeypatch.setattr(combining, "CROWD", 2)
     monkeypatch.setattr(combining, "LANDING", float("inf"))
     kv, calling = open_kv(url), Calling()
-    assert isinstance(kv, EmbeddedStore)
     turns, board = kv.engine.environment.fairness, kv.engine.board
     turns.patience = math.inf  # a busy machine is slow to wake the other process
     with program("hold_the_lock", url) as other:

@@ -53,7 +53,6 @@ class AtWork:
     def begin(self, how: str) -> None:
         """Push an item and wait until the pool has begun with it."""
         self.jobs.push(f"{how} {self.pipe}".encode(), priority=1)
-        assert self.process.stdout is not None
         while (line := self.process.stdout.readline()) != "begun\n":
             assert line == "forked\n"
 
@@ -187,7 +186,6 @@ def test_a_lease_that_is_lost_is_told_in_the_log_of_the_pool(at_work: AtWork) ->
     (item,) = at_work.jobs.leased().items
     at_work.store.actions("operator").release("jobs", [item.id])
     at_work.jobs.pause(reason="it stays where it is")
-    assert at_work.process.stderr is not None
     line = at_work.process.stderr.readline()
     assert line == f"jobs: the lease of item {item.id} is lost while it is worked on\n"
 
@@ -289,7 +287,6 @@ def test_an_address_is_the_same_after_a_change_of_the_folder(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     with open_store("lmdb:store", root=("a", 5, b"\x00"), max_bytes=10_000_000) as store:
         address = store.address
-    assert address is not None
     assert address.url == f"lmdb:{tmp_path / 'store'}"
     assert StoreAddress.decode(address.encode()) == address
     assert (address.root, address.max_bytes) == (("a", 5, b"\x00"), 10_000_000)
