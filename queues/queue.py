@@ -23,15 +23,15 @@ from queues.model.priority import Priority, PriorityType
 from queues.model.settings import Settings
 from queues.operations import attached
 from queues.operations.configure import configure_request, pause_request, resume_request
-from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
-from queues.operations.delay import PromoteRequest, RescheduleRequest
 from queues.operations.lease import Lease, as_leases, expire_request, extended, lease_request, leasing_end
 from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import ConsumersRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import OpenQueue, Request, check_limit
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
 from queues.operations.pop import PopRequest, RemoveRequest, pop_request, waiting
+from queues.operations.promote import PromoteRequest, RescheduleRequest
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
+from queues.operations.retry_dead import DeleteDeadRequest, RetryDeadRequest
 from queues.operations.search import FindRequest, Found, checked_query, search_request
 from queues.operations.settle import (
     NO_LEASES,

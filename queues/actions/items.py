@@ -16,10 +16,10 @@ from queues.errors import (
     ItemNotFound,
     NotForAttached,
 )
-from queues.items import edit, locate, state_changes
+from queues.items import edit, locate, manual_transitions
 from queues.items.edit import Place
+from queues.items.state_machine import Change
 from queues.items.stored_item import StoredItem
-from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.model.codec import encoded_by_person
@@ -119,7 +119,7 @@ def _remove(
     elif stored.state == "leased" and item.worker != action.actor:
         raise ItemLeased("Another worker holds this item: only the person that leased it says that it is done.")
     else:
-        state_changes.acknowledge(tr, keyspace, queue.config, stored)
+        manual_transitions.acknowledge(tr, keyspace, queue.config, stored)
     action.trash.put_item(tr, trash_id, queue.config, item, by=action.actor, act=verb, there=stored)
     action.record(queue, verb, item=item.id, reason=reason, before=shown(item))
     return Popped(item=item, trash_id=action.kept(trash_id))
@@ -206,7 +206,7 @@ def edit_item(
 @action
 def promote(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Make up to 1,000 delayed items (5 MB) ready now, due or not."""
-    change = partial(state_changes.promote, now_ms=action.context.now_ms())
+    change = partial(manual_transitions.promote, now_ms=action.context.now_ms())
     return _change(action, "promote", queue_name, item_ids, change, state="delayed", **options)
 
 
@@ -221,7 +221,7 @@ def reschedule(
     **options: Unpack[ItemOptions],
 ) -> Changed:
     """Give up to 1,000 delayed items (5 MB) another due time, now included."""
-    change = partial(state_changes.reschedule, due_ms=_due_ms(action, delay, due), now_ms=action.context.now_ms())
+    change = partial(manual_transitions.reschedule, due_ms=_due_ms(action, delay, due), now_ms=action.context.now_ms())
     return _change(action, "reschedule", queue_name, item_ids, change, state="delayed", **options)
 
 
@@ -239,14 +239,14 @@ def delay(
 
     `undo` returns each to its exact place.
     """
-    change = partial(state_changes.delay, due_ms=_due_ms(action, delay, due))
+    change = partial(manual_transitions.delay, due_ms=_due_ms(action, delay, due))
     return _change(action, "delay", queue_name, item_ids, change, state="ready", **options)
 
 
 @action
 def retry_dead(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Return up to 1,000 dead items (5 MB) to their places, with no attempts counted."""
-    change = partial(state_changes.retry, now_ms=action.context.now_ms())
+    change = partial(manual_transitions.retry, now_ms=action.context.now_ms())
     return _change(action, "retry", queue_name, item_ids, change, state="dead", **options)
 
 
@@ -257,7 +257,7 @@ def release(action: Action, queue_name: str, item_ids: Sequence[str], **options:
     An item without attempts left is dead.
     """
     why = check_text(options.get("reason", ""), MAX_REASON)
-    change = partial(state_changes.release, now_ms=action.context.now_ms(), reason=why)
+    change = partial(manual_transitions.release, now_ms=action.context.now_ms(), reason=why)
     return _change(action, "release", queue_name, item_ids, change, state="leased", **options)
 
 
@@ -297,7 +297,7 @@ def _change(
     found = locate.find(tr, action.keyspace, config, item_ids, skip_missing=skip_missing, expect=expect)
     items = found.stored_items
     if state and skip_missing:
-        items = state_changes.in_state(items, state) or items
+        items = manual_transitions.in_state(items, state) or items
     changes = change(tr, action.keyspace, *([config] if target is None else [config, target]), items)
     skipped = found.missing + len(found.stored_items) - len(changes)
     if not changes:

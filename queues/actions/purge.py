@@ -7,8 +7,8 @@ from typing import Any
 from queues.actions.perform import Action, Frame, find_queue
 from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttached, display_name
 from queues.items import generations
+from queues.items.state_machine import Change
 from queues.items.stored_item import attached as stored_attached
-from queues.items.transition import Change
 from queues.model.names import canonical
 from queues.model.steps import StepSize
 from queues.operations import attached

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from queues.items import generations, transition
+from queues.items import generations, state_machine
 from queues.items.counters import CounterDelta, total
 from queues.items.stored_item import PlaceRead, StoredItem, at_place, from_record, with_stored
 from queues.keys.keyspace import Keyspace
@@ -96,7 +96,7 @@ def _move(tr: Transaction, keys: QueueKeys, config: Config, state: str, items: l
     delta = CounterDelta(keys, wake=False)
     for there in items:
         tr.add_read_conflict_key(there.key(keys))
-        transition.change(tr, keys, config, there, structs.replace(there, generation=config.generations[-1]), delta)
+        state_machine.change(tr, keys, config, there, structs.replace(there, generation=config.generations[-1]), delta)
     for side in SIDES:
         delta.state(config.generations[0], state, side, -len(items))
     delta.apply(tr)

@@ -34,7 +34,7 @@ from queues.errors import (
     StoreUnavailable,
     TransactionTooOld,
 )
-from queues.items import delayed, leased
+from queues.items import delayed, lease_expiry
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.records import warn
@@ -317,7 +317,7 @@ class Sweeper:
             return Swept()
         config, keys = Config.decode(record), self._keyspace.queue(queue_id)
         promoted = delayed.promote_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS)
-        expired = leased.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
+        expired = lease_expiry.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
         return Swept(promoted=promoted, expired=expired)
 
     def _merge(self) -> Iterator[int]:

@@ -39,11 +39,11 @@ from queues.errors import (
     Unreadable,
     ValueTooLarge,
 )
-from queues.items import edit, locate, scan, state_changes, transition
+from queues.items import edit, locate, manual_transitions, scan, state_machine
 from queues.items.counters import note_by_hand
 from queues.items.scan import lanes_of
+from queues.items.state_machine import AnyChange, Change
 from queues.items.stored_item import StoredItem, find
-from queues.items.transition import AnyChange, Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_suffix, timed_elements
 from queues.kv.port import ReadTransaction, Transaction
@@ -320,9 +320,9 @@ def _changes(
         return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands, now_ms=now_ms)
     verbs: dict[str, Callable[..., list[Change]]] = {
         "delete": edit.delete,
-        "promote": partial(state_changes.promote, now_ms=now_ms),
-        "retry": partial(state_changes.retry, now_ms=now_ms),
-        "release": partial(state_changes.release, now_ms=now_ms, reason=job.reason),
+        "promote": partial(manual_transitions.promote, now_ms=now_ms),
+        "retry": partial(manual_transitions.retry, now_ms=now_ms),
+        "release": partial(manual_transitions.release, now_ms=now_ms, reason=job.reason),
         "reprioritize": partial(edit.reprioritize, priority=job.priority, shift=job.shift),
     }
     if job.ahead is not None:
@@ -334,10 +334,10 @@ def _bring(tr: Transaction, keyspace: Keyspace, job: Job, config: Config, some: 
     assert job.ahead is not None
     priority, first = job.ahead
     changes = [
-        Change(there, transition.at_suffix(there, ready_suffix(priority, n, there.rand)))
+        Change(there, state_machine.at_suffix(there, ready_suffix(priority, n, there.rand)))
         for n, there in enumerate(some, start=first + job.done)
     ]
-    return transition.apply(tr, keyspace, config, changes, "reprioritize")
+    return state_machine.apply(tr, keyspace, config, changes, "reprioritize")
 
 
 # The runner

@@ -9,7 +9,7 @@ that promote the same item one does it and the other finds it done.
 
 import random
 
-from queues.items import transition
+from queues.items import state_machine
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import from_record
 from queues.keys.queue_keys import QueueKeys
@@ -49,8 +49,8 @@ def promote_due(
         if room < 0 and promoted:
             break
         tr.add_read_conflict_key(there.key(keys))
-        after = transition.promoted(there, config, config.base + tr.stamp(), there.due_ms)
-        transition.change(tr, keys, config, there, after, delta)
+        after = state_machine.promoted(there, config, config.base + tr.stamp(), there.due_ms)
+        state_machine.change(tr, keys, config, there, after, delta)
         promoted += 1
     if promoted:
         delta.traffic("promote", promoted)

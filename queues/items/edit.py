@@ -20,11 +20,11 @@ from queues.errors import (
     some_are,
 )
 from queues.items import attached as attached_items
-from queues.items import transition
+from queues.items import state_machine
 from queues.items.counters import admit
 from queues.items.ready import Heads, stored
+from queues.items.state_machine import Change
 from queues.items.stored_item import StoredItem, as_item, attached, digest
-from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys, QueueKeys, ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
@@ -41,7 +41,7 @@ _NOTHING_MOVED = Words(": nothing was moved.")
 def delete(tr: Transaction, keyspace: Keyspace, config: Config, stored_items: Sequence[StoredItem]) -> list[Change]:
     """Take items out of a queue, whatever their state."""
     tr.use_reserve()  # values go, they do not come in
-    return transition.apply(tr, keyspace, config, [Change(there, None) for there in stored_items], "delete")
+    return state_machine.apply(tr, keyspace, config, [Change(there, None) for there in stored_items], "delete")
 
 
 def move(
@@ -64,9 +64,9 @@ def move(
     sizes = (len(there.value) for there in stored_items)
     admit(tr, keyspace.queue(target.id), target, sizes, _NOTHING_MOVED)
     tr.use_reserve()  # values move, they do not come in
-    transition.apply(tr, keyspace, source, [Change(there, None) for there in stored_items], "move")
+    state_machine.apply(tr, keyspace, source, [Change(there, None) for there in stored_items], "move")
     afters = _moved(tr, target, stored_items, priorities, rands, now_ms)
-    transition.apply(tr, keyspace, target, [(None, there) for there in afters], "move_in")
+    state_machine.apply(tr, keyspace, target, [(None, there) for there in afters], "move_in")
     return list(map(Change, stored_items, afters))
 
 
@@ -99,12 +99,14 @@ def _moved(
     moved = []
     for there, priority, rand in zip(stored_items, priorities, ids, strict=True):
         if there.state == "delayed":
-            after = replace(transition.with_priority(there, target, priority), generation=target.generations[-1])
+            after = replace(state_machine.with_priority(there, target, priority), generation=target.generations[-1])
         else:
             suffix = ready_suffix(priority, target.base + tr.stamp(), rand)
             # Dead items begin anew, or the next worker's failure would be their last again.
             tried = there.attempts if there.state == "ready" else 0
-            after = transition.new_ready(rand, there.value, target, suffix, tried=tried, log=there.log, since_ms=now_ms)
+            after = state_machine.new_ready(
+                rand, there.value, target, suffix, tried=tried, log=there.log, since_ms=now_ms
+            )
         moved.append(after)
     return moved
 
@@ -130,7 +132,7 @@ def reprioritize(
         for before, after in zip(stored_items, afters, strict=True)
         if (after.suffix, after.header) != (before.suffix, before.header)
     ]
-    return transition.apply(tr, keyspace, config, changes, "reprioritize")
+    return state_machine.apply(tr, keyspace, config, changes, "reprioritize")
 
 
 def reprioritized(
@@ -155,7 +157,7 @@ def reprioritized(
             "{queue} is a fifo queue: its items go to the front or the back.", queue=display_name(config.name)
         )
     return [
-        transition.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
+        state_machine.with_priority(there, config, _shifted(there.priority(fifo=config.fifo), priority, shift, config))
         for there in stored_items
     ]
 
@@ -173,9 +175,9 @@ def edit(
             "The item has another value now than the one you saw: nothing was changed.",
             as_item(there, fifo=config.fifo, codec=config.values),
         )
-    after = transition.with_value(there, value)
+    after = state_machine.with_value(there, value)
     changes = [Change(there, after)] if value != now else []
-    return transition.apply(tr, keyspace, config, changes, "edit")
+    return state_machine.apply(tr, keyspace, config, changes, "edit")
 
 
 def _to_place(
@@ -189,7 +191,7 @@ def _to_place(
     afters = list(stored_items)
     for offset, n in enumerate(order):
         suffix = ready_suffix(priority, first + offset, stored_items[n].rand)
-        afters[n] = transition.at_suffix(stored_items[n], suffix)
+        afters[n] = state_machine.at_suffix(stored_items[n], suffix)
     return afters
 
 

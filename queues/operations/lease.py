@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from queues.errors import BadValue, WrongKind, display_name
-from queues.items import delayed, leased
+from queues.items import delayed, lease_expiry
 from queues.items.stored_item import StoredItem, as_item
 from queues.keys.queue_keys import NONCE_SIZE
 from queues.kv.port import Transaction
@@ -58,7 +58,9 @@ def expire(queue: OpenQueue, tr: Transaction, requests: Sequence[ExpireRequest])
     """End leases for the first request."""
     request, config = requests[0], queue.current(tr)
     return [
-        leased.expire_due(tr, queue.keys, config, until_ms=request.now_ms, limit=request.limit, budget=delayed.BUDGET)
+        lease_expiry.expire_due(
+            tr, queue.keys, config, until_ms=request.now_ms, limit=request.limit, budget=delayed.BUDGET
+        )
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from queues.errors import QueuePaused, display_name
-from queues.items import delayed, leased, ready
+from queues.items import delayed, lease_expiry, leased, ready
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import ItemRead, PlaceRead, StoredItem
 from queues.kv.port import KeyValue, Transaction
@@ -176,7 +176,7 @@ def _front_of(tr: Transaction, queue: OpenQueue, requests: Sequence[TakeRequest]
     if front.late:
         # Some of it only: other callers do more, and a sweep all of it.
         delayed.promote_due(tr, queue.keys, front.config, until_ms=late_ms, limit=_WINDOW, few=_FEW)
-        leased.expire_due(tr, queue.keys, front.config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
+        lease_expiry.expire_due(tr, queue.keys, front.config, until_ms=now_ms, limit=_FEW, budget=delayed.BUDGET)
         front = _read_front(tr, queue, wanted, since_ms, None)
     return front
 

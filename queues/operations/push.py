@@ -7,7 +7,7 @@ from operator import add, attrgetter, itemgetter
 from typing import Any, cast
 
 from queues.errors import BadTime, QueueClosed, QueueFull, TooLarge, ValueTooLarge
-from queues.items import ready, transition
+from queues.items import ready, state_machine
 from queues.items.counters import CounterDelta, admit
 from queues.items.equal_ids import taken
 from queues.items.stored_item import as_item
@@ -273,10 +273,10 @@ def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: Pus
     for (value, priority), rand, due in zip(push.values, push.ids, push.due_ms, strict=True):
         if due is None:
             suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
-            there = transition.new_ready(rand, value, config, suffix)
+            there = state_machine.new_ready(rand, value, config, suffix)
         else:
-            there = transition.new_delayed(rand, value, config, priority, due)
-        transition.change(tr, queue.keys, config, None, there, delta, now_ms=push.now_ms)
+            there = state_machine.new_delayed(rand, value, config, priority, due)
+        state_machine.change(tr, queue.keys, config, None, there, delta, now_ms=push.now_ms)
         items.append(as_item(there, fifo=config.fifo, codec=config.values))
     delta.apply(tr)
     return items

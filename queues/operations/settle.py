@@ -11,9 +11,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
-from queues.items import leased, transition
+from queues.items import leased, state_machine
 from queues.items.counters import CounterDelta
-from queues.items.leased import ExpiredRead
+from queues.items.lease_expiry import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
 from queues.keys.queue_keys import NONCE_SIZE, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
@@ -243,16 +243,16 @@ def _release(
     there, counts = reads[0].wait(), request.count_attempt
     now_ms, reason = request.now_ms, request.reason
     if counts:
-        tried = transition.ended(there, config, now_ms=now_ms, error=reason, traceback=request.traceback)
+        tried = state_machine.ended(there, config, now_ms=now_ms, error=reason, traceback=request.traceback)
     else:
         tried = there = replace(there, attempts=there.attempts - 1)
-    if request.due_ms is None or (counts and transition.is_last(there, config)):
-        after = transition.given_back(tried, config, now_ms=now_ms, reason=reason, dies=counts)
+    if request.due_ms is None or (counts and state_machine.is_last(there, config)):
+        after = state_machine.given_back(tried, config, now_ms=now_ms, reason=reason, dies=counts)
     else:
-        after = transition.delayed_until(tried, config, request.due_ms, reason=reason)
+        after = state_machine.delayed_until(tried, config, request.due_ms, reason=reason)
     tr.use_reserve()
     delta.traffic("release")
-    transition.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)
+    state_machine.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)
     return as_item(after, fifo=config.fifo, codec=config.values)
 
 
@@ -265,10 +265,10 @@ def _extend(
     delta: CounterDelta,
 ) -> StoredItem:
     there = reads[0].wait()
-    after = transition.extended(there, request.expires_ms)
+    after = state_machine.extended(there, request.expires_ms)
     tr.use_reserve()
     delta.traffic("extend")
-    transition.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)
+    state_machine.change(tr, queue.keys, config, there, after, delta, now_ms=request.now_ms)
     return after
 
 

@@ -18,9 +18,9 @@ from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.duration import Wait, wait_seconds
 from queues.model.ids import to_ms
-from queues.operations.delay import PromoteRequest
 from queues.operations.lease import ExpireRequest
 from queues.operations.open_queue import OpenQueue, Request, reads
+from queues.operations.promote import PromoteRequest
 from queues.serving.waiters import Call, Waiter, WaitQueue
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from queues.items import transition
+from queues.items import state_machine
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import PlaceRead, StoredItem, at_place, clear_entries, with_stored, write_entries
 from queues.keys.keyspace import Keyspace
@@ -61,7 +61,7 @@ def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) 
     ready = bare.state == "ready"
     suffix = with_rand(bare.suffix, rand, fifo=fifo) if ready else timed_suffix(there.due_ms, rand)
     there = structs.replace(there, rand=rand, suffix=suffix, attempts=tried, header=header)
-    transition.write(tr, keys, transition.with_time(there))
+    state_machine.write(tr, keys, state_machine.with_time(there))
     return 1
 
 
@@ -90,7 +90,7 @@ def _write_entry(tr: Transaction, keys: QueueKeys, there: StoredItem) -> int:
         if other.key(keys) != there.key(keys) and tr.get(other.key(keys)).wait() is not None:
             return 0  # two items of one id: the index keeps the one that it shows
         there = structs.replace(there, attempts=other.attempts, header=other.header)
-    write_entries(tr, keys, transition.with_time(there))
+    write_entries(tr, keys, state_machine.with_time(there))
     return 1
 
 

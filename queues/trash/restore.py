@@ -13,7 +13,7 @@ from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.errors import ItemGoneOn, QueueNotFound, some_have
 from queues.items import attached as attached_items
-from queues.items import generations, transition
+from queues.items import generations, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.equal_ids import taken
 from queues.items.ready import MAX_ITEMS
@@ -83,17 +83,17 @@ class Restoring:
             log = {LOG: list(item.attempt_records)} if item.attempt_records else {}
             rand = bytes.fromhex(item.id)
             suffix = ready_suffix(item.priority, item.count, rand)
-            there = transition.new_ready(
+            there = state_machine.new_ready(
                 rand, value, config, suffix, tried=item.attempts, log=log, since_ms=header.get("since")
             )
-        transition.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
+        state_machine.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
     def _foreign_item(self, header: dict[str, Any], value: bytes) -> Restored:
         """Write an item of an attached queue back; it may have been attached under another name since."""
         config = self._referred({"prefix": header["foreign"]["prefix"], "name": header["queue"]})
         there = attached(suffix_of(header["item"]), value)
-        transition.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
+        state_machine.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
         return Restored(config=config, item=item_of(header, value, config.values), count=1)
 
     def _undo(self, trash_id: bytes, header: dict[str, Any], *, partial: bool, first: int) -> Restored:
@@ -219,11 +219,11 @@ class _Undoing:
         """Find the items whose place before another item has, which counts as gone; say whether there are any."""
         keys, same = self._keyspace.queue(self._source.id), self._source.id == self._target.id
         if self._source.attached:
-            transition.refuse_taken(self._tr, keys, self._source, [(None, one.restored()) for one in logged])
+            state_machine.refuse_taken(self._tr, keys, self._source, [(None, one.restored()) for one in logged])
             return False
         reads: list[tuple[_Logged, list[Result[bytes | None]]]] = []
         for one in logged:
-            new = transition.new_keys(keys, self._source, one.now if same else None, one.restored())
+            new = state_machine.new_keys(keys, self._source, one.now if same else None, one.restored())
             reads.append((one, [self._tr.get(key) for key in new]))
         blocked = [one for one, found in reads if any(read.wait() is not None for read in found)]
         for one in blocked:
@@ -246,7 +246,7 @@ class _Undoing:
         self._change(source, one.now if source.id == target.id else None, before)
 
     def _change(self, config: Config, now: StoredItem | None, then: StoredItem | None) -> None:
-        transition.change(self._tr, self._keyspace.queue(config.id), config, now, then, self._delta_of(config))
+        state_machine.change(self._tr, self._keyspace.queue(config.id), config, now, then, self._delta_of(config))
 
     def _delta_of(self, config: Config) -> CounterDelta:
         delta = self._deltas.get(config.id)

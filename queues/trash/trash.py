@@ -19,8 +19,8 @@ from queues.errors import (
     TrashNotFound,
 )
 from queues.items.equal_ids import minted_before
+from queues.items.state_machine import AnyChange, Change
 from queues.items.stored_item import ATTACHED, StoredItem
-from queues.items.transition import AnyChange, Change
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, paging, records

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
-from queues.items.leased import ExpiredRead
+from queues.items.lease_expiry import ExpiredRead
 from queues.items.stored_item import StoredItem
 from queues.kv.simulated import SimulatedTransaction
 from queues.operations import settle

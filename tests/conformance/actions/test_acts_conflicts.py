@@ -14,7 +14,7 @@ import pytest
 from queues import Actions, Item, Queue, Store
 from queues.background.merge_generations import merge_step
 from queues.errors import ItemGoneOn
-from queues.items import state_changes
+from queues.items import manual_transitions
 from queues.items.edit import delete
 from queues.items.generations import bring_back, purge
 from queues.items.locate import find
@@ -173,7 +173,7 @@ def test_one_of_an_acknowledgement_and_a_release_by_hand_wins(store: Store, jobs
         lease = jobs.lease(seconds=60)
         person, worker = begin(store), begin(store)
         found = find(person, store.context.keyspace, jobs.config, [lease.item.id], skip_missing=False).stored_items
-        state_changes.release(person, store.context.keyspace, jobs.config, found, now_ms=0, reason="")
+        manual_transitions.release(person, store.context.keyspace, jobs.config, found, now_ms=0, reason="")
         jobs.ack(lease, tr=worker)
         winner, loser = (worker, person) if worker_first else (person, worker)
         winner.commit()

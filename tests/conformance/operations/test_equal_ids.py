@@ -10,7 +10,7 @@ import pytest
 
 from queues import Queue, Store
 from queues.errors import IdTaken, StoreUnavailable, TrashNotFound
-from queues.items import transition
+from queues.items import state_machine
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import find
 from queues.keys.keyspace import Keyspace
@@ -281,6 +281,6 @@ def give_back_over(twins: Twins, queue: Queue, lease: Any, tr: Any) -> None:
     keys = Keyspace(("pq",)).queue(queue.id)
     (there,) = find(tr, keys, queue.config, [bytes.fromhex(lease.item.id)], ["leased"])
     delta = CounterDelta(keys, wake=True)
-    after = transition.given_back(there, queue.config, now_ms=0)
-    transition.change(tr, keys, queue.config, there, after, delta)
+    after = state_machine.given_back(there, queue.config, now_ms=0)
+    state_machine.change(tr, keys, queue.config, there, after, delta)
     delta.apply(tr)

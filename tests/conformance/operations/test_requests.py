@@ -14,14 +14,14 @@ from queues.items.stored_item import StoredItem
 from queues.model.config import Pause
 from queues.operations import attached  # noqa: F401 - executes requests to attached queues
 from queues.operations.configure import ConfigureRequest, PauseRequest
-from queues.operations.dead import DeleteDeadRequest, RetryDeadRequest
-from queues.operations.delay import PromoteRequest, RescheduleRequest
 from queues.operations.lease import ExpireRequest
 from queues.operations.measure import ConsumersRequest, DepthRequest, OldestRequest, StatusRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
 from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
 from queues.operations.pop import LeaseRequest, PopRequest, RemoveRequest
+from queues.operations.promote import PromoteRequest, RescheduleRequest
 from queues.operations.push import PushManyRequest, PushRequest
+from queues.operations.retry_dead import DeleteDeadRequest, RetryDeadRequest
 from queues.operations.search import FindRequest, SearchRequest
 from queues.operations.settle import AckRequest, ExtendRequest, ReleaseRequest
 from queues.operations.wait import OutlookRequest

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from queues.items import transition
+from queues.items import state_machine
 from queues.items.stored_item import as_item, find
 from queues.kv.port import Transaction
 from queues.model import ids
@@ -32,8 +32,8 @@ def end_death(
     (there,) = find(tr, queue.keys, config, [ids.parse(request.item_id)], ["dead"])
     if there is None:
         return [None]
-    after = transition.retried(there, config, request.now_ms) if isinstance(request, RetryDeadRequest) else None
+    after = state_machine.retried(there, config, request.now_ms) if isinstance(request, RetryDeadRequest) else None
     tr.use_reserve()
     verb = "delete" if after is None else "retry"
-    transition.apply(tr, queue.context.keyspace, config, [(there, after)], verb)
+    state_machine.apply(tr, queue.context.keyspace, config, [(there, after)], verb)
     return [as_item(after or there, fifo=config.fifo, codec=config.values)]

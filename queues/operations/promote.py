@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from queues.items import delayed, transition
+from queues.items import delayed, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import as_item, find
 from queues.kv.port import Transaction
@@ -43,12 +43,12 @@ def reschedule(queue: OpenQueue, tr: Transaction, requests: Sequence[RescheduleR
         return [None]
     delta = CounterDelta(keys, wake=False)
     if request.due_ms is None:
-        after = transition.promoted(there, config, config.base + tr.stamp(), request.now_ms)
+        after = state_machine.promoted(there, config, config.base + tr.stamp(), request.now_ms)
         delta.traffic("promote")
     else:
-        after = transition.delayed_until(there, config, request.due_ms)
+        after = state_machine.delayed_until(there, config, request.due_ms)
     tr.use_reserve()
-    transition.refuse_taken(tr, keys, config, [(there, after)])
-    transition.change(tr, keys, config, there, after, delta, now_ms=request.now_ms)
+    state_machine.refuse_taken(tr, keys, config, [(there, after)])
+    state_machine.change(tr, keys, config, there, after, delta, now_ms=request.now_ms)
     delta.apply(tr)
     return [as_item(after, fifo=config.fifo, codec=config.values)]

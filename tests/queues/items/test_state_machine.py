@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues import Lease, Queue, Store
-from queues.items import transition
+from queues.items import state_machine
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import find
 from queues.keys.keyspace import Keyspace
@@ -44,7 +44,7 @@ def push_plainly(store: Store, queue: Queue, items: Sequence[tuple[bytes, int]],
         delta = CounterDelta(keys, wake=True)
         for (value, priority), rand in zip(items, rands, strict=True):
             suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
-            transition.change(tr, keys, config, None, transition.new_ready(rand, value, config, suffix), delta)
+            state_machine.change(tr, keys, config, None, state_machine.new_ready(rand, value, config, suffix), delta)
         delta.apply(tr)
 
     store.transact(write)
@@ -56,7 +56,7 @@ def take_plainly(store: Store, queue: Queue, rands: Sequence[bytes]) -> None:
     def write(tr: Transaction) -> None:
         delta = CounterDelta(keys, wake=True)
         for there in find(tr, keys, config, rands):
-            transition.change(tr, keys, config, there, None, delta)
+            state_machine.change(tr, keys, config, there, None, delta)
         delta.apply(tr)
 
     store.transact(write)
@@ -88,14 +88,14 @@ def lease_plainly(store: Store, queue: Queue, leases: Sequence[Lease]) -> None:
         delta = CounterDelta(keys, wake=True)
         for lease in leases:
             (there,) = find(tr, keys, config, [bytes.fromhex(lease.item.id)])
-            after = transition.leased_until(
+            after = state_machine.leased_until(
                 there,
                 round(lease.expires_at.timestamp() * 1000),
                 now_ms=1_700_000_000_000,
                 worker=lease.item.worker,
                 nonce=bytes.fromhex(lease.token.split("-")[1]),
             )
-            transition.change(tr, keys, config, there, after, delta)
+            state_machine.change(tr, keys, config, there, after, delta)
         delta.apply(tr)
 
     store.transact(write)

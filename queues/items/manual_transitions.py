@@ -7,9 +7,9 @@ was taken back is the same worker's again.
 from collections.abc import Callable, Sequence
 
 from queues.errors import STATE_WORDS, Words, WrongState, some_are
-from queues.items import transition
+from queues.items import state_machine
+from queues.items.state_machine import Change
 from queues.items.stored_item import StoredItem
-from queues.items.transition import Change
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import Transaction
 from queues.model.config import Config
@@ -22,7 +22,7 @@ def promote(
     _only(stored_items, "delayed", Words("only delayed items are promoted."))
 
     def become(there: StoredItem) -> StoredItem:
-        return transition.promoted(there, config, config.base + tr.stamp(), now_ms)
+        return state_machine.promoted(there, config, config.base + tr.stamp(), now_ms)
 
     return _change(tr, keyspace, config, stored_items, become, "promote")
 
@@ -41,7 +41,7 @@ def reschedule(
         return promote(tr, keyspace, config, stored_items, now_ms=now_ms)
     _only(stored_items, "delayed", Words("only delayed items are rescheduled."))
     others = [there for there in stored_items if there.due_ms != due_ms]
-    return _change(tr, keyspace, config, others, lambda there: transition.delayed_until(there, config, due_ms))
+    return _change(tr, keyspace, config, others, lambda there: state_machine.delayed_until(there, config, due_ms))
 
 
 def delay(
@@ -51,7 +51,7 @@ def delay(
     _only(stored_items, "ready", Words("only ready items are delayed."))
     if due_ms is None:
         return []
-    return _change(tr, keyspace, config, stored_items, lambda there: transition.delayed_until(there, config, due_ms))
+    return _change(tr, keyspace, config, stored_items, lambda there: state_machine.delayed_until(there, config, due_ms))
 
 
 def retry(
@@ -59,7 +59,9 @@ def retry(
 ) -> list[Change]:
     """Put dead items back at their places, with all their attempts before them."""
     _only(stored_items, "dead", Words("only dead items are retried."))
-    return _change(tr, keyspace, config, stored_items, lambda there: transition.retried(there, config, now_ms), "retry")
+    return _change(
+        tr, keyspace, config, stored_items, lambda there: state_machine.retried(there, config, now_ms), "retry"
+    )
 
 
 def release(
@@ -75,8 +77,8 @@ def release(
     _only(stored_items, "leased", Words("only leased items are released."))
 
     def become(there: StoredItem) -> StoredItem:
-        tried = transition.ended(there, config, now_ms=now_ms, error=reason)
-        return transition.given_back(tried, config, now_ms=now_ms, reason=reason)
+        tried = state_machine.ended(there, config, now_ms=now_ms, error=reason)
+        return state_machine.given_back(tried, config, now_ms=now_ms, reason=reason)
 
     return _change(tr, keyspace, config, stored_items, become, "release")
 
@@ -85,7 +87,7 @@ def acknowledge(tr: Transaction, keyspace: Keyspace, config: Config, there: Stor
     """Take a leased item out of its queue as done."""
     _only([there], "leased", Words("only leased items are acknowledged."))
     tr.use_reserve()
-    transition.apply(tr, keyspace, config, [Change(there, None)], "ack")
+    state_machine.apply(tr, keyspace, config, [Change(there, None)], "ack")
 
 
 def in_state(stored_items: Sequence[StoredItem], state: str) -> list[StoredItem]:
@@ -103,7 +105,7 @@ def _change(
 ) -> list[Change]:
     tr.use_reserve()  # values move, they do not come in
     changes = [Change(there, become(there)) for there in stored_items]
-    return transition.apply(tr, keyspace, config, changes, verb)
+    return state_machine.apply(tr, keyspace, config, changes, verb)
 
 
 def _only(stored_items: Sequence[StoredItem], state: str, rule: Words) -> None:

@@ -1,0 +1,71 @@
+"""Expiry of leases: which are over, and what is acknowledged after its lease.
+
+Takes and sweeps call `expire_due`. What the item becomes, ready or dead, is `queues.items.state_machine.expired`.
+
+When a lease expires, its nonce stays in the index of the item, which is ready at its place again, or dead. Any other
+change of the item writes its index without a nonce, or clears it. So a nonce in the index says that nothing has
+happened since, or that it was undone, and the lease can still be acknowledged.
+"""
+
+from queues.items import state_machine
+from queues.items.counters import CounterDelta
+from queues.items.stored_item import PlaceRead, at_place, from_lease
+from queues.keys.queue_keys import STATES, QueueKeys, expired_nonce, timed_elements
+from queues.kv.port import Transaction
+from queues.model.config import Config
+
+
+class ExpiredRead:
+    """A read of the place of an item whose lease is over, issued and not yet waited for."""
+
+    def __init__(self, tr: Transaction, keys: QueueKeys, config: Config, rand: bytes, nonce: bytes) -> None:
+        self._tr = tr
+        self._keys = keys
+        self._config = config
+        self._rand = rand
+        self._nonce = nonce
+        self._reads = {state: PlaceRead(tr, keys, config.generations, rand, state) for state in STATES}
+
+    def is_there(self) -> bool:
+        """Say whether the item is in this queue."""
+        return any(read.wait() is not None for read in self._reads.values())
+
+    def take(self, delta: CounterDelta) -> bool:
+        """Take the item out as acknowledged; False when something has happened to it since the lease expired."""
+        for state in ("ready", "dead"):
+            where = self._reads[state].wait()
+            if where is not None and expired_nonce(where) == self._nonce:
+                there = at_place(self._rand, state, where)
+                self._tr.use_reserve()
+                self._tr.add_read_conflict_key(there.key(self._keys))
+                state_machine.change(self._tr, self._keys, self._config, there, None, delta)
+                delta.traffic("ack")
+                return True
+        return False
+
+
+def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
+    """End at most `limit` leases that have expired by `until_ms`, and so many bytes; return their number."""
+    expiries = tr.snapshot.get_range(*keys.expiries.before(until_ms + 1), limit=limit).wait()
+    delta = CounterDelta(keys, wake=False)
+    ended = 0
+    reads = []
+    for key, _ in expiries:
+        expires_ms, rand = timed_elements(keys.expiries.suffix_of(key))
+        reads.append((key, expires_ms, rand, tr.get(keys.leases.key(rand))))
+    for key, expires_ms, rand, read in reads:
+        record = read.wait()
+        there = None if record is None else from_lease(rand, record)
+        if there is None or there.expires_ms != expires_ms:
+            tr.clear(key)  # no transition writes one without the other, but a sweep must never stop at it
+            continue
+        budget -= there.weight
+        if budget < 0 and ended:
+            break
+        tr.use_reserve()
+        state_machine.change(tr, keys, config, there, state_machine.expired(there, config, now_ms=until_ms), delta)
+        ended += 1
+    if ended:
+        delta.traffic("expire", ended)
+        delta.apply(tr)
+    return ended
