@@ -9,6 +9,7 @@ import os
 import threading
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Mapping
+from pathlib import Path
 
 from argcomplete.completers import BaseCompleter, FilesCompleter
 from argcomplete.finders import CompletionFinder
@@ -16,7 +17,7 @@ from argcomplete.lexers import split_line
 from django.core.management.base import BaseCommand, CommandError
 
 from pqadmin.commands.help import GROUPS
-from pqadmin.commands.logins import is_server, kept_token
+from pqadmin.commands.logins import is_server, read_token, token_for
 from pqadmin.commands.store_command import refuse_missing
 from pqadmin.conf import environment
 from queues import open_store
@@ -66,9 +67,14 @@ def _names(prefix: str, parsed_args: Namespace) -> list[str]:
 
     def read() -> None:
         try:
-            url = parsed_args.store or parsed_args.server or environment.read_store(os.environ)
+            own = environment.read_store(os.environ)
+            url = parsed_args.store or parsed_args.server or own
             refuse_missing(url)
-            token = environment.read_token(os.environ) or kept_token(url) if is_server(url) else None
+            token = None
+            if is_server(url) and parsed_args.token_file:
+                token = read_token(Path(parsed_args.token_file))
+            elif is_server(url):
+                token = token_for(url, own=own, token=environment.read_token(os.environ))
             with open_store(url, token=token) as store:
                 found.extend(name for name in store.directory() if name.startswith(prefix))
         except (StoreError, CommandError, OSError, environment.BadSetting):

@@ -23,6 +23,16 @@ def read_token(path: Path) -> str:
     return _private(path).strip()
 
 
+def token_for(url: str, *, own: str, token: str) -> str | None:
+    """Return the token for a site: the environment's, unless its store is another site's, or the one that was kept."""
+    return ("" if is_elsewhere(url, own) else token) or kept_token(url)
+
+
+def is_elsewhere(url: str, own: str) -> bool:
+    """Return whether the environment's store, and so its token, is of another site."""
+    return is_server(own) and own.rstrip("/") != url.rstrip("/")
+
+
 def kept_token(url: str) -> str | None:
     """Return the token that was kept for a site; None without one."""
     return _kept().get(url.rstrip("/"))

@@ -119,9 +119,9 @@ class StoreCommand(OwnCommand):
         if options.get("token_file"):
             return logins.read_token(Path(options["token_file"]))
         own = self.store_of_environment()
-        elsewhere = logins.is_server(own) and own.rstrip("/") != url.rstrip("/")  # its token is not for this site
-        token = ("" if elsewhere else self.token_of_environment()) or logins.kept_token(url)
+        token = logins.token_for(url, own=own, token=self.token_of_environment())
         if token is None:
+            elsewhere = logins.is_elsewhere(url, own)
             ways = "--token-file" if elsewhere else "--token-file, PQADMIN_TOKEN"
             told = f" PQADMIN_TOKEN is for {own}." if elsewhere and self.token_of_environment() else ""
             raise CommandError(f"{url} needs a token: {ways}, or pqadmin login {url}{told and '.' + told}")

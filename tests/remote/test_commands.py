@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from pqadmin.commands import logins
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.help import GROUPS
 from queues import Store, open_store
 from queues.errors import LocalStoreOnly
 from tests.api.test_two_sites import command
 from tests.commands.conftest import command as process
+from tests.commands.test_completion import completed
 from tests.server.conftest import PATIENCE, Site
 
 __all__ = ["process"]
@@ -347,3 +349,16 @@ def test_every_command_that_is_refused_says_so_in_one_line(
         out, err = run.communicate(timeout=PATIENCE)
     assert (run.returncode, out, len(err.splitlines())) == (1, "", 1)
     assert not err.startswith(("CommandError", "Traceback"))
+
+
+def test_names_of_queues_are_completed_with_the_token_for_their_site(
+    site: Site, secret: str, token_file: Path, home: Path, local: Store
+) -> None:
+    local.create_queue("completed", exist_ok=True)
+    line = f"pqadmin depth --server {site.address} compl"
+    own = {"PQADMIN_STORE": site.address, "PQADMIN_TOKEN": secret}
+    assert completed(line, home, **own) == ["completed"]
+    assert completed(f"pqadmin depth --token-file {token_file} --server {site.address} compl", home) == ["completed"]
+    assert completed(line, home, **{**own, "PQADMIN_STORE": "https://a.example"}) == []
+    logins.keep(site.address, secret)
+    assert completed(line, home, **{**own, "PQADMIN_STORE": "https://a.example"}) == ["completed"]
