@@ -34,9 +34,9 @@ from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
 from queues.health import unknown as unknown_health
 from queues.health.breaches import NOTHING_KNOWN, Share
-from queues.health.model import STALE as HEALTH_STALE
-from queues.health.verdict import AT_LEAST as TOLD_AT_LEAST
-from queues.health.verdict import with_estimates
+from queues.health.rounding import AT_LEAST as TOLD_AT_LEAST
+from queues.health.rounding import with_estimates
+from queues.health.verdict import STALE as HEALTH_STALE
 from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution
