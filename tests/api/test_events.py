@@ -42,7 +42,6 @@ def die(queue: PriorityQueue, reason: str = "failed") -> str:
     """Have an item die; return its id."""
     queue.push(b"x", priority=1)
     lease = queue.lease()
-    assert lease is not None
     queue.release(lease, reason=reason)
     return lease.item.id
 
@@ -168,7 +167,6 @@ async def test_a_quiet_stream_goes_on_from_where_it_is(
         await in_thread(jobs.push, b"x", priority=1)
         while int(quiet.last.split(".")[1]) == begun:
             fields = await quiet.block()
-            assert fields is not None
             assert "event" not in fields
 
 

@@ -28,7 +28,6 @@ def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> N
     broken = shop.store.priority_queue("d:dead")
     broken.push(b"x", priority=1)
     lease = broken.lease(seconds=60)
-    assert lease is not None
     broken.release(lease, reason="no address")
     listed = run("queues", "--trouble", "--json").json["queues"]
     assert [(shape["queue"], shape["verdict"]["level"]) for shape in listed] == [
@@ -75,7 +74,6 @@ def test_jsonl_prints_a_line_for_each(run: Run, jobs: Queue) -> None:
 
 def changes(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
     """Yield the lines of a list that stays."""
-    assert process.stdout is not None
     return map(json.loads, process.stdout)
 
 

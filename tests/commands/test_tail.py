@@ -135,7 +135,6 @@ def url(store: Store) -> str:
 def test_a_process_follows_a_queue_and_ends_by_ctrl_c(store: Store, url: str) -> None:
     mail = store.create_queue("mail")
     with command("tail", "mail", "--jsonl", "--store", url, text=True) as process:
-        assert process.stdout is not None
         told: Iterator[dict[str, Any]] = map(json.loads, process.stdout)
         acts = store.actions("ada")
         with again(lambda: (acts.resume("mail"), acts.pause("mail", reason="deploy"))):
@@ -158,7 +157,6 @@ def test_a_released_item_is_told_with_the_reason(store: Store, url: str) -> None
         with again(lambda: mail.push(b"begun", priority=9)):
             process.stdout.readline()
         lease = mail.lease(seconds=60, worker="press")
-        assert lease is not None
         assert next(line for line in process.stdout if "leased" in line).rstrip().endswith(f"7  {item.id}  by press")
         mail.release(lease, reason="no\naddress")
         line = next(line for line in process.stdout if "released" in line)

@@ -34,7 +34,6 @@ def fill(store: Store) -> None:
     store.actions("ada").configure("broken", max_attempts=1)
     broken.push(b"x", priority=1)
     lease = broken.lease(seconds=60)
-    assert lease is not None
     broken.release(lease, reason="no address")
 
 

@@ -64,7 +64,6 @@ def kill_during(target: str, *arguments: str, after: int, most: float = math.inf
         text=True,
         cwd=ROOT,
     )
-    assert child.stdout is not None
     with child.stdout as reports:
         for line in reports:
             event, _, label = line.rstrip("\n").partition(" ")

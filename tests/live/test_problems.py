@@ -93,7 +93,6 @@ def test_a_site_that_saw_nothing_yet_says_so(store: Store, clock: Clock, watched
     def said() -> str:
         late.hold([watched.jobs.id], clock.now)
         row = late.row(watched.jobs.id, clock.now)
-        assert row is not None
         return verdict_words(row, datetime.fromtimestamp(clock.now, UTC))
 
     assert said() == "unknown · nothing recorded yet"

@@ -25,7 +25,6 @@ class Proxy:
     async def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         task = asyncio.current_task()
-        assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         there = urlsplit(self.target)

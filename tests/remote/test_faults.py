@@ -114,7 +114,6 @@ def test_waits_end_with_an_item_or_in_time(site: Site, secret: str) -> None:
         waiting = begin(lambda: jobs.lease(wait=True))
         jobs.push(b"x", 1)
         lease = waiting.result(PATIENCE)
-        assert lease is not None
         jobs.ack(lease)
         jobs.pause(reason="repair")
         resumed = begin(lambda: jobs.pop_min(wait=True))

@@ -50,7 +50,6 @@ def test_what_left_and_what_changed_is_told_by_row(operator: Desk, jobs: Queue, 
     ids = list(shown.marks)
     jobs.pop_min()
     lease = jobs.lease(seconds=60, worker="w")
-    assert lease is not None
     ann.move_items("jobs", [ids[2]], "review")
     ann.reprioritize("jobs", [ids[3]], priority=900)
     ann.delay("jobs", [ids[4]], delay=timedelta(hours=1))
@@ -99,14 +98,12 @@ def test_an_empty_list_counts_all_that_comes(operator: Desk, jobs: Queue) -> Non
     assert dead.age() == ({}, 0)
     jobs.configure(max_attempts=1)
     lease = jobs.lease()
-    assert lease is not None
     jobs.release(lease, reason="no")
     assert dead.age() == ({}, 1)
 
 
 def test_a_lease_that_is_extended_is_no_change(operator: Desk, jobs: Queue) -> None:
     lease = jobs.lease(seconds=60)
-    assert lease is not None
     shown = List(operator, "state=leased")
     jobs.extend(lease, seconds=600)
     assert shown.age() == ({}, 0)

@@ -68,7 +68,6 @@ def test_what_an_act_noted_beside_a_damaged_part_is_not_undone_by_half(
 ) -> None:
     taken = [item.id for item in jobs.items().items[:4]]
     trash_id = store.actions("ann").delete_items("jobs", taken).trash_id
-    assert trash_id is not None
     parts = store.read(
         lambda tr: tr.get_range(*store.context.keyspace.trash_parts.below(bytes.fromhex(trash_id)), limit=9).wait()
     )

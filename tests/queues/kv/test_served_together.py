@@ -204,7 +204,6 @@ def test_an_interrupted_thread_leaves_no_thread_asleep(kv: EmbeddedStore) -> Non
             thread.start()
             until(started + 1)
         for thread in threads[:8]:  # raised as each wakes up: before it could wake the next one, or just after
-            assert thread.ident is not None
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
             )
