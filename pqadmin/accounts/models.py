@@ -46,7 +46,7 @@ class Token(models.Model):
     digest = models.CharField(max_length=64, unique=True)
     name = models.CharField(max_length=100)
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
-    #: Names of `pqadmin.accounts.callers.Verb`.
+    #: Names of `pqadmin.accounts.caller.Verb`.
     verbs = models.JSONField()
     #: The globs of the queues that it may use.
     queues = models.JSONField()

@@ -11,7 +11,7 @@ from typing import IO, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
-from pqadmin.api.caller import Caller
+from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape

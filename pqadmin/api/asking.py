@@ -10,11 +10,11 @@ from ninja import Body as Sent
 from ninja import Header, Query
 from pydantic import Field, StrictStr
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api.answers import caller_in
 from pqadmin.api.bodies import Body, invalid
-from pqadmin.api.caller import Verb
 from pqadmin.store import get_store
 from queues import AnyQueue
 

@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
 from pqadmin.api.asking import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery, address, allow, found
 from pqadmin.api.bodies import Body
-from pqadmin.api.caller import Verb
 from pqadmin.api.items import Matching, refuse_of_others
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
@@ -23,7 +24,6 @@ from pqadmin.api.asking import (
     tagged,
 )
 from pqadmin.api.bodies import Body, invalid
-from pqadmin.api.caller import Verb
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape, undone_shape

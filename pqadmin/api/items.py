@@ -7,6 +7,7 @@ from ninja import Body as Sent
 from ninja import Query
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
@@ -26,7 +27,6 @@ from pqadmin.api.asking import (
     tagged,
 )
 from pqadmin.api.bodies import Body
-from pqadmin.api.caller import Verb
 from pqadmin.api.hot.opening import router
 from pqadmin.api.hot.taking import ENDS
 from pqadmin.api.problems import Problem

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, StreamingHttpResponse
 
-from pqadmin.accounts.callers import Caller
+from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
 from pqadmin.limits.allowance import Allowance
 from pqadmin.limits.places import Places

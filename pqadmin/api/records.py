@@ -8,12 +8,12 @@ from ninja import Body as Sent
 from ninja import Query, Router
 from pydantic import Field, StrictBool
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
 from pqadmin.api.asking import Cursor, Limit, Reasoned, allow
-from pqadmin.api.caller import Verb
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import Moment, undone_shape
 from pqadmin.files.audit_export import audit_shape

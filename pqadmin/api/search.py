@@ -9,11 +9,11 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
 from pqadmin.api.answers import answer
 from pqadmin.api.asking import Cursor, Limit, allow
-from pqadmin.api.caller import Verb
 from pqadmin.api.items import PREVIEW, State
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread

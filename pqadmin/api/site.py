@@ -11,10 +11,12 @@ from ninja.errors import HttpError, ValidationError
 
 from pqadmin import __version__
 from pqadmin.accounts.arming import NotArmed
+from pqadmin.accounts.authentication import Unauthenticated
+from pqadmin.accounts.caller import Caller, VerbMissing
 from pqadmin.accounts.rights import RightMissing
 from pqadmin.api import bulk, catalog, clients, hot, items, operating, problems, records, search, streams
+from pqadmin.api.authentication import CsrfRefused, caller_of
 from pqadmin.api.bodies import JSONBodies, invalid, told
-from pqadmin.api.caller import Caller, CsrfRefused, Unauthenticated, VerbMissing, caller_of
 from pqadmin.api.docs import about
 from pqadmin.api.events import stream
 from pqadmin.api.problems import Problem

@@ -19,12 +19,14 @@ from django.http.response import HttpResponseBase
 from ninja import Query, Router
 from pydantic import Field, StrictInt, StrictStr
 
+from pqadmin.accounts.authentication import Unauthenticated
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, problems, schemas, threads, values
 from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, unpack
 from pqadmin.api.asking import allow
+from pqadmin.api.authentication import caller_in_thread_now
 from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
-from pqadmin.api.caller import Unauthenticated, Verb, caller_in_thread_now
 from pqadmin.api.problems import Problem
 from pqadmin.api.values import stored
 from pqadmin.commands.import_marks import MarkedPusher

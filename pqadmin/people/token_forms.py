@@ -5,15 +5,15 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from pqadmin import tokens
-from pqadmin.accounts.callers import Verb
+from pqadmin import token_lifecycle
+from pqadmin.accounts.caller import Verb
 from pqadmin.pages.fields import Ticks, TypedField, choice, noted
 
 _MAX_TYPED = 20_000
 
 
 def _read_queues(text: str) -> str:
-    return " ".join(tokens.read_globs(text))
+    return " ".join(token_lifecycle.read_globs(text))
 
 
 class TokenForm(forms.Form):
@@ -23,7 +23,7 @@ class TokenForm(forms.Form):
         _("Name"),
         max_length=_MAX_TYPED,
         missing=_("A token needs a name."),
-        check=tokens.check_name,
+        check=token_lifecycle.check_name,
         help_text=_("The program that uses it; the audit names it so."),
         autocapitalize="off",
         autofocus=True,
@@ -47,14 +47,14 @@ class TokenForm(forms.Form):
         label=noted(_("Days until it expires"), _("empty: never")),
         required=False,
         min_value=1,
-        max_value=tokens.MOST_DAYS,
+        max_value=token_lifecycle.MOST_DAYS,
         initial=90,
     )
     rate = forms.IntegerField(
         label=noted(_("Requests a second"), _("empty: no limit of its own")),
         required=False,
         min_value=1,
-        max_value=tokens.MOST_RATE,
+        max_value=token_lifecycle.MOST_RATE,
     )
 
     @property

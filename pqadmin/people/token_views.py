@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from pqadmin import tokens
+from pqadmin import token_lifecycle
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.roles import can, require
@@ -84,7 +84,7 @@ class CreateTokenView(TokenActionView):
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows: the queues that match, of those that the owner sees."""
         try:
-            globs = tokens.read_globs(self.request.POST.get("queues", "")[:1_000])
+            globs = token_lifecycle.read_globs(self.request.POST.get("queues", "")[:1_000])
         except QueueError:
             return super().get_context_data(**more)
         found = matching(", ".join(globs), scope_of(self.request.user).restricted_to(globs))
@@ -93,7 +93,9 @@ class CreateTokenView(TokenActionView):
     def perform(self, form: TokenForm) -> HttpResponse:
         """Create the token; a second sending leads to the list."""
         owner = cast(User, self.request.user)
-        token, secret = tokens.create(form.cleaned_data["name"], owner, **form.asked, by=self.author, now=store_now())
+        token, secret = token_lifecycle.create(
+            form.cleaned_data["name"], owner, **form.asked, by=self.author, now=store_now()
+        )
         return render(self.request, "people/token.html", {"section": "tokens", "token": token, "secret": secret})
 
 
@@ -111,7 +113,7 @@ class RevokeTokenView(TokenActionView):
     def perform(self, form: Any) -> str:
         """Revoke the token, one's own if one is no admin."""
         owner = None if can(self.request.user, Right.ADMIN) else cast(User, self.request.user)
-        token = tokens.revoke(self.kwargs["key"], by=self.author, now=store_now(), owner=owner)
+        token = token_lifecycle.revoke(self.kwargs["key"], by=self.author, now=store_now(), owner=owner)
         words = _("The token %(name)s is revoked: its requests are refused, and its streams end.")
         toasts.done(self.request, words % {"name": token.name})
         return self.home

@@ -13,7 +13,7 @@ from importlib import import_module
 from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
-from pqadmin import tokens
+from pqadmin import token_lifecycle
 from pqadmin.accounts import throttle
 from pqadmin.store import opened_store
 from queues import Store
@@ -34,7 +34,7 @@ def sweep() -> None:
     swept: dict[str, Callable[[], object]] = {
         "sessions": sessions.clear_expired,
         "failed logins": lambda: throttle.sweep(now),
-        "tokens": lambda: tokens.sweep(now),
+        "tokens": lambda: token_lifecycle.sweep(now),
     }
     for what, remove in swept.items():
         try:

@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from pqadmin.accounts.callers import Verb
-from pqadmin.accounts.credentials import digest, new_secret
+from pqadmin.accounts.authentication import digest, new_secret
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler

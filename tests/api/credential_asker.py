@@ -7,7 +7,7 @@ import django
 
 django.setup()
 
-from pqadmin.accounts.credentials import Badge, Credentials, Unauthenticated, digest  # noqa: E402 # after the setup
+from pqadmin.accounts.authentication import Badge, Credentials, Unauthenticated, digest  # noqa: E402 # after the setup
 
 
 async def answer(credentials: Credentials, secret: str) -> str:

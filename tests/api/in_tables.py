@@ -4,8 +4,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
-from pqadmin.accounts.callers import Verb
-from pqadmin.accounts.credentials import digest
+from pqadmin.accounts.authentication import digest
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant

@@ -10,12 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
-from pqadmin.api import caller as callers
-from pqadmin.api import limits
+from pqadmin.api import authentication, limits
 from pqadmin.api.events import feed as feeds
 from pqadmin.api.events import stream as streams
 from pqadmin.api.events.feed import Feed
@@ -199,7 +198,7 @@ async def test_a_stream_ends_when_its_token_expires_by_the_clock(
 ) -> None:
     now = timezone.now()
     time = [now]
-    monkeypatch.setattr(callers, "credentials", callers.Credentials(clock=lambda: time[0]))
+    monkeypatch.setattr(authentication, "credentials", authentication.Credentials(clock=lambda: time[0]))
     secret = await in_thread(token)
     await Token.objects.aupdate(expires_at=now + timedelta(days=1))
     async with Stream(secret) as stream:

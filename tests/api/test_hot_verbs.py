@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.api import problems, values, waits
 from pqadmin.api.handler import ApiHandler

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from django.contrib.auth.models import User
 
-from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.api import limits, problems

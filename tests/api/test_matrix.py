@@ -10,7 +10,7 @@ import httpx
 import pytest
 from django.contrib.auth.models import User
 
-from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.api.docs import openapi
 from pqadmin.api.site import api

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from queues import Store
 from tests.api.conftest import Program, in_thread

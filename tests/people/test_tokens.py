@@ -13,9 +13,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from pqadmin import tokens
-from pqadmin.accounts.callers import Verb
-from pqadmin.accounts.credentials import digest
+from pqadmin import token_lifecycle
+from pqadmin.accounts.authentication import digest
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.store import get_store
@@ -169,7 +169,7 @@ def test_a_read_only_site_lets_tokens_be_revoked(sign_in, settings) -> None:
 
 
 def test_a_person_has_a_limited_number(sign_in, monkeypatch) -> None:
-    monkeypatch.setattr(tokens, "MOST_TOKENS", 1)
+    monkeypatch.setattr(token_lifecycle, "MOST_TOKENS", 1)
     ann = sign_in(Role.VIEWER, "ann")
     create(ann)
     assert create(ann, name="second").status_code == 409
@@ -230,10 +230,10 @@ def test_a_wrong_command_makes_nothing(wrong: tuple[str, ...], person) -> None:
 
 def test_tokens_that_ended_long_ago_are_forgotten(person) -> None:
     owner, now = person(Role.VIEWER, "ann"), datetime(2026, 1, 1, tzinfo=UTC)
-    long_ago, lately = now - tokens.KEPT, now - timedelta(days=1)
+    long_ago, lately = now - token_lifecycle.KEPT, now - timedelta(days=1)
     for n, (revoked, expired) in enumerate([(long_ago, None), (None, long_ago), (lately, lately), (None, None)]):
         given = {"revoked_at": revoked, "expires_at": expired, "created_at": now}
         Token.objects.create(name=f"t{n}", digest=str(n), owner=owner, verbs=[], queues=[], **given)
-    tokens.sweep(now)
+    token_lifecycle.sweep(now)
     assert sorted(Token.objects.values_list("name", flat=True)) == ["t2", "t3"]
     assert User.objects.filter(username="ann").exists()

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from django.contrib.auth.models import User
 
-from pqadmin.accounts.callers import Verb
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
 from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store

@@ -14,11 +14,13 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 from ninja import Header, Query, Router
 
+from pqadmin.accounts.authentication import Unauthenticated
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import limits, problems, threads
 from pqadmin.api.answers import caller_in
-from pqadmin.api.caller import Unauthenticated, Verb, caller_now
+from pqadmin.api.authentication import caller_now
 from pqadmin.api.events.feed import LATE, Feed, dead_shape, dead_since
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, time_shape

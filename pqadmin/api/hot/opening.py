@@ -8,11 +8,12 @@ from urllib.parse import unquote
 from django.http import HttpRequest
 from ninja import Query, Router
 
+from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.coalesced_reads import OncePerTurn
 from pqadmin.accounts.rights import Right
-from pqadmin.accounts.turns import OncePerTurn
 from pqadmin.api import threads
 from pqadmin.api.answers import caller_in
-from pqadmin.api.caller import Verb, caller_now
+from pqadmin.api.authentication import caller_now
 from pqadmin.store import get_store, opened_store
 from queues import AnyAsyncQueue, AnyQueue
 from queues.admin import Client, for_client, for_coroutines

@@ -10,11 +10,11 @@ from urllib.parse import unquote
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas, threads, values
 from pqadmin.api.answers import answer, key_of, once
 from pqadmin.api.bodies import BYTES, CSV, JSON, NDJSON, TEXT, checked, content_type, invalid, json_of, raw
-from pqadmin.api.caller import Verb
 from pqadmin.api.hot.opening import Returned, open_queue, router
 from pqadmin.api.problems import Problem
 from pqadmin.api.streams import import_items

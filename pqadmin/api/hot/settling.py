@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeVar
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field, StrictBool, StrictStr
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import problems, schemas, threads, values
 from pqadmin.api.answers import answer, key_of, once
 from pqadmin.api.bodies import Body
-from pqadmin.api.caller import Verb
 from pqadmin.api.hot.opening import Returned, open_queue, router
 from pqadmin.api.hot.taking import LEASE_SECONDS
 from pqadmin.files.shapes import Shape, item_shape, time_shape

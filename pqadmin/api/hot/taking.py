@@ -11,11 +11,11 @@ from urllib.parse import quote
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, schemas, threads, values, waits
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, JSON, TEXT, invalid
-from pqadmin.api.caller import Verb
 from pqadmin.api.hot.opening import may_take_now, open_queue, router
 from pqadmin.api.problems import Problem
 from pqadmin.display.redaction import rules_of

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 from django.db.models import Q
 
-from pqadmin import tokens
-from pqadmin.accounts.callers import Verb
+from pqadmin import token_lifecycle
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.audit import Author
 from pqadmin.commands.arguments import number
@@ -44,9 +44,11 @@ class Command(OwnCommand):
             metavar="VERB,…",
             help=f"{', '.join(Verb)}, or all",
         )
-        days = number(int, 1, tokens.MOST_DAYS, f"a whole number of days, from 1 to {tokens.MOST_DAYS}")
+        days = number(
+            int, 1, token_lifecycle.MOST_DAYS, f"a whole number of days, from 1 to {token_lifecycle.MOST_DAYS}"
+        )
         parser.add_argument("--days", type=days, metavar="N", help="until it expires (default: never)")
-        rate = number(int, 1, tokens.MOST_RATE, f"a whole number from 1 to {tokens.MOST_RATE}")
+        rate = number(int, 1, token_lifecycle.MOST_RATE, f"a whole number from 1 to {token_lifecycle.MOST_RATE}")
         parser.add_argument("--rate", type=rate, metavar="N", help="requests a second (default: no limit)")
         parser.add_argument("--owner", metavar="USER", help="whose rights it has (default: the oldest admin)")
 
@@ -55,11 +57,11 @@ class Command(OwnCommand):
         prepare_tables(self)
         owner = _owner(options["owner"])
         try:
-            token, secret = tokens.create(
+            token, secret = token_lifecycle.create(
                 options["name"],
                 owner,
                 verbs=options["verbs"],
-                queues=tokens.read_globs(options["queues"]),
+                queues=token_lifecycle.read_globs(options["queues"]),
                 days=options["days"],
                 rate=options["rate"],
                 by=Author(name=os_user(), via="cli"),

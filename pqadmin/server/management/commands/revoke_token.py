@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from pqadmin import tokens
+from pqadmin import token_lifecycle
 from pqadmin.accounts.models import Token
 from pqadmin.audit import Author
 from pqadmin.commands.base import OwnCommand
@@ -30,7 +30,7 @@ class Command(OwnCommand):
         if token is None:
             raise CommandError(f"No valid token is named {visible(options['name'])!r}.")
         try:
-            tokens.revoke(token.pk, by=Author(name=os_user(), via="cli"), now=store_now())
+            token_lifecycle.revoke(token.pk, by=Author(name=os_user(), via="cli"), now=store_now())
         except (QueueError, StoreError) as error:
             raise CommandError(str(error)) from None
         finally:

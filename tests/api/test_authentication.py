@@ -16,12 +16,13 @@ from django.test import AsyncRequestFactory, Client
 from django.utils import timezone
 
 from pqadmin.accounts.arming import NotArmed
-from pqadmin.accounts.credentials import Badge, Credentials, Refusal, Unauthenticated, digest
+from pqadmin.accounts.authentication import Badge, Credentials, Refusal, Unauthenticated, digest
+from pqadmin.accounts.caller import Caller, Verb, VerbMissing
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Right, RightMissing, Role
 from pqadmin.accounts.roles import grant
 from pqadmin.accounts.scope import Scope
-from pqadmin.api.caller import Caller, CsrfRefused, Verb, VerbMissing, caller_of
+from pqadmin.api.authentication import CsrfRefused, caller_of
 from queues.errors import QueueNotFound
 from tests.api.conftest import Program
 

@@ -1,4 +1,4 @@
-"""Credentials of requests, compared with the site's tables as they are when the request comes.
+"""Authentication of requests: tokens and sessions, compared with the tables as they are then.
 
 What was read is kept for as long as no table changes: SQLite tells that to every process by a counter. Other databases
 are asked each time, once for all requests that wait meanwhile. So what is revoked in one process is refused by all
@@ -25,11 +25,11 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from pqadmin.accounts import arming
-from pqadmin.accounts.callers import Caller, Verb
+from pqadmin.accounts.caller import Caller, Verb
+from pqadmin.accounts.coalesced_reads import OncePerTurn
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.scope import scope_of, scopes_of
 from pqadmin.accounts.table_changes import TableChanges
-from pqadmin.accounts.turns import OncePerTurn
 from pqadmin.store import store_now
 from queues.admin import LogLimit
 

@@ -1,4 +1,4 @@
-"""Readings that requests of an event loop share: one for all that begin in the same turn of the loop."""
+"""Coalesced reads: one for all requests that begin in the same turn of an event loop."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The caller of a request: the token of its Authorization header, or the session of its cookie."""
+"""Authentication of requests of the API: the token of the Authorization header, or the session of the cookie."""
 
 from typing import Any
 
@@ -7,22 +7,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import CsrfViewMiddleware
 
-from pqadmin.accounts.callers import ALL_VERBS, Caller, Verb, VerbMissing
-from pqadmin.accounts.credentials import Badge, Credentials, Refusal, Unauthenticated, digest
+from pqadmin.accounts.authentication import Badge, Credentials, Refusal, Unauthenticated, digest
+from pqadmin.accounts.caller import Caller
 from pqadmin.accounts.roles import SAFE
 from pqadmin.api import limits
-
-__all__ = [
-    "ALL_VERBS",
-    "Caller",
-    "CsrfRefused",
-    "Unauthenticated",
-    "Verb",
-    "VerbMissing",
-    "caller_in_thread_now",
-    "caller_now",
-    "caller_of",
-]
 
 #: The process's one.
 credentials = Credentials()

@@ -1,4 +1,4 @@
-"""Tokens of programs: created and revoked, each told to the audit before that commits."""
+"""Lifecycle of tokens: created, revoked, forgotten, each told to the audit before that commits."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from pqadmin.accounts.callers import Verb
-from pqadmin.accounts.credentials import digest, new_secret
+from pqadmin.accounts.authentication import digest, new_secret
+from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.audit import Author, note
 from pqadmin.pages.refusals import NotPossible

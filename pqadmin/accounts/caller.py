@@ -1,4 +1,4 @@
-"""Callers: a token or a session's person, with the rights that hold for a request of the API."""
+"""Caller of the API: a token or the person of a session, with the rights of a request."""
 
 from dataclasses import dataclass
 from datetime import datetime
