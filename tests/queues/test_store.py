@@ -1,15 +1,12 @@
 """Opening stores: formats, roots, and what is refused."""
 
-from pathlib import Path
-
 import pytest
 
 from queues import open_store
 from queues.errors import BadStoreURL, NestedTransaction, NotAStore, QueueNotFound, StoreClosed
 
 
-def test_a_store_keeps_its_id_and_its_queues(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_a_store_keeps_its_id_and_its_queues(url: str) -> None:
     with open_store(url) as store:
         store.create_queue("jobs").push(b"x", priority=1)
         store_id = store.id
@@ -18,8 +15,7 @@ def test_a_store_keeps_its_id_and_its_queues(tmp_path: Path) -> None:
         assert store.queue("jobs").pop_min().value == b"x"
 
 
-def test_two_handles_of_one_path_are_one_store(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_two_handles_of_one_path_are_one_store(url: str) -> None:
     with open_store(url) as first, open_store(url) as second:
         first.create_queue("jobs")
         second.queue("jobs").push(b"x", priority=1)
@@ -29,8 +25,7 @@ def test_two_handles_of_one_path_are_one_store(tmp_path: Path) -> None:
         second.queue("jobs")
 
 
-def test_roots_do_not_see_each_other(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_roots_do_not_see_each_other(url: str) -> None:
     with open_store(url) as one, open_store(url, root=("other", 7)) as other:
         one.create_queue("jobs")
         assert one.id != other.id
@@ -38,8 +33,7 @@ def test_roots_do_not_see_each_other(tmp_path: Path) -> None:
             other.queue("jobs")
 
 
-def test_a_root_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_a_root_that_holds_something_else_is_left_alone(url: str) -> None:
     with open_store(url, root=("outer", "inner")):
         pass
     with pytest.raises(NotAStore, match="something else"):

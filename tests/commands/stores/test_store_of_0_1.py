@@ -49,8 +49,7 @@ def test_a_store_of_0_1_is_refused_with_the_commands_that_help(run: Run, shop: S
     assert content(shop.store) == before
 
 
-def test_a_store_of_0_1_is_not_backed_up(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_a_store_of_0_1_is_not_backed_up(tmp_path: Path, url: str) -> None:
     with open_store(url) as store:
         write(store, OF_0_1)
     with pytest.raises(OlderFormat):

@@ -551,8 +551,7 @@ with open_store(sys.argv[1]) as store:
 
 @pytest.mark.skipif(shutil.which("faketime") is None, reason="no faketime")
 @pytest.mark.parametrize(("offset", "skew"), [("+1h", 3600), ("-1h", -3600)])
-def test_a_program_on_a_machine_with_a_wrong_clock_steals_nothing(tmp_path: Path, offset: str, skew: int) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_a_program_on_a_machine_with_a_wrong_clock_steals_nothing(url: str, offset: str, skew: int) -> None:
     with open_store(url) as store:
         queue = store.create_queue("jobs")
         queue.push(b"leased", priority=1)

@@ -138,15 +138,14 @@ def test_an_attached_queue_is_exported_with_foreign_items(operator: Desk, store:
 
 
 @pytest.mark.parametrize("file_format", ["csv", "ndjson"])
-def test_a_part_goes_out_when_its_time_is_over(store: Store, file_format: Format) -> None:
-    queue = store.create_queue("jobs")
-    queue.push_many([(b"v%d" % n, n) for n in range(30)])
+def test_a_part_goes_out_when_its_time_is_over(jobs: Queue, file_format: Format) -> None:
+    jobs.push_many([(b"v%d" % n, n) for n in range(30)])
 
     def parts(seconds: float) -> list[bytes]:
         ticks = itertools.count()
         return list(
             items_export.lines(
-                queue,
+                jobs,
                 Query(),
                 end="min",
                 rules=NOTHING,

@@ -43,8 +43,7 @@ def limits(store: Store, queue_id: int) -> dict[Code, float | None]:
 
 
 @pytest.mark.slow
-def test_a_process_without_a_sites_environment_judges_by_what_people_set_meanwhile(tmp_path: Path) -> None:
-    url = f"lmdb:{tmp_path / 'store'}"
+def test_a_process_without_a_sites_environment_judges_by_what_people_set_meanwhile(url: str) -> None:
     with open_store(url) as store, ExitStack() as others:
         queue = store.create_queue("orders:eu")
         queue.push_many([(b"x", 1)] * 7)
