@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from pqadmin.accounts.authentication import digest, new_secret
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
-from pqadmin.audit import Author, note
 from pqadmin.pages.refusals import NotPossible
+from pqadmin.site_audit import Author, note
 from queues.admin import check_glob
 from queues.errors import is_invisible
 

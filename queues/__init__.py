@@ -11,14 +11,14 @@ Plain Python: no Django, no server. Rules are written once, against the transact
 """
 
 from queues.actions.actions import Actions
-from queues.actions.items import Changed
-from queues.actions.perform import RequestKey
+from queues.actions.audited_action import RequestKey
+from queues.actions.item_actions import Changed
 from queues.actions.purge import Purged
 from queues.actions.take import Popped
 from queues.actions.undo import Undone
 from queues.aio.queue import AnyAsyncQueue, AsyncFifoQueue, AsyncPriorityQueue, AsyncQueue
 from queues.aio.store import AsyncSpace, AsyncStore
-from queues.audit.audit import AuditEntry
+from queues.audit.audit_log import AuditEntry
 from queues.bulk.bulk_job import Job
 from queues.consumers.consumer import Consumer, Consumers
 from queues.items.scan import Query

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from queues.actions.actions import Actions
-from queues.actions.perform import RequestKey
-from queues.audit.audit import Audit
+from queues.actions.audited_action import RequestKey
+from queues.audit.audit_log import Audit
 from queues.background.service import Upkeep
 from queues.background.staging_leftovers import sweep_unclaimed
 from queues.background.sweeper import Sweeper, Swept

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
-from pqadmin import crash_watch
+from pqadmin import fatal_signals
 from pqadmin.commands import logins
 from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
@@ -93,7 +93,7 @@ class StoreCommand(OwnCommand):
     def watch(self, url: str) -> None:
         """Report a fatal error of the store's engine by one line, if a shell started this."""
         if getattr(self, "_called_from_command_line", False):
-            crash_watch.watch(url)
+            fatal_signals.watch(url)
 
     def store_url(self, options: Options) -> str:
         """Return the store's URL: the option, else the site's."""

@@ -16,11 +16,11 @@ from django.views.generic import FormView
 
 from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
-from pqadmin.audit import Author
 from pqadmin.display.addresses import leave, queue_url
 from pqadmin.pages import once, toasts
 from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal, explain
+from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from queues import Actions, Queue, QueueStatus, ReadTransaction, RequestKey
 from queues.errors import AlreadyDone, KeyReused, NotForAttached, OutcomeUnknown, QueueError, QueueNotFound, StoreError

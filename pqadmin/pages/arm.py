@@ -14,13 +14,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
-from pqadmin.audit import note
 from pqadmin.display.addresses import leave
 from pqadmin.limits.bodies import takes_uploads
 from pqadmin.pages import toasts
 from pqadmin.pages.action_view import answer
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.pages.templatetags.dashboard import environment_kind
+from pqadmin.site_audit import note
 from pqadmin.store import store_now
 from queues.errors import StoreError
 

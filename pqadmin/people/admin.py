@@ -12,7 +12,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 
 from pqadmin.accounts.roles import GROUPS
-from pqadmin.audit import note
+from pqadmin.site_audit import note
 
 admin.site.unregister(Group)
 admin.site.unregister(User)

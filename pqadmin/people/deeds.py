@@ -18,8 +18,8 @@ from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant as give_role
 from pqadmin.accounts.scope import role_given
-from pqadmin.audit import Author, note
 from pqadmin.pages.refusals import NotPossible
+from pqadmin.site_audit import Author, note
 
 #: Grants of one person.
 MOST_GRANTS = 100

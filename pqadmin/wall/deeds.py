@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from pqadmin.audit import Author, note
+from pqadmin.site_audit import Author, note
 from pqadmin.wall.forms import FIELDS
 from pqadmin.wall.models import Board
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.audit import Author, note
+from pqadmin.site_audit import Author, note
 from pqadmin.wall import specs
 from pqadmin.wall.models import Board, Link
 

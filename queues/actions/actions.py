@@ -1,10 +1,10 @@
 """Actions: what a person does to queues and items, each with its trash and audit records in one transaction."""
 
-from queues.actions import bulk, items, preview, queue, take, targets
+from queues.actions import bulk, item_actions, preview, queue_actions, take, targets
 from queues.actions import purge as purges
 from queues.actions import push as pushes
 from queues.actions import undo as undoing
-from queues.actions.perform import Frame
+from queues.actions.audited_action import Frame
 
 
 class Actions(Frame):
@@ -19,14 +19,14 @@ class Actions(Frame):
     `expect_id` and `reason`.
     """
 
-    create_queue = queue.create_queue
-    attach = queue.attach
-    detach = queue.detach
-    pause = queue.pause
-    resume = queue.resume
-    rename_queue = queue.rename_queue
-    configure = queue.configure
-    delete_queue = queue.delete_queue
+    create_queue = queue_actions.create_queue
+    attach = queue_actions.attach
+    detach = queue_actions.detach
+    pause = queue_actions.pause
+    resume = queue_actions.resume
+    rename_queue = queue_actions.rename_queue
+    configure = queue_actions.configure
+    delete_queue = queue_actions.delete_queue
     set_targets = targets.set_targets
     remove_targets = targets.remove_targets
     set_default_targets = targets.set_default_targets
@@ -43,18 +43,18 @@ class Actions(Frame):
     pick = preview.pick
     preview_move = preview.preview_move
     preview_reprioritize = preview.preview_reprioritize
-    reveal = items.reveal
-    delete_item = items.delete_item
-    delete_items = items.delete_items
-    move_items = items.move_items
-    reprioritize = items.reprioritize
-    edit_item = items.edit_item
-    promote = items.promote
-    reschedule = items.reschedule
-    delay = items.delay
-    retry_dead = items.retry_dead
-    release = items.release
-    ack = items.ack
+    reveal = item_actions.reveal
+    delete_item = item_actions.delete_item
+    delete_items = item_actions.delete_items
+    move_items = item_actions.move_items
+    reprioritize = item_actions.reprioritize
+    edit_item = item_actions.edit_item
+    promote = item_actions.promote
+    reschedule = item_actions.reschedule
+    delay = item_actions.delay
+    retry_dead = item_actions.retry_dead
+    release = item_actions.release
+    ack = item_actions.ack
 
     begin_bulk = bulk.begin_bulk
     begin_push = pushes.begin_push

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from queues.actions.perform import Action, Frame, action, other_queue
+from queues.actions.audited_action import Action, Frame, action, other_queue
 from queues.bulk.bulk_job import (
     CANCELED,
     DONE,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from queues.actions import position as positions
-from queues.actions.perform import Frame, find_queue, other_queue
+from queues.actions.audited_action import Frame, find_queue, other_queue
 from queues.actions.position import Position
 from queues.items import edit, locate
 from queues.items.edit import Place

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from queues.actions.perform import Action, Frame, action, shown
+from queues.actions.audited_action import Action, Frame, action, shown
 from queues.bulk import incoming
 from queues.bulk.bulk_job import PUSH, RUNNING, Job, begin_job
 from queues.bulk.incoming import Arrival

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from queues.actions.perform import Action, action, shown
+from queues.actions.audited_action import Action, action, shown
 from queues.errors import HeadChanged, ItemChanged, WrongKind, display_name
 from queues.items import locate
 from queues.items.counters import note_by_hand

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Unpack
 
-from queues.actions.perform import Action, action
+from queues.actions.audited_action import Action, action
 from queues.errors import BadGlob, PatternNotFound, SettingsChanged
 from queues.model.limits import UNSET, LimitArguments, Limits, check_limits
 from queues.model.name_patterns import check_glob

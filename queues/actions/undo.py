@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from queues.actions.perform import Action, action
+from queues.actions.audited_action import Action, action
 from queues.bulk.bulk_job import CANCELED, DONE, RUNNING, UNDO, Job, begin_job, ended, exists, read_job, write_job
 from queues.bulk.checks import queue_of
 from queues.errors import JobEnded, TrashNotFound

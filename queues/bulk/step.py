@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from queues.audit.audit import Audit
+from queues.audit.audit_log import Audit
 from queues.bulk import incoming
 from queues.bulk.bulk_job import (
     DONE,

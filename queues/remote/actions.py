@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from queues.actions.actions import Actions
-from queues.actions.items import Changed
+from queues.actions.item_actions import Changed
 from queues.actions.purge import Purged
 from queues.actions.take import Popped
 from queues.actions.undo import Undone

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from queues.audit.audit import Audit, AuditEntry
+from queues.audit.audit_log import Audit, AuditEntry
 from queues.context import StoreContext
 from queues.health import TargetRules
 from queues.kv.port import ReadTransaction

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from queues.actions.actions import Actions
-from queues.actions.perform import RequestKey
+from queues.actions.audited_action import RequestKey
 from queues.catalog import directory
 from queues.consumers.consumer import Client
 from queues.consumers.presence import Consumption, Presence

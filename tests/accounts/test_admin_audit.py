@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from pqadmin import audit
+from pqadmin import site_audit
 from pqadmin.accounts.rights import Role
 from pqadmin.store import get_store
 from queues.errors import StoreError
@@ -112,7 +112,7 @@ def test_what_the_audit_cannot_be_told_is_not_done(root: Client, monkeypatch: py
     def away() -> None:
         raise StoreUnavailable("The store is away.")
 
-    monkeypatch.setattr(audit, "get_store", away)
+    monkeypatch.setattr(site_audit, "get_store", away)
     typed = {"password1": "another-zebra-7", "password2": "another-zebra-7", "usable_password": "true"}
     for answer in (
         root.post("/admin/auth/user/add/", {**typed, "username": "ann"}),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from pqadmin import __version__, cli, crash_watch
+from pqadmin import __version__, cli, fatal_signals
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.help import GROUPS, WIDTH, summary
 
@@ -130,7 +130,7 @@ def test_the_table_of_exit_codes_is_that_of_the_code() -> None:
     document = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     table = document.partition("## How a command ends")[2].partition("\n## ")[0]
     told = [int(code) for cell in re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE) for code in cell.split(",")]
-    assert sorted(told) == sorted({*Exit, *crash_watch.SIGNALS})
+    assert sorted(told) == sorted({*Exit, *fatal_signals.SIGNALS})
     for path in (ROOT / "pqadmin" / "commands").rglob("*.py"):
         bare = re.findall(r"returncode=\d+|sys\.exit\(\d+\)|SystemExit\(\d+\)", path.read_text(encoding="utf-8"))
         assert bare == [], path

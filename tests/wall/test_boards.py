@@ -13,8 +13,8 @@ from django.utils import translation
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
-from pqadmin.audit import Author
 from pqadmin.display.words import detail_words
+from pqadmin.site_audit import Author
 from pqadmin.wall import deeds, links, specs
 from pqadmin.wall.models import Board, Link
 from queues import Store

@@ -19,9 +19,9 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
-from pqadmin.audit import Author
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.monitor import Monitor
+from pqadmin.site_audit import Author
 from pqadmin.wall import links
 from pqadmin.wall.models import Board, Link
 from queues import Store

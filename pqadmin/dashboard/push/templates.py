@@ -8,9 +8,9 @@ from django import forms
 from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
-from pqadmin.audit import note
 from pqadmin.dashboard.models import PushTemplate
 from pqadmin.display import format as write
+from pqadmin.site_audit import note
 
 log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from django.db.models import Q
 from pqadmin import token_lifecycle
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
-from pqadmin.audit import Author
 from pqadmin.commands.arguments import number
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.store_command import os_user
 from pqadmin.display.format import visible
 from pqadmin.server.management.commands.create_user import prepare_tables
+from pqadmin.site_audit import Author
 from pqadmin.store import close_store, store_now
 from queues.errors import QueueError, StoreError
 

@@ -7,11 +7,11 @@ from django.core.management.base import CommandError
 
 from pqadmin import token_lifecycle
 from pqadmin.accounts.models import Token
-from pqadmin.audit import Author
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.store_command import os_user
 from pqadmin.display.format import visible
 from pqadmin.server.management.commands.create_user import prepare_tables
+from pqadmin.site_audit import Author
 from pqadmin.store import close_store, store_now
 from queues.errors import QueueError, StoreError
 

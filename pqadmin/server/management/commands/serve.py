@@ -16,7 +16,7 @@ from django.urls import get_resolver
 from rich.console import Console
 from rich.text import Text
 
-from pqadmin import __version__, crash_watch, jobs, store
+from pqadmin import __version__, fatal_signals, jobs, store
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.logins import is_server
 from pqadmin.conf import environment, proxy
@@ -58,7 +58,7 @@ class Command(OwnCommand):
         if admin is not None:
             first = ("First start", "an admin was created; the password is shown only now")
             _show([first, ("Name", admin.name), ("Password", admin.password)])
-        crash_watch.watch(settings.PQADMIN_STORE)
+        fatal_signals.watch(settings.PQADMIN_STORE)
         try:
             store.get_store()
         except (StoreUnreachable, StoreDamaged) as error:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypedDict, Unpack
 
-from queues.actions.perform import Action, action, other_queue, shown
+from queues.actions.audited_action import Action, action, other_queue, shown
 from queues.actions.take import Popped
 from queues.errors import (
     STATE_WORDS,

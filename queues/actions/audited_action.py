@@ -1,11 +1,11 @@
-"""The frame of actions: operation, trash record, audit record and answer in one transaction."""
+"""The frame of audited actions: operation, trash record, audit record and answer in one transaction."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from queues.audit.audit import Audit
+from queues.audit.audit_log import Audit
 from queues.bulk.bulk_job import Job
 from queues.bulk.checks import QueueOf
 from queues.catalog import directory

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
-from queues.actions.perform import Action, action
+from queues.actions.audited_action import Action, action
 from queues.errors import ConfirmationMismatch, DepthChanged, NotForAttached, SettingsChanged, display_name
 from queues.model.codec import CodecName
 from queues.model.names import canonical
