@@ -23,9 +23,8 @@ _CALLED: dict[type[Model], str] = {User: "person", Group: "group"}
 _TOLD = 50
 
 
-@admin.register(User)
-class PersonAdmin(UserAdmin):  # type: ignore[type-arg] # generic in the stubs only
-    """People; every change of one is audited."""
+class _Audited(admin.ModelAdmin):  # type: ignore[type-arg] # generic in the stubs only
+    """Objects of which every change is audited."""
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Tell the audit what a form has made or changed."""
@@ -33,9 +32,14 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg] # generic in the stubs o
         _tell_saved(request, form, change=change)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        """Record the person that is deleted in the audit."""
+        """Tell the audit which objects are about to be deleted."""
         _tell_deleted(request, queryset)
         return super().log_deletions(request, queryset)
+
+
+@admin.register(User)
+class PersonAdmin(_Audited, UserAdmin):  # type: ignore[type-arg] # generic in the stubs only
+    """People; every change of one is audited."""
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Tell the audit of a new password, or of none any more."""
@@ -48,7 +52,7 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg] # generic in the stubs o
 
 
 @admin.register(Group)
-class RoleGroupAdmin(GroupAdmin):
+class RoleGroupAdmin(_Audited, GroupAdmin):
     """Groups; the three that are roles keep their names. Every change of one is audited."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -58,16 +62,6 @@ class RoleGroupAdmin(GroupAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Refuse to rename a role's group."""
         return super().has_change_permission(request, obj) and (obj is None or obj.name not in GROUPS)
-
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Tell the audit what a form has made or changed."""
-        super().save_related(request, form, formsets, change)
-        _tell_saved(request, form, change=change)
-
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        """Tell the audit which groups are about to be deleted."""
-        _tell_deleted(request, queryset)
-        return super().log_deletions(request, queryset)
 
 
 def _tell_saved(request: HttpRequest, form: "ModelForm[Any]", *, change: bool) -> None:
