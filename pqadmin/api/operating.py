@@ -79,7 +79,7 @@ class TargetLimits(Body):
     no_consumer: float | None = Field(None, description="Seconds for which none may be taken.")
     growing: float | None = Field(None, description="Seconds for which a queue may grow.")
     expect: dict[StrictStr, float] | None = Field(
-        None, description="The limits that were seen, none of a new pattern: if it has other ones now, 409 or 412."
+        None, description="The limits that were seen, none of a new pattern: if it has other ones now, nothing is done."
     )
     reason: ReasonField
 

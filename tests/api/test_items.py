@@ -1,5 +1,6 @@
 """Items over HTTP: looked at by rules of redaction, changed only as they were seen, undone."""
 
+import json
 from typing import Any
 
 import pytest
@@ -240,3 +241,49 @@ async def test_a_search_goes_through_all_queues_step_by_step(program: Program, s
     theirs = Program(await in_thread(token, await in_thread(granted, Role.NONE, {"c": Role.VIEWER})))
     assert [hit["queue"] for hit in (await theirs.get("search?q=needle")).json()["hits"]] == ["c"]
     problem(await program.get("search?cursor=e30="), 422, "BadCursor")
+
+
+async def test_items_are_popped_as_by_a_person_into_the_trash(program: Program, site: Store, jobs) -> None:
+    jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
+    key = {"Idempotency-Key": "k"}
+    sent = {"end": "max", "n": 2, "keep": 60, "reason": "spam"}
+    first, again = [await program.post("queues/jobs/act/pop", json=sent, headers=key) for _ in range(2)]
+    assert first.json() == again.json()
+    assert [(item["value"], item["priority"]) for item in first.json()["items"]] == [("c", 3), ("b", 2)]
+    (entry,) = site.audit.entries(queue="jobs").entries
+    assert (entry.verb, entry.count, entry.reason, entry.after) == ("pop_max", 2, "spam", {"kept_seconds": 60.0})
+    await program.post(f"undo/{first.json()['items'][1]['trash_id']}")
+    assert [item.value for item in jobs.peek_many(5)] == [b"a", b"b"]
+    gone = (await program.post("queues/jobs/act/pop", json={"keep": 0})).json()["items"]
+    assert [(item["value"], item["trash_id"]) for item in gone] == [("a", None)]
+    problem(await program.post("queues/jobs/act/pop", json={"keep": 8 * 86_400}), 422, "BadTime")
+    problem(await program.post("queues/jobs/act/pop", json={"n": 0}), 422, "InvalidRequest")
+    body = {"action": "promote", "ids": ["x"], "keep": 5}
+    problem(await program.post("queues/jobs/act", json=body), 422, "InvalidRequest")
+    assert jobs.depth() == 1
+
+
+async def test_jobs_that_run_are_told_to_those_that_see_their_queues(
+    program: Program, site: Store, jobs, granted, token
+) -> None:
+    jobs.push(b"x", 1)
+    site.create_queue("mail").push(b"y", 1)
+    begun = [site.actions("ann").begin_bulk("delete", name, rate=1).id for name in ("jobs", "mail")]
+    assert [job["job"] for job in (await program.get("jobs?running=true")).json()["jobs"]] == begun
+    theirs = Program(await in_thread(token, await in_thread(granted, Role.NONE, {"jobs": Role.VIEWER})))
+    assert [job["job"] for job in (await theirs.get("jobs?running=true")).json()["jobs"]] == begun[:1]
+    site.actions("ann").cancel_bulk(begun[0])
+    assert (await theirs.get("jobs?running=true")).json() == {"jobs": [], "next": None}
+
+
+async def test_a_queue_is_looked_at_again_when_it_changed(program: Program, site: Store, jobs) -> None:
+    jobs.configure(redact=("card",))
+    jobs.push(b'{"card": "4711"}', 1)
+    first = (await program.get("queues/jobs/look")).json()
+    assert (first["traffic"]["push"], first["whole"], len(first["items"])) == (1, True, 1)
+    assert "4711" not in json.dumps(first)
+    same = (await program.get("queues/jobs/look", params={"change": first["change"]})).json()
+    assert (same["change"], same["items"]) == (first["change"], None)
+    jobs.pop_min()
+    now = (await program.get("queues/jobs/look", params={"change": first["change"]})).json()
+    assert (now["items"], now["traffic"]["pop"]) == ([], 1)

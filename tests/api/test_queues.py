@@ -151,6 +151,9 @@ async def test_targets_consumers_health_and_history_are_told(program: Program, s
     limits = (await program.get("queues/jobs:a/targets")).json()["targets"]
     assert (limits["depth"]["limit"], limits["depth"]["from"], limits["depth"]["pattern"]) == (5, "pattern", "jobs:*")
     assert (await program.get("targets")).json()["patterns"] == [{"pattern": "jobs:*", "targets": {"depth": 5}}]
+    problem(await program.put("targets/jobs:*", json={"depth": 6, "expect": {"depth": 4}}), 412, "SettingsChanged")
+    changed = await program.put("targets/jobs:*", json={"depth": 6, "expect": {"depth": 5}})
+    assert changed.json()["targets"] == {"depth": 6}
     assert (await program.delete("targets/jobs:*")).json()["targets"] == {}
     problem(await program.delete("targets/jobs:*"), 404, "PatternNotFound")
     assert (await program.get("queues/jobs:a/consumers")).json()["consumers"] is None
