@@ -19,13 +19,13 @@ from pqadmin.api.cors import Cors
 from pqadmin.api.handler import ApiHandler, beside
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits.bodies import Bodies
-from pqadmin.live.consumer import LiveConsumer
+from pqadmin.live.socket_consumer import LiveConsumer
 from pqadmin.server import assets
 from pqadmin.server.admission import Admission
 from pqadmin.server.handler import SyncHandler, ThreadPool
 from pqadmin.server.health import Health
 from pqadmin.server.origin import SameOrigin
-from pqadmin.wall.consumer import WallConsumer
+from pqadmin.wall.socket_consumer import WallConsumer
 
 #: Ends the long polls of the API, when the site stops.
 stop_waits = waits.stop

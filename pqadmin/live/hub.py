@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.frames import Tick
 from pqadmin.live.slot import Shown
 from pqadmin.live.sockets import Socket, isolate
+from pqadmin.live.ticks import Tick
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)

@@ -5,15 +5,15 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live import wire
+from pqadmin.live import frame_json
 from pqadmin.live.board import cuts
 from pqadmin.live.board.board import DERIVE_EVERY, Board
 from pqadmin.live.board.cuts import Cut, Reading
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.totals import Totals
-from pqadmin.live.frames import Tick
 from pqadmin.live.slot import Shown
 from pqadmin.live.sweep import chunks
+from pqadmin.live.ticks import Tick
 from queues import QueueStatus, Snapshot, Store
 
 #: Seconds after which the consumers of a queue that fills a screen are read again.
@@ -199,7 +199,7 @@ class Screens:
         for queue_id, status in reading.snapshot.queues.items():
             row, known = self._board.row(queue_id, now, status), self._texts.get(queue_id)
             if row is not None and (known is None or known[0] is not row):
-                known = self._texts[queue_id] = (row, wire.row(row))
+                known = self._texts[queue_id] = (row, frame_json.row(row))
             if known is not None:
                 rows[queue_id] = known[1]
         return Cut(

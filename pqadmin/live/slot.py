@@ -10,10 +10,10 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live import wire
+from pqadmin.live import frame_json
 from pqadmin.live.board.overviews import EVERYTHING, sight_of
-from pqadmin.live.frames import NEVER, Tick, view_of
 from pqadmin.live.requests import MAX_SCREEN, OVERVIEW, Watch
+from pqadmin.live.ticks import NEVER, Tick, view_of
 
 #: Frames sent and not yet acknowledged.
 IN_FLIGHT = 2
@@ -154,7 +154,7 @@ class Slot:
                 return None
             self._told_trouble = True
             since, message = self._trouble
-            return wire.trouble(self._send(now), now=wall, since=since, message=message).encode(), b""
+            return frame_json.trouble(self._send(now), now=wall, since=since, message=message).encode(), b""
         if self.topic is None or self.hidden or tick is None or (tick.number == self._since and not self._owed):
             return None
         told = tick.tell(self._view, self._since, self._owed)
@@ -166,7 +166,7 @@ class Slot:
         if told.gone or self._gone:
             self._gone = (self._gone - told.rows) | told.gone
         self._owed = frozenset()
-        return wire.head(self._send(now), now=wall, as_of=as_of), told.body
+        return frame_json.head(self._send(now), now=wall, as_of=as_of), told.body
 
     def beat(
         self,
@@ -175,14 +175,16 @@ class Slot:
         wall: float,
         checked: float,
         version: int,
-        standing: Callable[[], wire.Standing],
+        standing: Callable[[], frame_json.Standing],
         as_of: int,
     ) -> bytes | None:
         """Return the message that nothing changed until `checked`, if one is due; `standing` is asked only then."""
         if self.waits or self.topic is None or self._trouble is not None or now - self._last < self._interval:
             return None
         seq = self._send(now)
-        return wire.beat(seq, now=wall, checked=checked, version=version, standing=standing(), as_of=as_of).encode()
+        return frame_json.beat(
+            seq, now=wall, checked=checked, version=version, standing=standing(), as_of=as_of
+        ).encode()
 
     @property
     def _interval(self) -> float:

@@ -12,7 +12,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.display.words import trash_words
 from pqadmin.live.board.rows import Row
-from pqadmin.live.consumers import panel
+from pqadmin.live.consumers_panel import panel
 from pqadmin.styleguide.samples import HOSTILE, RAW
 from pqadmin.wall.layout import lay_out
 from pqadmin.wall.levels import worst_first

@@ -2,9 +2,9 @@
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.cuts import Cut
-from pqadmin.live.frames import Tick, view_of
 from pqadmin.live.slot import Slot
-from pqadmin.wall import wire
+from pqadmin.live.ticks import Tick, view_of
+from pqadmin.wall import frame_json
 from pqadmin.wall.picture import Picture
 
 _TOPIC = "wall"
@@ -29,7 +29,7 @@ class WallSlot(Slot):
         """Show these queues in these places from the next frame on."""
         self.topic, self.picture = _TOPIC, picture
         self._view = view_of(_TOPIC, frozenset(picture.ids), frozenset(), self.sight)
-        self._head = wire.head(picture)
+        self._head = frame_json.head(picture)
 
     def resync(self) -> None:
         """Owe a whole frame."""
@@ -53,7 +53,7 @@ class WallSlot(Slot):
         if not changed and self._told == self._head:
             return None
         full, self._rows, self._told = not self._told, rows, self._head
-        text = wire.frame(
+        text = frame_json.frame(
             self._send(now), full=full, version=cut.version, at=cut.at, now=wall, rows=changed, head=self._head
         )
         return text.encode(), b""
@@ -62,7 +62,7 @@ class WallSlot(Slot):
         """Return the rows of what is on the screen; without those that are gone, or renamed out of sight."""
         sees = self.sight.sees
         return {
-            queue_id: wire.row(cut.rows[queue_id])
+            queue_id: frame_json.row(cut.rows[queue_id])
             for queue_id in self.ids
             if queue_id in cut.rows and sees(cut.names[queue_id])
         }

@@ -24,7 +24,7 @@ from pqadmin.display.addresses import leave
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import error_pages
 from pqadmin.store import store_now
-from pqadmin.wall import links, wire
+from pqadmin.wall import frame_json, links
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.specs import Spec, read
 from pqadmin.wall.tiles import BLANK, compact, counts_words, places, tile
@@ -195,7 +195,7 @@ def context_of(spec: Spec, picture: Picture, now: float) -> dict[str, Any]:
         "spec": spec,
         "part": picture.part,
         "revision": picture.revision,
-        "release": wire.release(),
+        "release": frame_json.release(),
         "now": moment,
         "now_ms": int(now * 1000),
         "tiles": tiles,

@@ -14,7 +14,7 @@ import pytest
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.display import format as write
-from pqadmin.live import wire
+from pqadmin.live import frame_json
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.board.row_html import render_rows
@@ -60,7 +60,7 @@ def test_the_page_and_the_frame_say_the_same_rates(tmp_path: Path) -> None:
     assert row.rate_in > 100
     page = str(render_rows([row], now=row.as_of, can_act=False))
     assert f'data-field="rate-in" data-label="in/s">{write.rate(row.rate_in)}<' in page
-    assert f'"in":{row.rate_in},' in wire.row(row)
+    assert f'"in":{row.rate_in},' in frame_json.row(row)
 
 
 class Listed(dict[str, int]):

@@ -198,21 +198,21 @@ async def test_hostile_and_huge_values_are_safe_text(jobs: Queue, join: Join) ->
 
 
 async def test_two_viewers_share_one_serialization(store: Store, join: Join, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pqadmin.live import wire
+    from pqadmin.live import frame_json
 
     jobs = store.create_queue("jobs")
     viewers = [await join() for _ in range(5)]
     for viewer in viewers:
         await viewer.watch(jobs.id)
     written: list[dict[str, Any]] = []
-    real = wire.row
+    real = frame_json.row
 
     def counted(row: object) -> str:
         text = real(row)  # type: ignore[arg-type]
         written.append(json.loads(text))
         return text
 
-    monkeypatch.setattr(wire, "row", counted)
+    monkeypatch.setattr(frame_json, "row", counted)
     await asyncio.to_thread(jobs.push, b"x", priority=1)
     for viewer in viewers:
         (row,) = (await viewer.frame(lambda f: any(row["ready"] == 1 for row in f["rows"])))["rows"]

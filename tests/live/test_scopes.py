@@ -12,7 +12,7 @@ from django.utils import timezone
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.live.monitor import Monitor
-from pqadmin.wall.wire import row as wall_row
+from pqadmin.wall.frame_json import row as wall_row
 from queues import Store
 from tests.live.conftest import Join, SignIn, Viewer
 

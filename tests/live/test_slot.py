@@ -5,10 +5,10 @@ from typing import Any
 
 from pqadmin.live.board.cuts import Cut
 from pqadmin.live.board.overviews import EVERYTHING
-from pqadmin.live.frames import Dated, Sum, Tick
+from pqadmin.live.frame_json import Standing
 from pqadmin.live.requests import MAX_SCREEN, Watch
 from pqadmin.live.slot import BEAT, Slot
-from pqadmin.live.wire import Standing
+from pqadmin.live.ticks import Dated, Sum, Tick
 
 IDS = frozenset({1, 2, 3})
 

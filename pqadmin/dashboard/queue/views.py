@@ -16,7 +16,7 @@ from pqadmin.dashboard.queue.steps import steps
 from pqadmin.dashboard.targets.views import standing
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
-from pqadmin.live.consumers import panel
+from pqadmin.live.consumers_panel import panel
 from pqadmin.live.words import flag_words, trend_words
 from pqadmin.pages import once
 from pqadmin.pages.action_view import hidden_fields

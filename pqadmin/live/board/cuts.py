@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pqadmin.live.consumers import described
-from pqadmin.live.wire import END_ITEMS, Ends
+from pqadmin.live.consumers_panel import described
+from pqadmin.live.frame_json import END_ITEMS, Ends
 from queues import QueueStatus, ReadTransaction, Snapshot, Store
 from queues.admin import MAX_SNAPSHOT
 

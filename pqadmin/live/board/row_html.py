@@ -3,7 +3,7 @@
 A page of a busy site shows a hundred rows of forty values each; a template would take most of the request's time.
 Everything but our own numbers goes through `_safe`. The markup is the contract with `static/pqadmin/js`: `data-field`
 and `data-part` name what the live view writes to. It holds between server and scripts of one release only
-(`pqadmin.live.release`).
+(`pqadmin.live.asset_version`).
 
 A row is built once for all readers as long as it stays the same; only ages and other texts that follow the clock are
 written for each request.

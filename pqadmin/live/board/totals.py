@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live import wire
+from pqadmin.live import frame_json
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import Overview
-from pqadmin.live.frames import Dated, Sum
 from pqadmin.live.slot import Shown
+from pqadmin.live.ticks import Dated, Sum
 from pqadmin.store import store_now
 
 
@@ -51,16 +51,16 @@ class Totals:
         last, known = self._made.get(sight, (None, None))
         if known is not None and last is overview and self._has(sight, labels):
             return known
-        texts = {label: wire.group(label, overview.groups.get(label) or overview.nothing) for label in labels}
+        texts = {label: frame_json.group(label, overview.groups.get(label) or overview.nothing) for label in labels}
         groups = {
             label: _dated(None if known is None else known.groups.get(label), text, number)
             for label, text in texts.items()
         }
-        total = _dated(None if known is None else known.total, wire.total(overview.summary), number)
+        total = _dated(None if known is None else known.total, frame_json.total(overview.summary), number)
         if known is not None and (total, groups) == (known.total, known.groups):
             return known
         level, queues = overview.summary.worst
-        standing = wire.Standing(ready=overview.summary.ready, level=level, queues=queues)
+        standing = frame_json.Standing(ready=overview.summary.ready, level=level, queues=queues)
         return Sum(total=total, groups=groups, standing=standing)
 
 

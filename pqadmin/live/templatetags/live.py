@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from pqadmin.live import release as pages
+from pqadmin.live import asset_version as pages
 from pqadmin.live import words_view as file
 from pqadmin.live.words import level_word, standing_words, words, worst_words
 

@@ -1,4 +1,4 @@
-"""The live socket: admission, requests and frames."""
+"""The live socket, a Channels consumer: admission, requests and frames."""
 
 import asyncio
 import logging
@@ -13,12 +13,12 @@ from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
 from pqadmin.limits.allowance import Allowance
 from pqadmin.limits.places import Places
-from pqadmin.live import requests, wire
+from pqadmin.live import frame_json, requests
+from pqadmin.live.asset_version import release
 from pqadmin.live.fast_path import PIPE, Pipe
 from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import Monitor, get_monitor
-from pqadmin.live.release import release
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
 from pqadmin.live.slot import BEAT, Slot
 from pqadmin.live.sockets import Pass
@@ -101,7 +101,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         return Slot(now, self.badge.scope)
 
     def _hello(self, now: float) -> str:
-        return wire.hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=release())
+        return frame_json.hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=release())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Handle one message, or answer with its error."""
@@ -234,12 +234,12 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         )
         return None if beat is None else (beat, b"")
 
-    def _standing(self, queue_id: int) -> wire.Standing:
+    def _standing(self, queue_id: int) -> frame_json.Standing:
         board = self._monitor.board
-        return wire.Standing(ready=board.ready(queue_id), level=board.level(queue_id))
+        return frame_json.Standing(ready=board.ready(queue_id), level=board.level(queue_id))
 
     async def _complain(self, code: str, message: str, *, fatal: bool) -> None:
-        await self.send(wire.error(code, message, fatal=fatal))
+        await self.send(frame_json.error(code, message, fatal=fatal))
         if fatal:
             self.end(ABUSE)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live import wire
+from pqadmin.live import frame_json
 from pqadmin.live.board.cuts import Cut
 from pqadmin.live.fast_path import Shared
 from pqadmin.live.requests import OVERVIEW
@@ -53,7 +53,7 @@ class Sum:
     total: Dated
     #: By label, those that are on a screen.
     groups: Mapping[str, Dated]
-    standing: wire.Standing
+    standing: frame_json.Standing
 
 
 class Told(NamedTuple):
@@ -115,7 +115,7 @@ class Tick:
         gone = wanted.difference(shown)
         parts = [
             f',"full":{"true" if full else "false"},"topic":{json.dumps(view.topic)}',
-            f',"version":{wire.whole_text(cut.version)},"at":{cut.at},"rows":[',
+            f',"version":{frame_json.whole_text(cut.version)},"at":{cut.at},"rows":[',
             ",".join([cut.rows[i] for i in shown]),
             '],"gone":[',
             ",".join([f'"{i}"' for i in sorted(gone)]),

@@ -1,4 +1,4 @@
-"""Which release of its pages this server hands out: scripts of another one must not read what it says."""
+"""Version of the pages that this server hands out: scripts of another one must not read what it says."""
 
 import hashlib
 from functools import lru_cache
@@ -8,7 +8,7 @@ from django.utils.translation import override
 
 from pqadmin import __version__
 from pqadmin.live.board.row_html import render_blank_row
-from pqadmin.live.wire import PROTOCOL
+from pqadmin.live.frame_json import PROTOCOL
 
 #: A name with the content's hash in it.
 _SCRIPT = "joined/main.js"

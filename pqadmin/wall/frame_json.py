@@ -1,4 +1,4 @@
-"""The wire format of a wall's socket: frames without confidential parts.
+"""JSON of frames for walls: without confidential parts.
 
 The numbers come out of the same consistent cuts as the overview's frames; values, item ids and addresses are left out.
 The format is described in docs/how-to/wall.md.
@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from pqadmin.display import format as write
-from pqadmin.live.release import mark
-from pqadmin.live.wire import whole
+from pqadmin.live.asset_version import mark
+from pqadmin.live.frame_json import whole
 from pqadmin.wall.picture import Picture
 
 #: The version of this format; a page that was made for another one loads itself anew.

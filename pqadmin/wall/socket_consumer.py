@@ -7,15 +7,15 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from pqadmin.live import requests
-from pqadmin.live.consumer import STALE_AFTER, LiveConsumer
+from pqadmin.live.frame_json import hello
 from pqadmin.live.guard import NOT_ALLOWED
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.requests import BadRequest, Watch
 from pqadmin.live.slot import BEAT
+from pqadmin.live.socket_consumer import STALE_AFTER, LiveConsumer
 from pqadmin.live.sockets import Pass
-from pqadmin.live.wire import hello
 from pqadmin.store import store_now
-from pqadmin.wall import links, wire
+from pqadmin.wall import frame_json, links
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import read
@@ -47,7 +47,9 @@ class WallConsumer(LiveConsumer):
         return WallSlot(now, self.badge.scope)
 
     def _hello(self, now: float) -> str:
-        return hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=wire.release(), protocol=wire.PROTOCOL)
+        return hello(
+            now=now, beat=BEAT, stale_after=STALE_AFTER, release=frame_json.release(), protocol=frame_json.PROTOCOL
+        )
 
     async def _refusal(self) -> int | None:
         link = await database_sync_to_async(self._linked)()

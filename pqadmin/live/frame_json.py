@@ -1,4 +1,4 @@
-"""The wire format, server to client: every message as JSON text. See docs/reference/live-protocol.md and schema.json.
+"""JSON of the messages to clients: frames, rows, beats, errors. See docs/reference/live-protocol.md and schema.json.
 
 A row is serialized once per change for all sockets; a frame joins finished texts.
 """
