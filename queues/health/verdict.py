@@ -454,6 +454,8 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
             reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
     if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
         reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]
+    raised = {reason.code: reason.level for reason in reasons}
+    reasons = [reason for reason in reasons if not _follows(reason, raised)]
     reasons.sort(key=lambda reason: -reason.level)
     level = max((reason.level for reason in reasons), default=Level.OK)
     blind = {Code.ATTACHED: seen.attached, Code.TARGETS: health.targets.unreadable}
@@ -476,6 +478,18 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
         clears_in=told_roughly(drained, before.clears_in),
         grows_by=told_roughly(grown, before.grows_by),
     )
+
+
+#: Reasons that follow from another one, which then tells enough.
+_FOLLOWS: Mapping[Code, frozenset[Code]] = {
+    Code.RETRIES: frozenset({Code.NOTHING_DONE}),
+    Code.GROWING: frozenset({Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE, Code.PAUSED}),
+}
+
+
+def _follows(reason: Reason, raised: Mapping[Code, int]) -> bool:
+    """Say whether a reason follows from another one that is at least as grave."""
+    return any(raised.get(cause, Level.OK) >= reason.level for cause in _FOLLOWS.get(reason.code, ()))
 
 
 def _trend(before: Trend, health: Health) -> Trend:

@@ -144,6 +144,22 @@ def test_a_long_failure_teaches_no_long_jobs() -> None:
     assert verdicts[-1].since > BEGIN + 21_600
 
 
+@pytest.mark.parametrize(("more", "why"), [({}, {Code.NO_CONSUMER}), ({"consumers": 1}, {Code.NONE_TAKEN})])
+def test_growth_is_no_reason_of_its_own_where_nothing_is_taken(more: dict[str, int], why: set[Code]) -> None:
+    """The queue grows by one item a second all the time: first beside a consumer that takes, then without."""
+    taken = [
+        Observation(BEGIN + n, ready=1 + n, pushed=1 + 2 * n, taken=n, done=n, consumers=1, oldest=BEGIN)
+        for n in range(0, 600, 10)
+    ]
+    left = [
+        Observation(BEGIN + n, ready=1 + n, pushed=1 + n + 590, taken=590, done=590, oldest=BEGIN, **more)
+        for n in range(600, 1_800, 10)
+    ]
+    verdicts = watched(*taken, *left)
+    assert verdicts[50].codes == (Code.GROWING,)
+    assert {*verdicts[-1].codes} - {Code.OLD} == why
+
+
 def test_growth_that_has_stopped_is_told_no_more() -> None:
     """What is pushed stays, and neither pushes nor takes go on: it is a backlog, and grows no longer."""
     grown = [min(second, 900) for second in range(0, 1_201, 10)]
