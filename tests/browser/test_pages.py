@@ -161,6 +161,23 @@ def test_the_help_of_the_filter_opens_whole(width: int, new_page: NewPage, furni
     expect(page.locator("#filter-help")).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize(("width", "touch"), [(390, True), (1280, False)])
+def test_choices_are_beside_their_words(width: int, touch: bool, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": width, "height": 800}, has_touch=touch)
+    page.goto("/boards/new/")
+    off = page.locator(".choice").evaluate_all(
+        """choices => choices.map((choice) => {
+            const [words, texts] = [document.createRange(), document.createTreeWalker(choice, NodeFilter.SHOW_TEXT)];
+            while (texts.nextNode().data.trim() === "");
+            words.selectNode(texts.currentNode);
+            const [line, box] = [words.getClientRects()[0], choice.querySelector("input").getBoundingClientRect()];
+            return Math.abs(line.top + line.bottom - box.top - box.bottom) / 2;
+        })"""
+    )
+    assert off
+    assert max(off) <= 1.5
+
+
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_a_long_name_leaves_room_for_the_values_of_a_search(width: int, new_page: NewPage, store: Store) -> None:
     store.create_queue("orders:" + "verylong" * 20).push(b"the needle", priority=1)
