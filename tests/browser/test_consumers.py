@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from queues import Store
 from queues.consumers.presence import Presence
 from queues.serving.background import BackgroundThreads
-from tests.browser.conftest import open_live
+from tests.browser.conftest import NewPage, open_live
 
 
 def test_consumers_come_and_go_while_the_page_is_open(page: Page, store: Store) -> None:
@@ -34,3 +34,16 @@ def test_consumers_come_and_go_while_the_page_is_open(page: Page, store: Store) 
     expect(row).to_have_count(0)
     expect(panel.locator("[data-none=closed]")).to_be_visible()
     expect(panel.locator("[data-part=ended]")).to_contain_text("press <b>7</b>")
+
+
+def test_a_long_host_leaves_the_process_in_sight_on_a_phone(new_page: NewPage, store: Store) -> None:
+    jobs, context = store.create_queue("jobs"), store.context
+    presence = Presence(context.kv, context.keyspace, context.clock, BackgroundThreads())
+    presence.of(jobs.id).leased({b"12345678": context.now_ms() + 600_000}, "worker-" * 20)
+    presence.beat()
+    page = new_page(viewport={"width": 390, "height": 844})
+    page.goto("/queues/jobs/")
+    panel = page.locator("#consumers .table-card")
+    panel.locator("[data-part=host]").evaluate("host => { host.textContent = 'invoice-worker-'.repeat(9); }")
+    assert panel.evaluate("panel => panel.scrollWidth - panel.clientWidth") == 0
+    presence.stop()
