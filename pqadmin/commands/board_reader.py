@@ -70,15 +70,15 @@ class _OwnBoard:
     def __init__(self, store: Store, prefix: str, clock: Callable[[], float]) -> None:
         # These import Django's models, which completion in shells does without.
         from pqadmin.live.board.board import Board
+        from pqadmin.live.off_screen_reads import WATCH_LIMIT, OffScreenReads
         from pqadmin.live.screens import Screens
-        from pqadmin.live.sweep import WATCH_LIMIT, Sweep
 
         self._store = store
         self._prefix = prefix
         self._clock = clock
         self._board = Board()
         self._directory = Screens(self._board, clock)
-        self._sweep = Sweep(self._board, clock)
+        self._sweep = OffScreenReads(self._board, clock)
         self._watch_limit = WATCH_LIMIT
 
     def read(self) -> Reading:

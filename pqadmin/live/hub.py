@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.slot import Shown
 from pqadmin.live.sockets import Socket, isolate
+from pqadmin.live.subscription import Shown
 from pqadmin.live.ticks import Tick
 from queues.admin import LogLimit
 
@@ -68,9 +68,9 @@ class Hub:
         with self._lock:
             if self._loop is not loop:
                 self._loop, self._timer, self._posted = loop, None, False
-            self._screens[watcher] = watcher.slot.shown
+            self._screens[watcher] = watcher.subscription.shown
         if self.trouble is not None:
-            watcher.slot.fail(*self.trouble)
+            watcher.subscription.fail(*self.trouble)
         if self._timer is None:
             self._timer = loop.call_later(ROUND, self._round)
 
@@ -90,7 +90,7 @@ class Hub:
         with self._lock:
             for each in self._screens if watcher is None else (watcher,):
                 if each in self._screens:
-                    self._screens[each] = each.slot.shown
+                    self._screens[each] = each.subscription.shown
         self._on_screens()
 
     def screens(self) -> list[Shown]:
@@ -142,16 +142,16 @@ class Hub:
         seen: dict[Scope, frozenset[int]] = {}
 
         def tell(watcher: Socket) -> None:
-            slot = watcher.slot
+            subscription = watcher.subscription
             if trouble is None:
-                slot.recover()
+                subscription.recover()
             else:
-                slot.fail(*trouble)
-            if new and slot.grow:
-                if slot.sight not in seen:
-                    sees = slot.sight.teller(Right.READ)
-                    seen[slot.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))
-                slot.add(seen[slot.sight])
+                subscription.fail(*trouble)
+            if new and subscription.grow:
+                if subscription.sight not in seen:
+                    sees = subscription.sight.teller(Right.READ)
+                    seen[subscription.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))
+                subscription.add(seen[subscription.sight])
 
         self._each(tell)
         self._turn, self._spent = list(self._screens), 0.0
@@ -178,7 +178,7 @@ class Hub:
         if self._guard is not None and (self._guarding is None or self._guarding.done()):
             self._guarding = loop.create_task(self._check(self._guard))
         now = loop.time()
-        self._each(lambda one: one.end(TOO_SLOW) if one.slot.too_slow(now) else one.wake())
+        self._each(lambda one: one.end(TOO_SLOW) if one.subscription.too_slow(now) else one.wake())
 
     async def _check(self, guard: Guard) -> None:
         try:

@@ -16,10 +16,10 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.live import guard
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import EVERYTHING, Overview
+from pqadmin.live.change_waiter import Waiter
 from pqadmin.live.hub import RESTARTING, Hub
+from pqadmin.live.off_screen_reads import OffScreenReads
 from pqadmin.live.screens import Screens
-from pqadmin.live.sweep import Sweep
-from pqadmin.live.waiter import Waiter
 from pqadmin.store import get_store, store_now
 from queues import Store
 from queues.errors import StoreError
@@ -34,7 +34,7 @@ SLOWEST, SERVING_SHARE = 0.2, 2.0
 NAP = 1.0
 #: Seconds between two looks at attached queues on a screen: no watch reports writes of other programs.
 POLL_EVERY = 0.1
-#: Seconds between chunks of a sweep, and between tries while the store cannot be read.
+#: Seconds between chunks of a round, and between tries while the store cannot be read.
 SWEEP_STEP, RETRY = 0.05, 0.5
 #: A page reads the store again only after this many times what the last reading took (seconds, at most).
 PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
@@ -89,7 +89,7 @@ class Monitor:
         self.board = Board()
         self.hub = Hub(on_screens=self._look_again, guard=guard.check)
         self._screens = Screens(self.board, clock)
-        self._sweep = Sweep(self.board, clock)
+        self._off_screen = OffScreenReads(self.board, clock)
         self._follower: Follower | None = None
         self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
         self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
@@ -241,19 +241,19 @@ class Monitor:
             else:
                 self._screens.held()
             if self._unseen.take():
-                self._sweep.changed()
+                self._off_screen.changed()
             self._screens.poll(store)
             tick = self._screens.read(store, self.hub.screens())
             self._checked = store_now().timestamp()
             self.hub.as_of = self._screens.as_of
             if tick is not None:
                 self.hub.publish(tick)
-            self._sweep.step(store, self._screens.ids)
+            self._off_screen.step(store, self._screens.ids)
             unfinished = self._follower is not None and self._follower.look(store, self._clock())
-            for waiter, watched in ((self._seen, self._screens.watched), (self._unseen, self._sweep.watched)):
+            for waiter, watched in ((self._seen, self._screens.watched), (self._unseen, self._off_screen.watched)):
                 if watched is not None:
                     waiter.arm(store, watched)
-        nap = SWEEP_STEP if self._sweep.busy or unfinished else NAP
+        nap = SWEEP_STEP if self._off_screen.busy or unfinished else NAP
         polls = bool(self._screens.attached)
         # A look that found nothing is no frame: the next one may come sooner.
         if tick is not None or not polls:
@@ -276,11 +276,11 @@ class Monitor:
         """
         began, acts = self._clock(), self._acts
         self.read_directory()
-        for chunk in self._sweep.everything():
+        for chunk in self._off_screen.everything():
             if self._clock() - began >= within:
                 return False
             with self._reading:
-                self._sweep.read(self._open(), chunk)
+                self._off_screen.read(self._open(), chunk)
             self._rest(rest)
         self._complete.set()
         if acts != self._acts_read:

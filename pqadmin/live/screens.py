@@ -11,8 +11,8 @@ from pqadmin.live.board.board import DERIVE_EVERY, Board
 from pqadmin.live.board.cuts import Cut, Reading
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.totals import Totals
-from pqadmin.live.slot import Shown
-from pqadmin.live.sweep import chunks
+from pqadmin.live.off_screen_reads import chunks
+from pqadmin.live.subscription import Shown
 from pqadmin.live.ticks import Tick
 from queues import QueueStatus, Snapshot, Store
 

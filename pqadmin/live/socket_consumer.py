@@ -20,8 +20,8 @@ from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.monitor import Monitor, get_monitor
 from pqadmin.live.requests import Ack, BadRequest, Resync, Visible, Watch
-from pqadmin.live.slot import BEAT, Slot
 from pqadmin.live.sockets import Pass
+from pqadmin.live.subscription import BEAT, Subscription
 from pqadmin.store import store_now
 from queues.admin import LogLimit
 from queues.errors import StoreError
@@ -46,7 +46,7 @@ _places = Places(settings.PQADMIN_SOCKETS_PER_PERSON)
 class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is not typed
     """One viewer's socket."""
 
-    slot: Slot
+    subscription: Subscription
     badge: Pass
     _monitor: Monitor
     #: The fast path to the client, where the server has one; elsewhere messages that are being sent.
@@ -88,7 +88,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         if code is not None:
             await self.close(code)
             return
-        self.slot = self._new_slot(loop.time())
+        self.subscription = self._new_subscription(loop.time())
         await self.accept()
         await self.send(self._hello(store_now().timestamp()))
         self._pipe = (self.scope.get("extensions") or {}).get(PIPE)
@@ -97,8 +97,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         self._joined = True
         self._monitor.hub.join(self)
 
-    def _new_slot(self, now: float) -> Slot:
-        return Slot(now, self.badge.scope)
+    def _new_subscription(self, now: float) -> Subscription:
+        return Subscription(now, self.badge.scope)
 
     def _hello(self, now: float) -> str:
         return frame_json.hello(now=now, beat=BEAT, stale_after=STALE_AFTER, release=release())
@@ -111,7 +111,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
             if text_data is None:
                 raise BadRequest("not-json", "A message is text, one JSON object.")
             request = requests.parse(text_data)
-            if isinstance(request, Ack) and self.slot.ack(request.seq):
+            if isinstance(request, Ack) and self.subscription.ack(request.seq):
                 self.wake()  # there are never more of these than frames
             elif self._allowance.take(asyncio.get_running_loop().time()):
                 await self._obey(request)
@@ -128,7 +128,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     # For the hub
 
     def wake(self) -> None:
-        """Send the slot's message; one at most, as what comes after it wakes the socket again."""
+        """Send the subscription's message; one at most, as what comes after it wakes the socket again."""
         if self._ending or (message := self._next()) is None:
             return
         if self._pipe is not None:
@@ -147,7 +147,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     def admit(self, badge: Pass) -> None:
         """Go on with this pass: its scope is another one."""
         self.badge = badge
-        self.slot.see(badge.scope, self._monitor.board.in_sight(badge.scope))
+        self.subscription.see(badge.scope, self._monitor.board.in_sight(badge.scope))
         self._show()
 
     # Inside
@@ -173,18 +173,19 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     async def _obey(self, request: requests.Request) -> None:
         match request:
             case Ack(seq=seq):
-                if not self.slot.sent(seq):
+                if not self.subscription.sent(seq):
                     raise BadRequest("bad-ack", "That frame was never sent.")
                 return
             case Watch():
                 ids = await self._ids(request)
+                sight = self.subscription.sight
                 # An invisible queue is reported as gone, as a missing one is.
-                seen = ids if self.slot.sight.everything else ids & self._monitor.board.in_sight(self.slot.sight)
-                self.slot.watch(request, seen, ids - seen)
+                seen = ids if sight.everything else ids & self._monitor.board.in_sight(sight)
+                self.subscription.watch(request, seen, ids - seen)
             case Resync():
-                self.slot.resync()
+                self.subscription.resync()
             case Visible(visible=visible):
-                self.slot.show(visible)
+                self.subscription.show(visible)
         self._show()
 
     async def _ids(self, watch: Watch) -> frozenset[int]:
@@ -198,20 +199,20 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                     raise BadRequest("store", f"The store cannot be read now: {error}") from None
         if watch.queue is not None:
             found = board.directory.get(watch.queue)
-            if found is None or not self.slot.sight.sees(watch.queue):
+            if found is None or not self.subscription.sight.sees(watch.queue):
                 raise BadRequest("unknown-queue", "There is no queue of that name.")
             return frozenset([found])
         ids = watch.ids
-        there = board.in_sight(self.slot.sight) if watch.complete else frozenset()
+        there = board.in_sight(self.subscription.sight) if watch.complete else frozenset()
         if watch.complete and len(there) <= requests.MAX_SCREEN:
             # Those that are gone may fill what room is left, and no more.
             ids = there.union(sorted(ids - there)[: requests.MAX_SCREEN - len(there)])
         return ids
 
     def _acknowledged(self, seq: int) -> bool:
-        slot = self.slot
-        waited = slot.waits
-        if self._ending or not slot.ack(seq):
+        subscription = self.subscription
+        waited = subscription.waits
+        if self._ending or not subscription.ack(seq):
             return False
         if waited:  # else it has been told everything already
             self.wake()
@@ -219,17 +220,17 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
 
     def _next(self) -> tuple[bytes, bytes] | None:
         now, wall = asyncio.get_running_loop().time(), store_now().timestamp()
-        hub, slot = self._monitor.hub, self.slot
-        tick, as_of = hub.tick, hub.as_of.get(slot.sight, 0)
-        message = slot.take(tick, now=now, wall=wall, as_of=as_of)
-        if message is not None or tick is None or (total := tick.sums.get(slot.sight)) is None:
+        hub, subscription = self._monitor.hub, self.subscription
+        tick, as_of = hub.tick, hub.as_of.get(subscription.sight, 0)
+        message = subscription.take(tick, now=now, wall=wall, as_of=as_of)
+        if message is not None or tick is None or (total := tick.sums.get(subscription.sight)) is None:
             return message
-        beat = slot.beat(
+        beat = subscription.beat(
             now=now,
             wall=wall,
             checked=self._monitor.checked,
             version=tick.cuts[0].version,
-            standing=lambda: self._standing(next(iter(slot.ids), 0)) if slot.single else total.standing,
+            standing=lambda: self._standing(next(iter(subscription.ids), 0)) if subscription.single else total.standing,
             as_of=as_of,
         )
         return None if beat is None else (beat, b"")

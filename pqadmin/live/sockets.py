@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.slot import Slot
+from pqadmin.live.subscription import Subscription
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)
@@ -33,11 +33,11 @@ class Pass:
 class Socket(Protocol):
     """One open socket. Used in its own event loop only."""
 
-    slot: Slot
+    subscription: Subscription
     badge: Pass
 
     def wake(self) -> None:
-        """Look at the slot and send what is due."""
+        """Look at the subscription and send what is due."""
 
     def admit(self, badge: Pass) -> None:
         """Go on with this pass: its scope is another one."""

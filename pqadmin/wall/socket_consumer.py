@@ -11,14 +11,14 @@ from pqadmin.live.frame_json import hello
 from pqadmin.live.guard import NOT_ALLOWED
 from pqadmin.live.hub import RESTARTING
 from pqadmin.live.requests import BadRequest, Watch
-from pqadmin.live.slot import BEAT
 from pqadmin.live.socket_consumer import STALE_AFTER, LiveConsumer
 from pqadmin.live.sockets import Pass
+from pqadmin.live.subscription import BEAT
 from pqadmin.store import store_now
 from pqadmin.wall import frame_json, links
 from pqadmin.wall.picture import Picture, choose, cut
-from pqadmin.wall.slot import WallSlot
 from pqadmin.wall.specs import read
+from pqadmin.wall.subscription import WallSubscription
 from queues.admin import LogLimit
 from queues.errors import StoreError
 
@@ -32,7 +32,7 @@ CHOOSE_EVERY = 1.0
 class WallConsumer(LiveConsumer):
     """One screen's socket."""
 
-    slot: WallSlot
+    subscription: WallSubscription
     _slug = ""
     _chooser: asyncio.Task[None] | None = None
 
@@ -43,8 +43,8 @@ class WallConsumer(LiveConsumer):
         if self._joined:
             self._chooser = asyncio.create_task(self._keep_choosing())
 
-    def _new_slot(self, now: float) -> WallSlot:
-        return WallSlot(now, self.badge.scope)
+    def _new_subscription(self, now: float) -> WallSubscription:
+        return WallSubscription(now, self.badge.scope)
 
     def _hello(self, now: float) -> str:
         return hello(
@@ -83,8 +83,8 @@ class WallConsumer(LiveConsumer):
             if picture is None:  # the board was removed, or has nothing for him any more
                 self.end(NOT_ALLOWED)
                 return
-            if picture != self.slot.picture:
-                self.slot.show_picture(picture)
+            if picture != self.subscription.picture:
+                self.subscription.show_picture(picture)
                 self._show()
             until = picture.turn.until
             left = CHOOSE_EVERY if until is None else min(CHOOSE_EVERY, max(0.01, until - store_now().timestamp()))

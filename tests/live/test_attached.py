@@ -5,7 +5,7 @@ import asyncio
 import fdb.tuple
 import pytest
 
-from pqadmin.live import slot
+from pqadmin.live import subscription
 from pqadmin.live.monitor import Monitor
 from queues import Queue, Store
 from tests.live.conftest import PATIENCE, Join
@@ -117,7 +117,7 @@ async def test_a_sum_says_what_of_it_is_counted(store: Store, legacy: Queue, joi
 async def test_an_attached_queue_on_nobodys_screen_is_not_read_again(
     store: Store, legacy: Queue, join: Join, monitor: Monitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "BEAT", 0.4)
+    monkeypatch.setattr(subscription, "BEAT", 0.4)
     monkeypatch.setattr("queues.status.attached_counts.LINGER", 0.2)
     seen = store.create_queue("seen")
     viewer = await join()

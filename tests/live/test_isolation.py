@@ -11,8 +11,8 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.guard import SIGNED_OUT
 from pqadmin.live.monitor import Monitor
-from pqadmin.live.slot import Slot
 from pqadmin.live.sockets import BROKEN, Pass
+from pqadmin.live.subscription import Subscription
 from queues import Store
 from tests.live.conftest import PATIENCE, Join
 
@@ -21,7 +21,7 @@ class Faulty:
     """A socket whose every frame fails, as one that encodes half a character did."""
 
     def __init__(self) -> None:
-        self.slot = Slot(0.0)
+        self.subscription = Subscription(0.0)
         self.badge = Pass(scope=EVERYTHING, session_key="faulty", user_id=0)
         self.ended: list[int] = []
         self.over = asyncio.Event()

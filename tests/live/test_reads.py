@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from pqadmin.live import slot
+from pqadmin.live import subscription
 from pqadmin.live.board import cuts, rates
 from pqadmin.live.monitor import Monitor
 from queues import Store
@@ -16,7 +16,7 @@ from tests.live.conftest import PATIENCE, Join, Viewer
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rates fall and beats come sooner, so that quiet comes sooner."""
     monkeypatch.setattr(rates, "WINDOW", 1.5)
-    monkeypatch.setattr(slot, "BEAT", 0.4)
+    monkeypatch.setattr(subscription, "BEAT", 0.4)
 
 
 def reads(store: Store) -> int:

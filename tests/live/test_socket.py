@@ -15,7 +15,7 @@ from pqadmin.live.guard import NOT_ALLOWED, SIGNED_OUT
 from pqadmin.live.hub import RESTARTING, TOO_SLOW
 from pqadmin.live.monitor import Monitor
 from pqadmin.live.requests import MAX_MESSAGE
-from pqadmin.live.slot import IN_FLIGHT
+from pqadmin.live.subscription import IN_FLIGHT
 from queues import Queue, Store
 from tests.live.conftest import Join, Looks, SignIn, Viewer
 
@@ -139,9 +139,9 @@ async def test_a_socket_that_does_not_acknowledge_gets_two_frames_and_no_more(jo
 async def test_a_socket_that_never_acknowledges_is_closed(
     store: Store, join: Join, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pqadmin.live import slot
+    from pqadmin.live import subscription
 
-    monkeypatch.setattr(slot, "PATIENCE", 0.2)
+    monkeypatch.setattr(subscription, "PATIENCE", 0.2)
     viewer = await join()
     viewer.auto_ack = False
     await viewer.watch(store.create_queue("jobs").id)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pqadmin.live import monitor as monitors
-from pqadmin.live import sweep
+from pqadmin.live import off_screen_reads
 from pqadmin.live.monitor import Monitor
 from queues import Store
 from queues.errors import StoreUnavailable
@@ -46,7 +46,7 @@ async def test_a_page_that_comes_while_all_is_read_at_the_start_gets_what_is_rea
     store: Store, gated: Gated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(monitors, "FIRST_PAGE", 0.0)
-    monkeypatch.setattr(sweep, "MAX_SNAPSHOT", 10)
+    monkeypatch.setattr(off_screen_reads, "MAX_SNAPSHOT", 10)
     for n in range(30):
         store.create_queue(f"q{n}").push(b"x", priority=n)
     monitor = Monitor(lambda: cast("Store", gated))

@@ -6,7 +6,7 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.live import frame_json
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import Overview
-from pqadmin.live.slot import Shown
+from pqadmin.live.subscription import Shown
 from pqadmin.live.ticks import Dated, Sum
 from pqadmin.store import store_now
 

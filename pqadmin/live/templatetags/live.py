@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from pqadmin.live import asset_version as pages
+from pqadmin.live import asset_version
 from pqadmin.live import words_view as file
 from pqadmin.live.words import level_word, standing_words, words, worst_words
 
@@ -28,7 +28,7 @@ def words_file() -> str:
 @register.simple_tag
 def release() -> str:
     """Return the release of the page."""
-    return pages.release()
+    return asset_version.release()
 
 
 @register.simple_tag

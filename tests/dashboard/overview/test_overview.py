@@ -10,7 +10,7 @@ from django.test import Client
 from pqadmin.accounts.roles import Role
 from pqadmin.live import monitor as monitors
 from pqadmin.live.board import board as boards
-from pqadmin.live.sweep import Sweep
+from pqadmin.live.off_screen_reads import OffScreenReads
 from queues import Store
 from tests.dashboard.conftest import Desk
 
@@ -95,7 +95,7 @@ def test_an_action_shows_even_while_a_page_is_being_read(
     monitor = monitors.get_monitor()
     monitor.outdated()
     under_way, go_on = Event(), Event()
-    read = Sweep.everything
+    read = OffScreenReads.everything
 
     def slowly(*args: Any, **kwargs: Any) -> bool:
         complete = read(*args, **kwargs)
@@ -103,7 +103,7 @@ def test_an_action_shows_even_while_a_page_is_being_read(
         assert go_on.wait(60)
         return complete
 
-    monkeypatch.setattr(Sweep, "everything", slowly)
+    monkeypatch.setattr(OffScreenReads, "everything", slowly)
     reader = Thread(target=monitor.refresh)
     reader.start()
     assert under_way.wait(60)

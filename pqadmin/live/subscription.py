@@ -1,7 +1,7 @@
-"""One socket's place in the stream: the newest state wins, and at most two frames are under way.
+"""Subscription of one socket: what is on its screen; the newest state wins, at most two frames are under way.
 
-Pure bookkeeping in a single event loop; time is passed in. Whatever a client does, a slot holds no more than the ids
-of one screen and two sequence numbers.
+Pure bookkeeping in a single event loop; time is passed in. Whatever a client does, a subscription holds no more than
+the ids of one screen and two sequence numbers.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
     labels: frozenset[str]
 
 
-class Slot:
+class Subscription:
     """The queues on one socket's screen, and what it must still receive."""
 
     def __init__(self, now: float, scope: Scope = EVERYTHING) -> None:

@@ -1,8 +1,8 @@
-"""One wall's place in the stream: the newest picture wins, and at most two frames are under way."""
+"""Subscription of one wall: the newest picture wins, and at most two frames are under way."""
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.cuts import Cut
-from pqadmin.live.slot import Slot
+from pqadmin.live.subscription import Subscription
 from pqadmin.live.ticks import Tick, view_of
 from pqadmin.wall import frame_json
 from pqadmin.wall.picture import Picture
@@ -10,7 +10,7 @@ from pqadmin.wall.picture import Picture
 _TOPIC = "wall"
 
 
-class WallSlot(Slot):
+class WallSubscription(Subscription):
     """The picture of one wall, and what it must still receive."""
 
     def __init__(self, now: float, scope: Scope) -> None:

@@ -1,4 +1,4 @@
-"""The sweep: changed queues that are on no screen are read in chunks."""
+"""Reads of changed queues that are on no screen: in chunks."""
 
 from collections.abc import Callable, Collection
 
@@ -13,7 +13,7 @@ ROUND_PAUSE = 1.0
 WATCH_LIMIT = 2_000
 
 
-class Sweep:
+class OffScreenReads:
     """Goes round all queues, chunk by chunk. Used under the monitor's reading lock."""
 
     def __init__(self, board: Board, clock: Callable[[], float]) -> None:
