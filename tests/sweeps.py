@@ -1,7 +1,7 @@
 """Parts of a sweep by themselves: what the background does when it is due."""
 
 from queues import Store
-from queues.background import commit_slots, empty_trash, staging_leftovers
+from queues.background import empty_trash, staging_leftovers, stale_commit_slots
 from queues.background.merge_generations import merge
 from queues.bulk.bulk_job import sweep_jobs
 from queues.trash.trash import KEPT_MS
@@ -11,7 +11,7 @@ LIMIT = 10_000
 
 def sweep_slots(store: Store) -> int:
     """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
-    return commit_slots.sweep_slots(store.context.kv, store.context.keyspace, now_ms=store.context.now_ms())
+    return stale_commit_slots.sweep_slots(store.context.kv, store.context.keyspace, now_ms=store.context.now_ms())
 
 
 def sweep_unclaimed(store: Store) -> int:

@@ -20,7 +20,7 @@ from pqadmin.api.values import PriorityField, looked_shape
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import what_searchers_see
 from pqadmin.files.shapes import job_shape
-from pqadmin.pages import uncovering, visibility
+from pqadmin.pages import exposed_values, visibility
 from pqadmin.store import get_store
 from queues import Actions, Job, Queue
 from queues import Query as ItemQuery
@@ -91,7 +91,7 @@ def begin_bulk(request: HttpRequest, queue: str, body: Begun) -> HttpResponse:
                 raise Problem("DepthChanged", words, {"depth": now.matched})
         if body.action == "move":
             target = visibility.target(scope, body.to or "")
-            reason = uncovering.asked_for(there, target, {"reason": reason, "uncover": body.uncover})
+            reason = exposed_values.asked_for(there, target, {"reason": reason, "uncover": body.uncover})
         return actions.begin_bulk(
             body.action,
             queue,

@@ -30,7 +30,7 @@ from pqadmin.api.values import PriorityField, looked_shape, undone_shape
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import Shape, queue_shape, status_shape, time_shape
-from pqadmin.pages import uncovering, visibility
+from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
 from pqadmin.store import get_store, store_now
 from queues import Actions, Queue, QueueStatus, ReadTransaction, Undone
@@ -164,7 +164,7 @@ def configure_queue(request: HttpRequest, queue: str, body: ChangedSettings, if_
             expect = settings_of(config)
         if "redact" in changes:
             expect = {"redact": config.redact, **(expect or {})}
-            lifted = uncovering.lifted(config.redact, changes["redact"])
+            lifted = exposed_values.lifted(config.redact, changes["redact"])
             if lifted and not scope.role.has(Right.ADMIN):
                 raise RightMissing(Right.ADMIN, scope.role, queue)
         return actions.configure(queue, expect=expect, expect_id=config.id, reason=body.reason, **changes)

@@ -35,7 +35,7 @@ from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import what_searchers_see
 from pqadmin.files.shapes import Shape, item_shape
-from pqadmin.pages import uncovering, visibility
+from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.searching import search_queue
 from pqadmin.store import get_store
 from queues import Actions, Changed, Popped
@@ -396,7 +396,7 @@ def pick(queue: str, item_id: str) -> Picked:
 def move(actions: Actions, scope: Scope, queue: str, ids: list[str], body: Moved, **how: Any) -> Changed:
     """Move items, if the caller may act on the other queue, and nothing hidden becomes visible unasked."""
     target = visibility.target(scope, body.to)
-    reason = uncovering.asked_for(get_store().queue(queue), target, body.model_dump())
+    reason = exposed_values.asked_for(get_store().queue(queue), target, body.model_dump())
     return actions.move_items(queue, ids, body.to, priority=body.priority, reason=reason, **how)
 
 

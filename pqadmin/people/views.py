@@ -20,7 +20,7 @@ from pqadmin.accounts.scope import role_given, scope_of
 from pqadmin.display.addresses import queue_url
 from pqadmin.pages import once, toasts
 from pqadmin.pages.action_view import ActionView
-from pqadmin.people import deeds
+from pqadmin.people import person_changes
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
 from pqadmin.people.matching import matching
 from pqadmin.store import get_store
@@ -79,7 +79,7 @@ class CreateView(ActionView):
     def perform(self, form: PersonForm) -> HttpResponse:
         """Create the person."""
         data = form.cleaned_data
-        user, password = deeds.create(
+        user, password = person_changes.create(
             data["name"], Role(data["role"]), form.grants, by=self.author, now=datetime.now(UTC)
         )
         return _show_password(self.request, user, password)
@@ -148,7 +148,7 @@ class RoleView(PersonActionView):
     def change(self, form: RoleForm) -> str:
         """Give the role."""
         given = Role(form.cleaned_data["role"])
-        deeds.change_role(self.person, given, by=self.author)
+        person_changes.change_role(self.person, given, by=self.author)
         words = _("%(name)s has the role %(role)s on all queues now.")
         return words % {"name": self.person.username, "role": given.label}
 
@@ -161,7 +161,7 @@ class AddGrantView(PersonActionView):
     def change(self, form: GrantForm) -> str:
         """Add the grant."""
         glob, given = form.cleaned_data["glob"], Role(form.cleaned_data["role"])
-        deeds.add_grant(self.person, glob, given, by=self.author, now=datetime.now(UTC))
+        person_changes.add_grant(self.person, glob, given, by=self.author, now=datetime.now(UTC))
         words = _("%(name)s has the role %(role)s on %(glob)s now.")
         return words % {"name": self.person.username, "role": given.label, "glob": glob}
 
@@ -178,7 +178,7 @@ class RemoveGrantView(PersonActionView):
 
     def change(self, form: Any) -> str:
         """Remove the grant."""
-        glob = deeds.remove_grant(self.person, self.kwargs["grant"], by=self.author)
+        glob = person_changes.remove_grant(self.person, self.kwargs["grant"], by=self.author)
         return _("The grant on %(glob)s is taken away.") % {"glob": glob}
 
 
@@ -190,7 +190,7 @@ class ActivateView(PersonActionView):
     def change(self, form: Any) -> str:
         """Activate or deactivate the person."""
         active = self.request.POST.get("active") == "yes"
-        deeds.set_active(self.person, active, by=self.author)
+        person_changes.set_active(self.person, active, by=self.author)
         words = _("%(name)s may sign in again.") if active else _("%(name)s is signed out and may not sign in.")
         return words % {"name": self.person.username}
 
@@ -203,7 +203,7 @@ class PasswordView(PersonActionView):
 
     def perform(self, form: Any) -> HttpResponse:
         """Reset the password; a second sending leads to the person's page."""
-        password = deeds.reset_password(self.person, by=self.author)
+        password = person_changes.reset_password(self.person, by=self.author)
         return _show_password(self.request, self.person, password)
 
 

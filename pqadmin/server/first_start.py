@@ -17,7 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.conf import secret_key
-from pqadmin.server import assets, rights
+from pqadmin.server import assets, file_permissions
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ def prepare() -> FirstAdmin | None:
     """
     data: Path = settings.PQADMIN_DATA
     try:
-        rights.protect(data)
-        with _alone(data / rights.MARK):
+        file_permissions.protect(data)
+        with _alone(data / file_permissions.MARK):
             settings.SECRET_KEY = secret_key.ensure(data)
             _migrate()
             assets.prepare()

@@ -19,8 +19,8 @@ from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import once, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.refusals import NotPossible, Refusal
-from pqadmin.wall import deeds, links
-from pqadmin.wall.deeds import BoardChanged
+from pqadmin.wall import board_changes, links
+from pqadmin.wall.board_changes import BoardChanged
 from pqadmin.wall.forms import BoardForm, LinkForm, parse_globs
 from pqadmin.wall.models import Board, Link
 from queues.errors import display_name
@@ -113,7 +113,7 @@ class MakeView(BoardView):
         """Make the board."""
         self.slug = form.cleaned_data["slug"]
         try:
-            board = deeds.make_board(form.cleaned_data, by=self.author, now=datetime.now(UTC))
+            board = board_changes.make_board(form.cleaned_data, by=self.author, now=datetime.now(UTC))
         except IntegrityError:  # another board took the address since it was looked up
             raise NotPossible(_("Another board has this address."), "slug") from None
         toasts.done(
@@ -144,7 +144,7 @@ class ChangeView(BoardView):
         assert self.board is not None
         seen = self.request.POST.get("seen", "")
         try:
-            changed = deeds.change_board(
+            changed = board_changes.change_board(
                 self.board, form.cleaned_data, seen=seen, by=self.author, now=datetime.now(UTC)
             )
         except BoardChanged as meanwhile:
@@ -192,7 +192,7 @@ class RemoveView(ActionView):
 
     def perform(self, form: Any) -> str:
         """Remove the board."""
-        deeds.remove_board(self.board, by=self.author)
+        board_changes.remove_board(self.board, by=self.author)
         words = _("Removed the board %(name)s. Its screens have closed.")
         toasts.done(self.request, words % {"name": display_name(self.board.name)})
         return self.home

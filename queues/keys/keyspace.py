@@ -60,7 +60,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("targets", "p", pattern)             = record       targets of queues by pattern: queues/health/target_records.py
     ("targets", "d")                      = record       the defaults of targets, as a site's environment has them
     ("elected", role)                     = record       the leader of a role: see queues/serving/leadership.py
-    ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/slots.py
+    ("slot", client, n)                   = mark         result of a commit, on a cluster: see queues/kv/commit_slots.py
     ("consumer", id, process)             = record       heartbeat of a process that takes from the queue
     ("app", "k", space, *key)             = bytes        a key of the application: see queues/operations/space.py
     ("app", "v", space)                   = total        change key of a space: ADD 1 with every write

@@ -14,9 +14,9 @@ from typing import Generic, Protocol, TypeVar
 
 from queues.kv import lifecycle
 from queues.kv.boottime import boottime
+from queues.kv.commit_slots import Mark, Slot, SlotPool
 from queues.kv.errors import Conflict, OutcomeUnknown, StoreError
 from queues.kv.port import Transaction
-from queues.kv.slots import Mark, Slot, SlotPool
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.display.words import detail_words
 from pqadmin.site_audit import Author
-from pqadmin.wall import deeds, links, specs
+from pqadmin.wall import board_changes, links, specs
 from pqadmin.wall.models import Board, Link
 from queues import Store
 from queues.errors import StoreUnreachable
@@ -166,7 +166,7 @@ def test_what_cannot_be_audited_is_not_done(
     answer = admin.post("/boards/new/", typed(name="Other", form_number=number.group(1)))
     assert answer.status_code == 503
     with pytest.raises(StoreUnreachable):
-        deeds.remove_board(board, by=Author(name="ada"))
+        board_changes.remove_board(board, by=Author(name="ada"))
     with pytest.raises(StoreUnreachable):
         links.mint(board, "x", by=Author(name="ada"), now=board.made_at)
     assert Board.objects.count() == 1
@@ -209,13 +209,13 @@ def test_a_person_that_saves_second_sees_the_first_change_and_undoes_nothing(
 def test_an_address_that_a_person_takes_at_the_same_time_is_refused_at_its_field(
     admin: Client, make_board: MakeBoard, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make = deeds.make_board
+    make = board_changes.make_board
 
     def second(values: Any, **more: Any) -> Board:
         make_board("Hall")
         return make(values, **more)
 
-    monkeypatch.setattr(deeds, "make_board", second)
+    monkeypatch.setattr(board_changes, "make_board", second)
     answer = send(admin, "/boards/new/", slug="hall")
     assert answer.status_code == 422
     assert 'id="board-slug_error"' in answer.content.decode()

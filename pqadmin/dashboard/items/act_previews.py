@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from pqadmin.dashboard.items.act_forms import MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.display import format as write
-from pqadmin.pages import uncovering, visibility
+from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.refusals import NoTarget, explain
 from pqadmin.store import get_store, store_now
 from queues import Item, QueueStatus
@@ -96,7 +96,7 @@ def _move(
         lines.append(_("It is closed for pushes: nothing can be moved there."))
     elif there.pause is not None:
         lines.append(_("It is paused: what comes in waits there."))
-    if warning := uncovering.warning(get_store().queue(status.name), target):
+    if warning := exposed_values.warning(get_store().queue(status.name), target):
         lines.append(warning)
     if arrival.priorities and None not in arrival.priorities:
         kept = priority is None and arrival.priorities == tuple(item.priority for item in items)

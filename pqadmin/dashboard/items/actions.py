@@ -22,7 +22,7 @@ from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
-from pqadmin.pages import once, toasts, uncovering, visibility
+from pqadmin.pages import exposed_values, once, toasts, visibility
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
@@ -254,7 +254,7 @@ class ItemsActionView(QueueActionView):
         try:
             target = visibility.target(visibility.scope(self.request), to)
             priority = form.priority_for(target)
-            reason = uncovering.asked_for(get_store().queue(self.name), target, form.cleaned_data)
+            reason = exposed_values.asked_for(get_store().queue(self.name), target, form.cleaned_data)
             changed = self.actions.move_items(
                 self.name, ids, to, priority=priority, reason=reason, expect_id=self.queue_id, expect=seen
             )

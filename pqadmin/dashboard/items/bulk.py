@@ -16,7 +16,7 @@ from pqadmin.dashboard.jobs.words import JobsHere, job_url, jobs_here, scope_wor
 from pqadmin.display import format as write
 from pqadmin.display.values import what_searchers_see
 from pqadmin.display.words import item_state_word
-from pqadmin.pages import uncovering, visibility
+from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.action_view import QueueActionView
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
@@ -94,7 +94,7 @@ class BulkView(QueueActionView):
         _recheck(queue, self.query, form, tolerance)
         reason = data["reason"]
         if self.act == "move":
-            reason = uncovering.asked_for(
+            reason = exposed_values.asked_for(
                 queue, visibility.target(visibility.scope(self.request), form.arguments["to"]), data
             )
         job = self.actions.begin_bulk(

@@ -11,7 +11,7 @@ from pqadmin.dashboard.queue.settings_form import SettingsForm
 from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
 from pqadmin.display.words import setting_words
-from pqadmin.pages import toasts, uncovering
+from pqadmin.pages import exposed_values, toasts
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
@@ -101,13 +101,13 @@ def _lifting(request: HttpRequest, form: SettingsForm, status: QueueStatus) -> R
     # What the form saw counts as well: the action goes on only if the settings are still those.
     seen = form.expected.get("redact")
     before = (*status.redact, *map(str, seen if isinstance(seen, list) else ()))
-    rules = uncovering.lifted(before, form.changes["redact"])
+    rules = exposed_values.lifted(before, form.changes["redact"])
     if not rules:
         return None
     return Refusal(
         title=_("Only an admin lifts rules of redaction"),
         text=_("Values would become visible to all users by this: %(rules)s. Nothing was saved.")
-        % {"rules": uncovering.in_words(rules)},
+        % {"rules": exposed_values.in_words(rules)},
         advice=_(
             "Keep every rule that is there as it is written, and add none with “!”. Revealing one value stays yours."
         ),

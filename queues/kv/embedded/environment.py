@@ -11,7 +11,7 @@ from pathlib import Path
 
 import lmdb
 
-from queues.kv.embedded import damage, rights
+from queues.kv.embedded import damage, file_permissions
 from queues.kv.embedded.checkpoints import Checkpoints
 from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
@@ -70,9 +70,9 @@ class Environment:
         self._spares: list[lmdb.Transaction[bytes]] = []
         self._sweep_at = 0.0
         try:
-            path.mkdir(mode=rights.FOLDER, parents=True, exist_ok=True)
+            path.mkdir(mode=file_permissions.FOLDER, parents=True, exist_ok=True)
             refuse_network(path)
-            rights.warn_of_writers(path)
+            file_permissions.warn_of_writers(path)
         except OSError as error:
             raise translate(error, self.path) from error
         self.folder = path
@@ -368,11 +368,11 @@ class Environment:
             readahead=False,
             metasync=False,
             sync=False,
-            mode=rights.file_mode(folder),
+            mode=file_permissions.file_mode(folder),
             create=create,
         )
         try:
-            rights.settle(folder / "data.mdb")
+            file_permissions.settle(folder / "data.mdb")
         except BaseException:
             env.close()
             raise
@@ -480,7 +480,7 @@ def _allocate(lock_file: Path) -> None:
 
     Only while this process does not have it open: closing any descriptor of it would drop LMDB's locks.
     """
-    descriptor = rights.open_file(lock_file)
+    descriptor = file_permissions.open_file(lock_file)
     try:
         if os.fstat(descriptor).st_blocks * 512 < _LOCK_BYTES:
             os.posix_fallocate(descriptor, 0, _LOCK_BYTES)

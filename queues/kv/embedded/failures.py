@@ -4,8 +4,8 @@ import errno
 
 import lmdb
 
-from queues.kv.embedded.access import refused
 from queues.kv.embedded.damage import damaged
+from queues.kv.embedded.permission_errors import refused
 from queues.kv.errors import StoreDamaged, StoreError, StoreFull, StoreUnavailable
 
 #: This user may not write here, or no user may, or a file is in the place of a folder.

@@ -12,7 +12,7 @@ import os
 import time
 from pathlib import Path
 
-from queues.kv.embedded import rights
+from queues.kv.embedded import file_permissions
 
 #: Processes that can have a mark; more of them work, without fairness.
 SLOTS = 128
@@ -32,7 +32,7 @@ class WriterFairness:
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self.patience = patience
-        self._fd = rights.open_file(path)
+        self._fd = file_permissions.open_file(path)
         if os.fstat(self._fd).st_size < len(_NOT_HERE):
             os.posix_fallocate(self._fd, 0, len(_NOT_HERE))  # a hole would kill us on a full disk
         self.map = mmap.mmap(self._fd, len(_NOT_HERE))

@@ -26,7 +26,7 @@ import msgspec
 
 from queues.kv.bells import EventDescriptor
 from queues.kv.boottime import boottime
-from queues.kv.embedded import rights
+from queues.kv.embedded import file_permissions
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from queues.kv.port import Ticket, Wire
@@ -272,7 +272,7 @@ class Host:
             with address_of(self.path) as address:
                 self._listener.bind(address)
             opened.callback(self.path.unlink, missing_ok=True)
-            self.path.chmod(rights.file_mode(folder))
+            self.path.chmod(file_permissions.file_mode(folder))
             self._listener.listen(_BACKLOG)
             self._epoll.register(self._event, select.EPOLLIN)
             self._epoll.register(self._listener, select.EPOLLIN)

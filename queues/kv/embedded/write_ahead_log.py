@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from queues.kv.embedded import rights
+from queues.kv.embedded import file_permissions
 from queues.kv.embedded.meta_pages import DIGEST_BYTES, USED
 from queues.kv.errors import StoreUnavailable
 
@@ -289,7 +289,7 @@ def _sectors(size: int) -> int:
 
 def _open(path: Path) -> tuple[int, bool]:
     """Open the log; say whether no other process has it open, which then gives it all its blocks. Raises OSError."""
-    descriptor = rights.open_file(path)
+    descriptor = file_permissions.open_file(path)
     try:
         sole = _lock(descriptor, fcntl.LOCK_EX)
         if not sole and not _lock(descriptor, fcntl.LOCK_SH):
@@ -322,7 +322,7 @@ def _being_recovered(folder: Path) -> StoreUnavailable:
 def _map(path: Path, *, make: bool) -> mmap.mmap:
     """Map the file of what the processes share. Raises OSError, StoreUnavailable."""
     try:
-        descriptor = rights.open_file(path) if make else os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = file_permissions.open_file(path) if make else os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         raise StoreUnavailable(
             "The file {file} of the store {path} was removed while other programs use it. Stop them all; the next one "

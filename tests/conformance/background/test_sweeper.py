@@ -10,7 +10,7 @@ from queues import Actions, Queue, Store
 from queues.background import due_index
 from queues.background.sweeper import LONGEST, Sweeper, Swept
 from queues.items.counters import total
-from queues.kv.slots import Mark, SlotPool
+from queues.kv.commit_slots import Mark, SlotPool
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import EVERYTHING

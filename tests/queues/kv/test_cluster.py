@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from queues.kv import open_kv
+from queues.kv.commit_slots import SlotPool
 from queues.kv.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
-from queues.kv.slots import SlotPool
 from tests import cluster
 from tests.queues.kv.lost_answers import LosingDatabase
 

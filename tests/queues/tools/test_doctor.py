@@ -12,7 +12,7 @@ from queues import Queue, Store
 from queues.items.counters import total_bytes
 from queues.items.stored_item import StoredItem, find, write_entries
 from queues.keys.queue_keys import OUTSIDE, QueueKeys, place, ready_suffix
-from queues.kv.slots import Mark, SlotPool
+from queues.kv.commit_slots import Mark, SlotPool
 from queues.model import steps
 from queues.tools import count
 from queues.tools.doctor import Examination

@@ -1,4 +1,4 @@
-"""Uncovering: what hidden values become visible by, when rules are lifted, or items moved to where fewer rules hold."""
+"""Exposed values: hidden ones that become visible, as rules are lifted, or items moved where fewer rules hold."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

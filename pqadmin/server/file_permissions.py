@@ -1,4 +1,4 @@
-"""Rights of what the site keeps: its data folder 0700 and the files in it 0600, whatever was there and the umask is."""
+"""Permissions of what the site keeps: its data folder 0700, the files in it 0600, whatever the umask is."""
 
 import contextlib
 import logging

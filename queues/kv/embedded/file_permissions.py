@@ -1,4 +1,4 @@
-"""Rights of a store's files: the owner's alone, and the group's where the folder lets its group write.
+"""Permissions of a store's files: the owner's alone, and the group's where the folder lets its group write.
 
 They do not depend on the umask. A folder that was made for a group (mode 2770, say) is shared by that group; in any
 other one the files are for the user that made them.

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from queues import Store
-from queues.kv.slots import Mark, SlotPool
+from queues.kv.commit_slots import Mark, SlotPool
 from tests.conftest import Clock
 from tests.sweeps import sweep_slots
 

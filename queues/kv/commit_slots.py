@@ -1,4 +1,4 @@
-"""Slots: keys by which a process finds out whether a commit with a lost answer was applied.
+"""Commit slots: keys by which a process finds out whether a commit with a lost answer was applied.
 
 A process has a pool of slots, keys of its own under the store's slot prefix: (16 random bytes of the process start,
 number). One is checked out for each running `transact`, which writes a mark into it in the same transaction as its

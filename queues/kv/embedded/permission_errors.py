@@ -1,4 +1,4 @@
-"""Which file or folder keeps a store from being opened or written, and what its user can do about it."""
+"""Permission errors: which file or folder keeps a store from being opened or written, and what helps."""
 
 import errno
 import os

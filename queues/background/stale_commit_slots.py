@@ -1,14 +1,14 @@
 """Retention of commit slots: those that a client of a cluster has not used for 24 hours are cleared.
 
 A client reads its own slot for an hour at the longest, so a slot that is a day old belongs to a process that is gone or
-idle; an idle process does not miss it. Only clusters have slots: see queues/kv/slots.py.
+idle; an idle process does not miss it. Only clusters have slots: see queues/kv/commit_slots.py.
 """
 
 from collections.abc import Iterator
 
 from queues.keys.keyspace import Keyspace
+from queues.kv.commit_slots import Mark
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
-from queues.kv.slots import Mark
 from queues.model.steps import in_background, steps
 
 #: Milliseconds by the store's clock.
