@@ -97,3 +97,28 @@ def test_answers_keep_to_http(site: Site) -> None:
     assert both.count(body) == 2
     assert exchange(site, asked(version="1.0")).endswith(body)
     assert b" 400 " in exchange(site, asked("Bad\x01Name: 1", "Connection: close")).partition(b"\r\n")[0]
+
+
+def test_pushes_in_one_go_and_clients_that_leave(site: Site) -> None:
+    """Requests that were sent before the answers are read are done in turn; a poll whose client left takes nothing."""
+    cookies = log_in(site)
+    csrf = dict(pair.split("=", 1) for pair in cookies.split("; "))["pqadmin_csrf"]
+    headers = {"Cookie": cookies, "X-CSRFToken": csrf}
+    assert call(site, "POST", "queues", {"name": "jobs"}, **headers)[0] == 201
+
+    def request(path: str, body: bytes = b"", *more: str) -> bytes:
+        lines = [f"POST /api/v1/queues/jobs/{path} HTTP/1.1", "Host: 127.0.0.1", f"Cookie: {cookies}"]
+        lines += [f"X-CSRFToken: {csrf}", "Content-Type: application/json", f"Content-Length: {len(body)}", *more]
+        return "\r\n".join([*lines, "", ""]).encode() + body
+
+    host, _, port = site.address.removeprefix("http://").partition(":")
+    waiting = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(5)]
+    for connection in waiting:
+        connection.sendall(request("pop?wait=60"))
+    await_true(lambda: call(site, "GET", "queues/jobs/consumers", **headers)[2]["consumers"])
+    for connection in waiting:
+        connection.close()
+    pushes = [b'{"value": "%d", "priority": %d}' % (n, n % 3) for n in range(200)]
+    sent = b"".join(request("items", body) for body in pushes[:-1]) + request("items", pushes[-1], "Connection: close")
+    assert exchange(site, sent).count(b"HTTP/1.1 201 ") == len(pushes)
+    assert call(site, "GET", "queues/jobs", **headers)[2]["ready"] == len(pushes)
