@@ -132,7 +132,13 @@ def test_acts_on_many_items_are_named_where_items_are_gone(operator: Desk, jobs:
         "3 of 3 are gone: of 3 no act on them alone is recorded. Acts on many items of this queue: a purge by ann at"
         in page
     )
+    assert "a purge by ann at" in operator.open(path("delete", *items))
     more = jobs.push(b"more", 1)
+    shown_at = int(operator.open("/queues/jobs/").form("/act/")[1]["shown_at"])
+    assert abs(shown_at / 1000 - store.now().timestamp()) < 60
+    later = operator.open(f"{path('delete', *items)}&shown_at={shown_at + 3_600_000}")
+    assert "3 of 3 are gone" in later
+    assert "a purge by ann at" not in later, "the list was shown after it"
     form = operator.open(path("delete", more))
     bob = store.actions("bob")
     bob.run_bulk(bob.begin_bulk("delete", "jobs", state="ready", reason="").id)
