@@ -92,7 +92,7 @@ from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration
 from queues.status.observing import health_at, observation_of
-from queues.status.site import JudgedQueue, QueueLook, Site
+from queues.status.site_protocol import JudgedQueue, QueueLook, Site
 from queues.status.status import unreadable_status
 from queues.store import MAX_SNAPSHOT
 from queues.tools.backup import Backup, back_up, restore_backup

@@ -38,7 +38,7 @@ from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from queues.status.attached_counts import AttachedCounts
-from queues.status.site import Site
+from queues.status.site_protocol import Site
 from queues.status.snapshots import read_statuses
 from queues.status.status import Snapshot
 from queues.tools.doctor import Doctor

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from typing import IO, TypeVar
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 
@@ -125,3 +126,13 @@ def unpack(kept: bytes, *, repeated: bool) -> HttpResponse:
 
 def _response(status: int, body: bytes, headers: Mapping[str, str] | None) -> HttpResponse:
     return HttpResponse(body, status=status, content_type="application/json", headers=headers or {})
+
+
+def address(*parts: str) -> str:
+    """Return the address of something of the API."""
+    return "/api/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def tagged(tag: str) -> Mapping[str, str]:
+    """Return the header of an answer that shows something with this tag."""
+    return {"ETag": f'"{tag}"'}

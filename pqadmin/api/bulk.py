@@ -10,10 +10,11 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
-from pqadmin.api.answers import act, answer
-from pqadmin.api.asking import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery, address, allow, found
+from pqadmin.api.answers import act, address, answer
+from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.items import Matching, refuse_of_others
+from pqadmin.api.parameters import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape

@@ -11,19 +11,10 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import schemas
-from pqadmin.api.answers import act, answer
-from pqadmin.api.asking import (
-    NO_REASON,
-    IfMatch,
-    OptionalReason,
-    ReasonField,
-    ReasonQuery,
-    address,
-    allow,
-    seen_tag,
-    tagged,
-)
+from pqadmin.api.answers import act, address, answer, tagged
+from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import Body, invalid
+from pqadmin.api.parameters import NO_REASON, IfMatch, OptionalReason, ReasonField, ReasonQuery, seen_tag
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape, undone_shape

@@ -12,7 +12,7 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import limits, schemas, threads, waits
 from pqadmin.api.answers import answer, caller_in
-from pqadmin.api.asking import allow, found
+from pqadmin.api.authorization import allow, found
 from pqadmin.api.hot.opening import as_taken_by, find_queue, may_take_now
 from pqadmin.api.hot.taking import WaitFor
 from pqadmin.api.threads import in_thread

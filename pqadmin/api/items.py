@@ -11,8 +11,12 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
-from pqadmin.api.answers import act, answer
-from pqadmin.api.asking import (
+from pqadmin.api.answers import act, answer, tagged
+from pqadmin.api.authorization import allow, found
+from pqadmin.api.bodies import Body
+from pqadmin.api.hot.opening import router
+from pqadmin.api.hot.taking import ENDS
+from pqadmin.api.parameters import (
     NO_REASON,
     Cursor,
     IfMatch,
@@ -21,14 +25,8 @@ from pqadmin.api.asking import (
     OptionalReason,
     ReasonField,
     ReasonQuery,
-    allow,
-    found,
     seen_tag,
-    tagged,
 )
-from pqadmin.api.bodies import Body
-from pqadmin.api.hot.opening import router
-from pqadmin.api.hot.taking import ENDS
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_shape, seen_shape

@@ -13,7 +13,8 @@ from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
-from pqadmin.api.asking import Cursor, Limit, Reasoned, allow
+from pqadmin.api.authorization import allow
+from pqadmin.api.parameters import Cursor, Limit, Reasoned
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import Moment, undone_shape
 from pqadmin.files.audit_export import audit_shape

@@ -13,8 +13,9 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
 from pqadmin.api.answers import answer
-from pqadmin.api.asking import Cursor, Limit, allow
+from pqadmin.api.authorization import allow
 from pqadmin.api.items import PREVIEW, State
+from pqadmin.api.parameters import Cursor, Limit
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape

@@ -19,7 +19,7 @@ from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import to_ms
 from queues.model.item import Item
 from queues.model.limits import check_limits
-from queues.status.site import JudgedQueue, QueueLook
+from queues.status.site_protocol import JudgedQueue, QueueLook
 from queues.status.status import QueueStatus, Totals, unreadable_status
 
 Shape = Mapping[str, Any]

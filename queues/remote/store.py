@@ -24,13 +24,14 @@ from queues.model.priority import Priority
 from queues.model.store_address import StoreAddress
 from queues.operations.wait import Outlook
 from queues.queue import AnyQueue, Queue, queue_of
-from queues.remote import looking as looking  # registers its verbs
+from queues.remote import reads
+from queues.remote import settings as settings  # registers its verbs
 from queues.remote.actions import Means, RemoteActions
 from queues.remote.connection import Call, Connection
 from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
 from queues.remote.records import RemoteAudit, RemoteTargets
 from queues.remote.shapes import config_of
-from queues.remote.site import PAGE, RemoteSite
+from queues.remote.site_client import PAGE, RemoteSite
 from queues.serving.background import BackgroundThreads
 from queues.status.attached_counts import AttachedCounts
 from queues.store import Store
@@ -221,7 +222,7 @@ class RemoteStore(Store):
             return {}
         by_name = {queue.name: queue for queue in queues}
         found = self._connection.call(outlook_call(list(by_name), 0.0))["queues"]
-        return {by_name[each["queue"]]: looking.outlook_of(each["queue"], each["ready"]) for each in found}
+        return {by_name[each["queue"]]: reads.outlook_of(each["queue"], each["ready"]) for each in found}
 
     # Inside
 

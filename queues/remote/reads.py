@@ -1,18 +1,13 @@
-"""Looking over HTTP: ends, pages, searches, depths and what a queue has to take; and settings."""
+"""Reads over HTTP: ends, pages, searches, depths and what a queue has to take."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from queues.consumers.consumer import Consumers
 from queues.errors import ItemNotFound
 from queues.items.scan import Query
 from queues.model import cursor as cursors
-from queues.model import ids
-from queues.model.config import Config
 from queues.model.item import Item, Page
-from queues.model.settings import check_settings
-from queues.operations.configure import ConfigureRequest, PauseRequest
 from queues.operations.measure import ConsumersRequest, DepthRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
 from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
@@ -22,7 +17,7 @@ from queues.remote.connection import Connection
 from queues.remote.delivery import outlook_call, over_http, refuse
 from queues.remote.shapes import consumers_of, item_of, judged_of, look_of
 from queues.remote.verbs import call_on
-from queues.status.site import QueueLook
+from queues.status.site_protocol import QueueLook
 from queues.status.status import Totals
 
 #: Bytes of a value in a list that is not cut.
@@ -158,26 +153,3 @@ async def outlook(connection: Connection, queue: OpenQueue, request: OutlookRequ
 def outlook_of(name: str, ready: int) -> Outlook:
     """Return what a server tells of a queue: its delivery watches names."""
     return Outlook(known={name.encode(): None}, ready=ready)
-
-
-# Settings: what changed is told as the record of the config
-
-
-@over_http(PauseRequest)
-async def pause(connection: Connection, queue: OpenQueue, request: PauseRequest, key: str) -> bytes:
-    """Pause, or resume without a pause."""
-    wanted = request.pause
-    if wanted is None:
-        await connection.send(call_on(queue, "POST", "resume", key=key))
-    else:
-        until = None if wanted.until is None else ids.at(ids.to_ms(wanted.until)).isoformat(timespec="milliseconds")
-        await connection.send(call_on(queue, "POST", "pause", body={"reason": wanted.reason, "until": until}, key=key))
-    return replace(queue.config, pause=wanted).encode()
-
-
-@over_http(ConfigureRequest)
-async def configure(connection: Connection, queue: OpenQueue, request: ConfigureRequest, key: str) -> bytes:
-    """Change settings."""
-    answer = await connection.send(call_on(queue, "PATCH", body=request.changes, key=key))
-    changed: Config = replace(queue.config, **check_settings(queue.config, answer["settings"]))
-    return changed.encode()

@@ -10,16 +10,16 @@ from typing import Any
 from queues.model.priority import Priority
 from queues.queue import Queue
 from queues.remote.connection import Call, Connection
-from queues.remote.looking import LookRequest
+from queues.remote.reads import LookRequest
 from queues.remote.shapes import judged_of
-from queues.status.site import JudgedQueue, QueueLook
+from queues.status.site_protocol import JudgedQueue, QueueLook
 
 #: Queues of one answer.
 PAGE = 500
 
 
 class RemoteSite:
-    """What the site tells of its queues; see `queues.status.site.Site`."""
+    """What the site tells of its queues; see `queues.status.site_protocol.Site`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,0 +1,23 @@
+"""Authorization of a request: the right of its caller, and the queue that it names."""
+
+from django.http import HttpRequest
+
+from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.rights import Right
+from pqadmin.accounts.scope import Scope
+from pqadmin.api.answers import caller_in
+from pqadmin.store import get_store
+from queues import AnyQueue
+
+
+def allow(request: HttpRequest, verb: Verb, right: Right, queue: str | None = None) -> Scope:
+    """Return what the caller may do; raise what refuses this."""
+    caller = caller_in(request)
+    caller.require(verb, right, queue)
+    return caller.scope
+
+
+def found(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyQueue:
+    """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
+    allow(request, verb, right, name)
+    return get_store().queue(name)

@@ -1,0 +1,32 @@
+"""Settings over HTTP: what changed is returned as the record of the config."""
+
+from dataclasses import replace
+
+from queues.model import ids
+from queues.model.config import Config
+from queues.model.settings import check_settings
+from queues.operations.configure import ConfigureRequest, PauseRequest
+from queues.operations.open_queue import OpenQueue
+from queues.remote.connection import Connection
+from queues.remote.delivery import over_http
+from queues.remote.verbs import call_on
+
+
+@over_http(PauseRequest)
+async def pause(connection: Connection, queue: OpenQueue, request: PauseRequest, key: str) -> bytes:
+    """Pause, or resume without a pause."""
+    wanted = request.pause
+    if wanted is None:
+        await connection.send(call_on(queue, "POST", "resume", key=key))
+    else:
+        until = None if wanted.until is None else ids.at(ids.to_ms(wanted.until)).isoformat(timespec="milliseconds")
+        await connection.send(call_on(queue, "POST", "pause", body={"reason": wanted.reason, "until": until}, key=key))
+    return replace(queue.config, pause=wanted).encode()
+
+
+@over_http(ConfigureRequest)
+async def configure(connection: Connection, queue: OpenQueue, request: ConfigureRequest, key: str) -> bytes:
+    """Change settings."""
+    answer = await connection.send(call_on(queue, "PATCH", body=request.changes, key=key))
+    changed: Config = replace(queue.config, **check_settings(queue.config, answer["settings"]))
+    return changed.encode()
