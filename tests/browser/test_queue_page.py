@@ -214,7 +214,7 @@ def test_the_lists_are_used_by_keyboard_alone(page: Page, jobs: Queue) -> None:
     page.keyboard.press("Tab")
     expect(page.locator(".row-acts button[value=promote]")).to_be_focused()
     chosen = boxes.first.get_attribute("value")
-    with page.expect_request(lambda request: "/act/?" in request.url) as asked:
+    with page.expect_response(lambda answer: "/act/?" in answer.url) as asked:
         page.keyboard.press("Enter")
     assert f"id={chosen}" in asked.value.url
     assert "act=promote" in asked.value.url
