@@ -5,8 +5,8 @@ from django.urls import path
 from pqadmin.dashboard.audit import views as audit
 from pqadmin.dashboard.history import overall_views as overall
 from pqadmin.dashboard.history import views as history
-from pqadmin.dashboard.items import actions as items
-from pqadmin.dashboard.items import age, bulk, edit, export, pop
+from pqadmin.dashboard.items import action_views as items
+from pqadmin.dashboard.items import bulk, edit, export, list_age, pop
 from pqadmin.dashboard.items import views as item
 from pqadmin.dashboard.jobs import views as jobs
 from pqadmin.dashboard.overview import favorites, groups, sample_load
@@ -58,7 +58,7 @@ urlpatterns = [
     path("queues/<str:name>/rename/", queue_actions.RenameView.as_view(), name="rename"),
     path("queues/<str:name>/delete/", queue_actions.DeleteView.as_view(), name="delete"),
     path("queues/<str:name>/purge/", purge.PurgeView.as_view(), name="purge"),
-    path("queues/<str:name>/age/", age.age, name="list-age"),
+    path("queues/<str:name>/age/", list_age.age, name="list-age"),
     path("queues/<str:name>/export/", export.export, name="export"),
     path("queues/<str:name>/settings/", settings.SettingsView.as_view(), name="settings"),
     path("queues/<str:name>/detach/", attached.DetachView.as_view(), name="detach"),

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django import forms
 
-from pqadmin.dashboard.items.act_forms import PopForm, ReprioritizeForm, RescheduleForm
+from pqadmin.dashboard.items.action_forms import PopForm, ReprioritizeForm, RescheduleForm
 from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, DetachForm, PauseForm, RenameForm
 from queues import QueueStatus

@@ -7,7 +7,7 @@ from typing import Any
 
 from pqadmin.dashboard.palette.entries import Entry, Found, Kind
 from pqadmin.dashboard.targets.fields import LABELS
-from pqadmin.dashboard.targets.standing import Line
+from pqadmin.dashboard.targets.status import Line
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.display.words import trash_words

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from pqadmin.dashboard.items import acts
-from pqadmin.dashboard.items.act_previews import Preview
+from pqadmin.dashboard.items import action_definitions
+from pqadmin.dashboard.items.action_previews import Preview
 from pqadmin.dashboard.items.dead_errors import Group
 from pqadmin.dashboard.items.page import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
@@ -38,7 +38,9 @@ def sample_acts(items: Sequence[Item]) -> dict[str, Any]:
                 Fate(item_id=_ID, text="ada edited it at 14:02:12 UTC. It is dead now.", url=""),
             ),
         ),
-        "unfit": acts.unfit(acts.ITEM_ACTS["move"], [item for item in items if item.state == "leased"], "ada"),
+        "unfit": action_definitions.unfit(
+            action_definitions.ITEM_ACTS["move"], [item for item in items if item.state == "leased"], "ada"
+        ),
         "previews": (
             Preview(
                 lines=(
@@ -126,7 +128,7 @@ def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]
         (
             state,
             Listed(items=tuple(_listed(n, state, now) for n in range(3))),
-            [{"name": act.verb, "label": act.label} for act in acts.acts_in(state)],
+            [{"name": act.verb, "label": act.label} for act in action_definitions.acts_in(state)],
         )
         for state in STATES
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.history.acts import Acts, as_mark
+from pqadmin.dashboard.history.action_marks import Acts, as_mark
 from pqadmin.dashboard.history.ranges import Range
 from pqadmin.dashboard.history.series import Heat, Series
 from pqadmin.display import format as write

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.history import charts
-from pqadmin.dashboard.history.acts import Acts, acts, as_mark
+from pqadmin.dashboard.history.action_marks import Acts, acts, as_mark
 from pqadmin.dashboard.history.ranges import SPANS, BadRange, Range, is_local, parse, span_of
 from pqadmin.dashboard.history.series import course, heat, series
 from pqadmin.display import format as write

@@ -7,7 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from pqadmin.dashboard.items.act_forms import ReprioritizeForm
+from pqadmin.dashboard.items.action_forms import ReprioritizeForm
 from pqadmin.display.errors import said
 from pqadmin.pages.fields import (
     MAX_PRIORITY,

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from pqadmin.accounts import arming
-from pqadmin.dashboard.items.act_forms import EditForm, typed_value
+from pqadmin.dashboard.items.action_forms import EditForm, typed_value
 from pqadmin.dashboard.items.views import ItemActionView, ItemGone
 from pqadmin.dashboard.push.forms import check
 from pqadmin.display import format as write

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from pqadmin.accounts.rights import Right
 from pqadmin.dashboard.items import dead_errors
-from pqadmin.dashboard.items.acts import acts_in
+from pqadmin.dashboard.items.action_definitions import acts_in
 from pqadmin.dashboard.items.page import PAGE, Seen
 from pqadmin.dashboard.items.query import MAX_CURSOR, TRASH
 from pqadmin.display import format as write

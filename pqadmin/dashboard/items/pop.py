@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from pqadmin.dashboard.items.act_forms import PopForm, holds
+from pqadmin.dashboard.items.action_forms import PopForm, holds
 from pqadmin.dashboard.items.selection import hidden_fields as picked_fields
 from pqadmin.display.addresses import item_url
 from pqadmin.display.redaction import rules_of

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, can, require
 from pqadmin.dashboard.items import history
-from pqadmin.dashboard.items.act_forms import ActForm
-from pqadmin.dashboard.items.acts import buttons
+from pqadmin.dashboard.items.action_definitions import buttons
+from pqadmin.dashboard.items.action_forms import ActForm
 from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import item_url

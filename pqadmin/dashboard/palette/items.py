@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.items.acts import ITEM_ACTS, acts_in, buttons
+from pqadmin.dashboard.items.action_definitions import ITEM_ACTS, acts_in, buttons
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url

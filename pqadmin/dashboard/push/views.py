@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.items.act_forms import typed_value
+from pqadmin.dashboard.items.action_forms import typed_value
 from pqadmin.dashboard.items.views import see
 from pqadmin.dashboard.push import templates
 from pqadmin.dashboard.push.forms import PushForm, check

@@ -14,7 +14,7 @@ from pqadmin.accounts.rights import RightMissing
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.targets.fields import LABELS, PREFIX, shown_limit, typed_limit
 from pqadmin.dashboard.targets.forms import PatternForm
-from pqadmin.dashboard.targets.standing import Line, lines
+from pqadmin.dashboard.targets.status import Line, lines
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.errors import said

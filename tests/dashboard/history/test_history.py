@@ -10,7 +10,7 @@ import pytest
 
 from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.history.acts import acts
+from pqadmin.dashboard.history.action_marks import acts
 from pqadmin.dashboard.history.ranges import SPANS, span_of
 from pqadmin.display.moments import write_moment
 from pqadmin.pages.reader import TIME_ZONE

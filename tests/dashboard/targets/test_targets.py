@@ -14,7 +14,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import forget
 from pqadmin.dashboard.targets import views
-from pqadmin.dashboard.targets.standing import lines
+from pqadmin.dashboard.targets.status import lines
 from queues import Store, open_store
 from queues.health import encode
 from queues.health.breaches import Breaches

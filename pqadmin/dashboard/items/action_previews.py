@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from pqadmin.dashboard.items.act_forms import MoveForm, ReprioritizeForm, RescheduleForm
+from pqadmin.dashboard.items.action_forms import MoveForm, ReprioritizeForm, RescheduleForm
 from pqadmin.display import format as write
 from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.refusals import NoTarget, explain

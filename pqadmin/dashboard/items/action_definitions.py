@@ -1,4 +1,4 @@
-"""The acts on items: what each is for, its buttons, what it would do, what it did, and why not."""
+"""Definitions of the actions on items: what each is for, its buttons, what it would do, what it did, and why not."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

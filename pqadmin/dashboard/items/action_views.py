@@ -1,4 +1,4 @@
-"""Actions on items, one or a selection: the form with what it would do, and the answer with an undo.
+"""Views of actions on items, one or a selection: the form with what it would do, and the answer with an undo.
 
 A form carries the queue's id and a mark of each item that it shows. An item that was taken or changed meanwhile stops
 the action; the page then says which, and offers the action on the rest.
@@ -14,10 +14,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.roles import Right
-from pqadmin.dashboard.items import acts, selection
-from pqadmin.dashboard.items.act_forms import ActForm, LeaseForm, MoveForm, ReprioritizeForm, RescheduleForm
-from pqadmin.dashboard.items.act_previews import preview_of
-from pqadmin.dashboard.items.acts import ITEM_ACTS, ItemAct
+from pqadmin.dashboard.items import action_definitions, selection
+from pqadmin.dashboard.items.action_definitions import ITEM_ACTS, ItemAct
+from pqadmin.dashboard.items.action_forms import ActForm, LeaseForm, MoveForm, ReprioritizeForm, RescheduleForm
+from pqadmin.dashboard.items.action_previews import preview_of
 from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
@@ -98,7 +98,7 @@ class ItemsActionView(QueueActionView):
     def read(self, tr: ReadTransaction) -> Queue:
         """Read the items and the bulk jobs of the queue too."""
         queue = super().read(tr)
-        self.chosen = acts.in_fifo(self.act) if queue.kind == "fifo" else self.act
+        self.chosen = action_definitions.in_fifo(self.act) if queue.kind == "fifo" else self.act
         self.found = self.actions.pick(self.name, self.ids, tr=tr)
         self.here = jobs_here(self.request, self.status.id, tr=tr)
         self.max_attempts = queue.config.max_attempts
@@ -142,7 +142,9 @@ class ItemsActionView(QueueActionView):
     @property
     def fit(self) -> list[Picked]:
         """The items that the action is for."""
-        return [each for each in self.found.picked if acts.why_not(self.act, each.item, self.username) is None]
+        return [
+            each for each in self.found.picked if action_definitions.why_not(self.act, each.item, self.username) is None
+        ]
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page of the action shows."""
@@ -151,8 +153,8 @@ class ItemsActionView(QueueActionView):
         one = items[0] if len(items) == 1 else None
         context = {
             "chosen": self.act,
-            "consequence": acts.consequence(self.act, items, max_attempts=self.max_attempts),
-            "button": acts.counted(self.act.button, len(fit)),
+            "consequence": action_definitions.consequence(self.act, items, max_attempts=self.max_attempts),
+            "button": action_definitions.counted(self.act.button, len(fit)),
             "count": len(fit),
             "item": one,
             "item_address": "" if one is None else item_url(self.name, one.id),
@@ -160,7 +162,7 @@ class ItemsActionView(QueueActionView):
             "listed": items[:_LISTED],
             "unlisted": max(0, len(fit) - _LISTED),
             "states": selection.states(items),
-            "unfit": acts.unfit(self.act, [each.item for each in self.found.picked], self.username),
+            "unfit": action_definitions.unfit(self.act, [each.item for each in self.found.picked], self.username),
             "fates": self.fates(dict.fromkeys(self.found.missing, "")),
             "back": self.back,
             "here": self.here,
@@ -180,7 +182,7 @@ class ItemsActionView(QueueActionView):
 
     def show(self, form: Any = None, refusal: Refusal | None = None, **more: Any) -> HttpResponse:
         """Render the form; a page without any item to act on is a conflict."""
-        self.title = acts.counted(self.act.title, len(self.fit))
+        self.title = action_definitions.counted(self.act.title, len(self.fit))
         response = super().show(form, refusal, **more)
         if response.status_code == 200 and not self.fit and "HX-Target" not in self.request.headers:
             response.status_code = 409
@@ -212,7 +214,7 @@ class ItemsActionView(QueueActionView):
         one = changed.count == 1 and "/items/" in link
         toasts.undoable(
             self.request,
-            acts.done(self.act, changed, len(seen), form.cleaned_data),
+            action_definitions.done(self.act, changed, len(seen), form.cleaned_data),
             *filter(None, [changed.trash_id]),
             link=link,
             link_label=_("Look at it") if one else _("Look there"),

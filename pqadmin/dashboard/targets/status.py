@@ -1,4 +1,4 @@
-"""Standing of a queue: each of its targets, the value now, and for how long the queue is and was beyond it."""
+"""Status of the targets of a queue: each one, the value now, and for how long the queue is and was beyond it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
