@@ -11,7 +11,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command in `argv`; a setting that cannot be used ends with exit code 2."""
     arguments = sys.argv if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:
-        from pqadmin.commands.completing import complete
+        from pqadmin.commands.shell_completion import complete
 
         complete()
     if arguments[1:2] == ["completion"]:  # run by every shell that starts: Django is not set up for it

@@ -17,7 +17,7 @@ from pqadmin.api.hot.opening import as_taken_by, find_queue, may_take_now
 from pqadmin.api.hot.taking import WaitFor
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
-from pqadmin.commands import following
+from pqadmin.commands import queue_diff
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import pause_shape, queue_shape, time_shape
 from pqadmin.store import get_store, store_now
@@ -90,7 +90,7 @@ def look_at_queue(
     Two looks tell what happened between them. Of a queue that was not changed since `change` no items are read.
     """
     there = found(request, queue, Verb.READ, Right.READ)
-    seen, rules = following.look(get_store(), there, change=change), rules_of(there.config.redact)
+    seen, rules = queue_diff.look(get_store(), there, change=change), rules_of(there.config.redact)
     if seen is None:
         nothing = dict.fromkeys(("traffic", "items", "whole", "pause"))
         return answer({"queue": queue, "at": time_shape(store_now()), "change": change, **nothing})

@@ -30,7 +30,7 @@ from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
 from pqadmin.api.problems import Problem
 from pqadmin.api.values import stored
 from pqadmin.commands.import_marks import MarkedPusher
-from pqadmin.commands.importing import Importer, StoppedAtBadEntry
+from pqadmin.commands.importer import Importer, StoppedAtBadEntry
 from pqadmin.display.redaction import rules_of
 from pqadmin.files import export_parts, formats, items_export
 from pqadmin.files.entries import BadEntry, BadFormat, Entry, Format

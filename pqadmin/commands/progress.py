@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.text import Text
 
 from pqadmin.commands.import_marks import ImportMark
-from pqadmin.commands.importing import ImportReport
+from pqadmin.commands.importer import ImportReport
 from pqadmin.commands.tables import console
 from pqadmin.display.format import moment, number, visible
 from pqadmin.files.entries import BadEntry

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from pqadmin import fatal_signals
-from pqadmin.commands import logins
+from pqadmin.commands import saved_tokens
 from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.exit_codes import Exit
@@ -71,7 +71,7 @@ class StoreCommand(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command on the store at its URL."""
         url = self._url = self.store_url(options)
-        if logins.is_server(url):
+        if saved_tokens.is_server(url):
             if not self.on_servers:
                 raise LocalStoreOnly("This command works on a store itself: run it on the machine of the site.")
             self.run_at(url, options)
@@ -106,7 +106,7 @@ class StoreCommand(OwnCommand):
     def named_store(self, options: Options) -> str:
         """Return the URL of the store that the options name; empty without one."""
         server = options.get("server")
-        if server and not logins.is_server(server):
+        if server and not saved_tokens.is_server(server):
             raise CommandError(
                 f"--server takes the address of a site, https://HOST, not {server!r}.", returncode=Exit.USAGE
             )
@@ -114,14 +114,14 @@ class StoreCommand(OwnCommand):
 
     def token(self, url: str, options: Options) -> str | None:
         """Return the token for the store of a site: that of the file, the environment's, or the one that is kept."""
-        if not logins.is_server(url):
+        if not saved_tokens.is_server(url):
             return None
         if options.get("token_file"):
-            return logins.read_token(Path(options["token_file"]))
+            return saved_tokens.read_token(Path(options["token_file"]))
         own = self.store_of_environment()
-        token = logins.token_for(url, own=own, token=self.token_of_environment())
+        token = saved_tokens.token_for(url, own=own, token=self.token_of_environment())
         if token is None:
-            elsewhere = logins.is_elsewhere(url, own)
+            elsewhere = saved_tokens.is_elsewhere(url, own)
             ways = "--token-file" if elsewhere else "--token-file, PQADMIN_TOKEN"
             told = f" PQADMIN_TOKEN is for {own}." if elsewhere and self.token_of_environment() else ""
             raise CommandError(f"{url} needs a token: {ways}, or pqadmin login {url}{told and '.' + told}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pqadmin.commands.importing import Importer
+from pqadmin.commands.importer import Importer
 from pqadmin.files import formats
 from pqadmin.files.entries import BadEntry, BadFormat, Blank, Entry, Format, Outcome
 from pqadmin.files.lines import MAX_LINE_BYTES

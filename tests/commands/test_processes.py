@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from queues import Queue, Store
 from tests.all_items import all_items
 from tests.commands.conftest import PATIENCE, ROOT, command

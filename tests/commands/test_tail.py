@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pqadmin.commands import following
-from pqadmin.commands.following import Changes
+from pqadmin.commands import queue_diff
+from pqadmin.commands.queue_diff import Changes
 from queues import PriorityQueue, Store, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.others import Others
@@ -29,9 +29,9 @@ def jobs(shop: Shop) -> PriorityQueue:
 
 def told(shop: Shop, queue: PriorityQueue, act: Callable[[], object], *, most: int = 50) -> Changes:
     """Return what two looks around an act tell."""
-    before = following.look(shop.store, queue)
+    before = queue_diff.look(shop.store, queue)
     act()
-    return following.changes(before, following.look(shop.store, queue), find=queue.find, most=most)
+    return queue_diff.changes(before, queue_diff.look(shop.store, queue), find=queue.find, most=most)
 
 
 def words(found: Changes) -> list[tuple[str, str, bytes]]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from pqadmin.commands import logins
+from pqadmin.commands import saved_tokens
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.help import GROUPS
 from queues import Store, open_store
@@ -360,5 +360,5 @@ def test_names_of_queues_are_completed_with_the_token_for_their_site(
     assert completed(line, home, **own) == ["completed"]
     assert completed(f"pqadmin depth --token-file {token_file} --server {site.address} compl", home) == ["completed"]
     assert completed(line, home, **{**own, "PQADMIN_STORE": "https://a.example"}) == []
-    logins.keep(site.address, secret)
+    saved_tokens.keep(site.address, secret)
     assert completed(line, home, **{**own, "PQADMIN_STORE": "https://a.example"}) == ["completed"]

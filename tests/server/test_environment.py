@@ -35,8 +35,8 @@ def test_nothing_else_reads_the_environment() -> None:
         if reading.search(path.read_text(encoding="utf-8")) and path.name not in allowed
     ]
     assert set(readers) == {
-        "pqadmin/commands/completing.py",  # what the shell asks for; handed to environment.read_store
-        "pqadmin/commands/executing.py",  # handed on to the program
+        "pqadmin/commands/shell_completion.py",  # what the shell asks for; handed to environment.read_store
+        "pqadmin/commands/exec_program.py",  # handed on to the program
         "pqadmin/commands/handlers.py",  # DJANGO_SETTINGS_MODULE of the handlers' program
         "pqadmin/commands/management/commands/work.py",  # handed to environment.read_store
         "queues/kv/embedded/store.py",  # PQ_STORE_MAX_BYTES

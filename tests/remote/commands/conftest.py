@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pqadmin.commands import logins
+from pqadmin.commands import saved_tokens
 from queues import Store, open_store
 from tests.api.test_two_sites import command
 from tests.commands.conftest import Shop, run
@@ -51,7 +51,7 @@ def store(site: Site, folder: Path) -> Iterator[Store]:
 def shop(store: Store, site: Site, secret: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """The store, and the address of the site, for which a token is kept."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    logins.keep(site.address, secret)
+    saved_tokens.keep(site.address, secret)
     return Shop(store=store, url=site.address)
 
 

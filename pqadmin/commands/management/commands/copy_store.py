@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import Argument, flag
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import StoreCommand, refuse_missing
 from pqadmin.display.format import number, size
 from pqadmin.files.plain_text import json_text

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from pqadmin.commands.arguments import FORMAT, QUEUE, Argument, flag
-from pqadmin.commands.interruption import Interruption
+from pqadmin.commands.stop_signals import Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.redaction import NOTHING
 from pqadmin.files import formats

@@ -25,9 +25,9 @@ from pqadmin.commands.arguments import (
 )
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.import_marks import ImportMark, MarkedPusher, last_mark
-from pqadmin.commands.importing import CHUNK_ITEMS, Importer, ImportReport, StoppedAtBadEntry
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.importer import CHUNK_ITEMS, Importer, ImportReport, StoppedAtBadEntry
 from pqadmin.commands.progress import ImportProgress, place
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand, os_user
 from pqadmin.display.format import visible
 from pqadmin.files import formats

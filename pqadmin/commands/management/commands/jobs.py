@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import REASON, Argument, flag, whole_number
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_jobs
 from pqadmin.display.format import age, number, visible

@@ -1,10 +1,10 @@
 """`pqadmin lease`: lease items, as a worker does."""
 
 from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, LEASE_FOR, QUEUE, RAW, Argument, seconds
-from pqadmin.commands.executing import DELAY, EXEC, GRACE, Execution
+from pqadmin.commands.exec_program import DELAY, EXEC, GRACE, Execution
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
-from pqadmin.commands.taking import check_output, end_of, finish, waited, write_raw
+from pqadmin.commands.take_options import check_output, end_of, finish, waited, write_raw
 from pqadmin.files.shapes import item_shape, time_shape
 from queues import Store
 

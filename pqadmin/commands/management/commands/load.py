@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from pqadmin.commands.arguments import Argument, number, whole_number
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.display import format as write

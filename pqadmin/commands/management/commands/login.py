@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.commands import logins
+from pqadmin.commands import saved_tokens
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.exit_codes import Exit
 from queues import open_store
@@ -28,7 +28,7 @@ class Command(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the token and keep it."""
         url = options["url"]
-        if not logins.is_server(url):
+        if not saved_tokens.is_server(url):
             raise CommandError("Write the address of the site: https://HOST.", returncode=Exit.USAGE)
         token = getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
         try:
@@ -36,5 +36,5 @@ class Command(OwnCommand):
                 told = f"{store.caller}: {', '.join(store.verbs)}"
         except (StoreError, OSError) as error:
             raise CommandError(str(error)) from error
-        path = logins.keep(url, token.strip())
+        path = saved_tokens.keep(url, token.strip())
         self.stdout.write(f"Logged in to {url} as {told}. The token is in {path}.")

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.commands import logins
+from pqadmin.commands import saved_tokens
 from pqadmin.commands.base import OwnCommand
 
 
@@ -19,6 +19,6 @@ class Command(OwnCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Forget the token."""
-        if not logins.forget(options["url"]):
+        if not saved_tokens.forget(options["url"]):
             raise CommandError(f"No token is kept for {options['url']}.")
         self.stdout.write(f"The token for {options['url']} is forgotten here.")

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import REASON, Argument, OneOf, flag, read_priority
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.files.plain_text import items
 from queues import Actions, Job, Store

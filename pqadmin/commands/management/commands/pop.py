@@ -8,10 +8,10 @@ from datetime import datetime
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, KEEP, QUEUE, RAW, REASON, Argument, seconds
-from pqadmin.commands.executing import DELAY, EXEC, GRACE, Execution
+from pqadmin.commands.exec_program import DELAY, EXEC, GRACE, Execution
 from pqadmin.commands.store_command import Options, StoreCommand, undo_line
 from pqadmin.commands.tables import console, print_items
-from pqadmin.commands.taking import check_output, end_of, finish, waited, write_raw
+from pqadmin.commands.take_options import check_output, end_of, finish, waited, write_raw
 from pqadmin.files.shapes import item_shape
 from queues import Popped, Queue, Store
 from queues.errors import QueueError, QueuePaused, StoreError, TooLarge

@@ -10,8 +10,8 @@ from rich.live import Live
 
 from pqadmin.commands.arguments import Argument, flag
 from pqadmin.commands.board_reader import BoardReader
-from pqadmin.commands.interruption import Interrupted, Interruption
 from pqadmin.commands.queue_columns import queue_list
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.files.plain_text import json_text

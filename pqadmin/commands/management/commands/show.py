@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from pqadmin.commands.arguments import QUEUE, RAW, Argument
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_attempts
-from pqadmin.commands.taking import write_raw
+from pqadmin.commands.take_options import write_raw
 from pqadmin.display import format as write
 from pqadmin.display import items as foreign
 from pqadmin.display.format import visible

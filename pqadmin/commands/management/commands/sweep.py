@@ -7,7 +7,7 @@ from dataclasses import asdict
 from django.conf import settings
 
 from pqadmin.commands.arguments import flag
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import json_text
 from queues import Store

@@ -3,10 +3,10 @@
 import time
 from contextlib import suppress
 
-from pqadmin.commands import following
+from pqadmin.commands import queue_diff
 from pqadmin.commands.arguments import QUEUE
-from pqadmin.commands.following import Event
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.queue_diff import Event
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display import format as write
 from pqadmin.display import items as foreign
@@ -41,7 +41,7 @@ class Command(StoreCommand):
         queue = store.queue(options["queue"])
         tell = self._shapes if options["json"] else self._lines
         with Interruption() as stop, suppress(Interrupted):
-            before = following.look(store, queue)
+            before = queue_diff.look(store, queue)
             assert before is not None
             if self.stderr.isatty():
                 self.tell(f"Following {queue.name}; Ctrl-C ends it.")
@@ -49,7 +49,7 @@ class Command(StoreCommand):
                 time.sleep(_SHORTEST if before.snapshot is not None else _POLL)
                 if before.snapshot is not None:
                     store.wait_for_change(before.snapshot, timeout=_LONGEST - _SHORTEST)
-                now = following.look(store, queue, change=before.change)
+                now = queue_diff.look(store, queue, change=before.change)
                 if now is None:
                     continue
                 with stop.held():
@@ -59,7 +59,7 @@ class Command(StoreCommand):
 
     def _lines(self, queue: AnyQueue, before: QueueLook, now: QueueLook) -> None:
         at = f"{now.at:%H:%M:%S.%f}"[:-3]
-        told = following.changes(before, now, find=queue.find, most=_MOST)
+        told = queue_diff.changes(before, now, find=queue.find, most=_MOST)
         for event in told.events:
             self.stdout.write(f"{at} {_line(event)}")
         if told.more:
@@ -71,7 +71,7 @@ class Command(StoreCommand):
             self.stdout.write(f"{at} {what}")
 
     def _shapes(self, queue: AnyQueue, before: QueueLook, now: QueueLook) -> None:
-        told = following.changes(before, now, find=queue.find, most=_MOST)
+        told = queue_diff.changes(before, now, find=queue.find, most=_MOST)
         shared: Shape = {"queue": queue.name, "at": time_shape(now.at)}
         for event in told.events:
             shape = item_shape(event.item)

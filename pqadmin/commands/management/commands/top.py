@@ -15,7 +15,7 @@ from rich.console import Console
 
 from pqadmin.commands.arguments import Argument
 from pqadmin.commands.board_reader import BoardReader
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.commands.terminal import Terminal

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from pqadmin.commands import handlers
 from pqadmin.commands.arguments import Argument, flag, number, whole_number
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.conf import environment
 from queues import Store

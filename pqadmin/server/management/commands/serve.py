@@ -18,7 +18,7 @@ from rich.text import Text
 
 from pqadmin import __version__, fatal_signals, jobs, store
 from pqadmin.commands.base import OwnCommand
-from pqadmin.commands.logins import is_server
+from pqadmin.commands.saved_tokens import is_server
 from pqadmin.conf import environment, proxy
 from pqadmin.server import first_start, housekeeping, listening, resources
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable

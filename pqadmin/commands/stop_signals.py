@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP for commands that write in chunks: a chunk is finished or never begun."""
+"""Stop signals (SIGINT, SIGTERM, SIGHUP) for commands that write in chunks: a chunk is finished or never begun."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""What happened in a queue between two looks at it: the items that came, changed or went, and how many more.
+"""Difference between two looks at a queue: the items that came, changed or went, and how many more.
 
 A look reads the counters of a queue, the items near both ends, and the first of each other state, at one version. The
 counters are exact: what passed unseen, because it was taken at once or lies in the middle, is told as a number.

@@ -17,7 +17,7 @@ from argcomplete.lexers import split_line
 from django.core.management.base import BaseCommand, CommandError
 
 from pqadmin.commands.help import GROUPS
-from pqadmin.commands.logins import is_server, read_token, token_for
+from pqadmin.commands.saved_tokens import is_server, read_token, token_for
 from pqadmin.commands.store_command import refuse_missing
 from pqadmin.conf import environment
 from queues import open_store

@@ -23,9 +23,9 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import Argument, number, span
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.interruption import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
-from pqadmin.commands.taking import end_of, finish, waited
+from pqadmin.commands.take_options import end_of, finish, waited
 from pqadmin.display.format import visible
 from pqadmin.files.shapes import Shape, item_shape
 from queues import Lease, Queue

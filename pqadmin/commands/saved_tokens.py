@@ -1,4 +1,4 @@
-"""Tokens for stores of other sites: from a file, or as `pqadmin login` kept them, readable by their owner alone."""
+"""Saved tokens for stores of other sites: of a file, or kept by `pqadmin login`, readable by their owner alone."""
 
 import json
 import os
