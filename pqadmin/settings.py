@@ -65,7 +65,7 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
-    "pqadmin.pages.reader.follow_reader",
+    "pqadmin.pages.reader_preferences.follow_reader",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -157,7 +157,7 @@ STATIC_ROOT = PQADMIN_DATA / "static"
 STATICFILES_DIRS = [_assets / "static"]
 JOINED_SOURCES = _assets / "static" / "pqadmin"
 STATICFILES_FINDERS = [
-    "pqadmin.server.joined.JoinedFinder",
+    "pqadmin.server.asset_bundles.JoinedFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
 ]

@@ -34,7 +34,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import what_searchers_see
 from pqadmin.files.shapes import Shape, item_shape
 from pqadmin.pages import exposed_values, visibility
-from pqadmin.pages.searching import search_queue
+from pqadmin.pages.item_search import search_queue
 from pqadmin.store import get_store
 from queues import Actions, Changed, Popped
 from queues import Query as ItemQuery

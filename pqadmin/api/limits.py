@@ -15,7 +15,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
 from pqadmin.limits.allowance import Allowance
-from pqadmin.limits.places import Places
+from pqadmin.limits.concurrency import Places
 
 #: The key in a request's scope for the headers of its answer.
 HEADERS = "pqadmin.rate"

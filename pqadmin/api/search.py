@@ -20,7 +20,7 @@ from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.display.redaction import rules_of
-from pqadmin.pages.searching import Search
+from pqadmin.pages.item_search import Search
 from pqadmin.store import get_store
 from queues import Query as ItemQuery
 from queues.admin import MAX_SEARCH_TEXT, STATES, check_glob, name_pattern

@@ -20,19 +20,19 @@ from pqadmin.dashboard.queue import views as queue
 from pqadmin.dashboard.search import views as search
 from pqadmin.dashboard.targets import views as targets
 from pqadmin.dashboard.trash import views as trash
-from pqadmin.pages import arm, reader
+from pqadmin.pages import arm, reader_preferences
 
 app_name = "dashboard"
 urlpatterns = [
     path("", overview.overview, name="overview"),
-    path("theme/", reader.choose_theme, name="theme"),
-    path("rows/", reader.choose_rows, name="rows"),
+    path("theme/", reader_preferences.choose_theme, name="theme"),
+    path("rows/", reader_preferences.choose_rows, name="rows"),
     path("favorite/", favorites.choose, name="favorite"),
     path("groups/pause/", groups.PauseGroupView.as_view(), name="pause-group"),
     path("groups/resume/", groups.ResumeGroupView.as_view(), name="resume-group"),
     path("fold/", favorites.fold, name="fold"),
-    path("language/", reader.choose_language, name="language"),
-    path("time-zone/", reader.choose_time_zone, name="time-zone"),
+    path("language/", reader_preferences.choose_language, name="language"),
+    path("time-zone/", reader_preferences.choose_time_zone, name="time-zone"),
     path("palette/", palette.palette, name="palette"),
     path("search/", search.search, name="search"),
     path("keys/", palette.keys, name="keys"),

@@ -1,7 +1,7 @@
 """How numbers, ages, priorities and values are written for people.
 
 Functions of plain values: no request, no store, no translation; only moments follow the reader's time zone, which
-`pqadmin.pages.reader` makes Django's current one. The browser writes the same things with
+`pqadmin.pages.reader_preferences` makes Django's current one. The browser writes the same things with
 `static/pqadmin/js/format.js`: both are held to `tests/format_vectors.json`, so a number never changes its looks
 between the first HTML and the first frame. Rounding is by floor after adding a half, never by the platform's own rule,
 because Python rounds halves to even and JavaScript does not.

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
 from pqadmin.limits.allowance import Allowance
-from pqadmin.limits.places import Places
+from pqadmin.limits.concurrency import Places
 from pqadmin.live import frame_json, requests
 from pqadmin.live.asset_version import release
 from pqadmin.live.fast_path import PIPE, Pipe

@@ -17,7 +17,7 @@ from django.views.generic import FormView
 from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
 from pqadmin.display.addresses import leave, queue_url
-from pqadmin.pages import once, toasts
+from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal, explain
 from pqadmin.site_audit import Author
@@ -113,7 +113,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         previews = self.previews(request)
         if self.reads_first:
             # The first sending may have renamed or deleted what is read.
-            first = None if previews else once.sent_before(request, self.purpose, self.typed)
+            first = None if previews else form_idempotency.sent_before(request, self.purpose, self.typed)
             if first is not None:
                 return self.repeated(*first)
             self.load()
@@ -130,16 +130,16 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         if not self.always_allowed:
             arming.demand(self.request)  # here too: what `previews` says cannot change anything by mistake
         try:
-            self.key = once.request_key(self.request, self.purpose, self.typed, self.answer_of)
+            self.key = form_idempotency.request_key(self.request, self.purpose, self.typed, self.answer_of)
             self.actions = get_store().actions(self.username, key=self.key)
             answer = self.perform(form)
         except AlreadyDone as done:
             return self.repeated(done.answer.decode(), done.at)
         except KeyReused:
-            return self.refused(form, once.FormChanged())
+            return self.refused(form, form_idempotency.FormChanged())
         except (QueueError, StoreError) as error:
             if isinstance(error, OutcomeUnknown):  # the same number again: it is done once at most
-                self.number = self.request.POST[once.FIELD]
+                self.number = self.request.POST[form_idempotency.FIELD]
             return self.refused(form, error)
         return self.leave(answer) if isinstance(answer, str) else answer
 
@@ -149,7 +149,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
 
     def repeated(self, url: str, at: datetime) -> HttpResponse:
         """Lead to where the first sending of the form led, doing nothing."""
-        toasts.failed(self.request, once.words(at))
+        toasts.failed(self.request, form_idempotency.words(at))
         return self.leave(url)
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -218,7 +218,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     @cached_property
     def number(self) -> str:
         """The number of a new form."""
-        return once.number(self.request, self.purpose)
+        return form_idempotency.number(self.request, self.purpose)
 
     @property
     def purpose(self) -> str:
@@ -234,7 +234,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     @property
     def hidden(self) -> Mapping[str, str]:
         """The hidden fields of a new form."""
-        return {once.FIELD: self.number}
+        return {form_idempotency.FIELD: self.number}
 
 
 class QueueActionView(ActionView):
@@ -273,12 +273,12 @@ class QueueActionView(ActionView):
     @cached_property
     def number(self) -> str:
         """The number of a new form, for the queue as it is now."""
-        return once.number(self.request, f"{self.action}:{self.status.id}")
+        return form_idempotency.number(self.request, f"{self.action}:{self.status.id}")
 
     @property
     def hidden(self) -> Mapping[str, str]:
         """The hidden fields of a new form, with the queue that it is made for."""
-        return {once.FIELD: self.number, "queue_id": str(self.status.id)}
+        return {form_idempotency.FIELD: self.number, "queue_id": str(self.status.id)}
 
     def load(self) -> None:
         """Read all that the page shows at one version of the store; raise `QueueNotFound`."""
@@ -348,7 +348,10 @@ def blame(form: forms.Form, refusal: Refusal) -> None:
 
 def hidden_fields(request: HttpRequest, action: str, status: QueueStatus) -> dict[str, str]:
     """Return the hidden fields of a form for an action on a queue."""
-    return {once.FIELD: once.number(request, f"{action}:{status.id}"), "queue_id": str(status.id)}
+    return {
+        form_idempotency.FIELD: form_idempotency.number(request, f"{action}:{status.id}"),
+        "queue_id": str(status.id),
+    }
 
 
 def other_queue() -> Refusal:

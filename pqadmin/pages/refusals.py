@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pqadmin.display.errors import said
 from pqadmin.pages import visibility
-from pqadmin.pages.once import FormChanged, FormRefused
+from pqadmin.pages.form_idempotency import FormChanged, FormRefused
 from queues import errors
 
 

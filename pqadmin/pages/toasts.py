@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from pqadmin.pages import once
+from pqadmin.pages import form_idempotency
 
 #: What rides in a message's extra tags.
 _RIDING = ("label", "action", "link", "link_label", "fields")
@@ -60,7 +60,7 @@ def undoable(request: HttpRequest, text: str, *trash_ids: str, link: str = "", l
             action=reverse("dashboard:restore", args=[trash_ids[0]]),
             link=link,
             link_label=link_label,
-            fields={once.FIELD: once.number(request, f"restore:{trash_ids[0]}")},
+            fields={form_idempotency.FIELD: form_idempotency.number(request, f"restore:{trash_ids[0]}")},
         )
     elif trash_ids:
         done(request, text, label=_("Look in the trash"), link=reverse("dashboard:trash"))

@@ -18,9 +18,9 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.roles import can, require
 from pqadmin.accounts.scope import scope_of
-from pqadmin.pages import once, toasts
+from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
-from pqadmin.people.matching import matching
+from pqadmin.people.matching_queues import matching
 from pqadmin.people.token_forms import TokenForm
 from pqadmin.store import store_now
 from queues.errors import QueueError
@@ -47,7 +47,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
             {
                 "token": token,
                 "expired": token.expires_at is not None and token.expires_at <= now,
-                "hidden": {once.FIELD: once.number(request, f"revoke-token:{token.pk}")},
+                "hidden": {form_idempotency.FIELD: form_idempotency.number(request, f"revoke-token:{token.pk}")},
             }
             for token in shown
         ],

@@ -18,11 +18,11 @@ from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.roles import require
 from pqadmin.accounts.scope import role_given, scope_of
 from pqadmin.display.addresses import queue_url
-from pqadmin.pages import once, toasts
+from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.people import person_changes
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
-from pqadmin.people.matching import matching
+from pqadmin.people.matching_queues import matching
 from pqadmin.store import get_store
 from queues.errors import display_name
 
@@ -258,7 +258,7 @@ def _about(
                 "grant": each,
                 "role": Role(each.role).label,
                 "matching": matching(each.glob, names=names),
-                "hidden": {once.FIELD: once.number(request, f"remove-grant:{each.pk}")},
+                "hidden": {form_idempotency.FIELD: form_idempotency.number(request, f"remove-grant:{each.pk}")},
             }
             for each in user.grants.order_by("glob")
         ],
@@ -266,7 +266,7 @@ def _about(
         "grant_form": grant_form,
         "matching": matching(typed, names=names) if typed and grant_form.is_valid() else None,
         "numbers": {
-            action: {once.FIELD: once.number(request, f"{action}:{key}")}
+            action: {form_idempotency.FIELD: form_idempotency.number(request, f"{action}:{key}")}
             for action in ("role", "grant", "active", "password")
         },
         "tokens": user.tokens.filter(revoked_at=None).count(),

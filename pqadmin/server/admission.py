@@ -9,7 +9,7 @@ from django.http import parse_cookie
 
 from pqadmin.conf import ip
 from pqadmin.conf.proxy import Application
-from pqadmin.limits.places import Places
+from pqadmin.limits.concurrency import Places
 from pqadmin.server import plain_page
 from queues.admin import LogLimit
 

@@ -18,7 +18,7 @@ from twisted.logger import LogEvent, LogLevel, formatEvent, globalLogBeginner
 from pqadmin.limits.bodies import BODY
 from pqadmin.live.fast_path import PIPE
 from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
-from pqadmin.server.pace import Pace, unsent
+from pqadmin.server.receive_rate import Pace, unsent
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 from queues.admin import LogLimit
 

@@ -21,7 +21,7 @@ from twisted.web import http
 
 from pqadmin.conf import ip
 from pqadmin.limits.bodies import API, BODY
-from pqadmin.limits.places import Places
+from pqadmin.limits.concurrency import Places
 from pqadmin.server import plain_page
 from queues.admin import LogLimit
 

@@ -26,7 +26,7 @@ from twisted.internet.tcp import Connection
 
 from pqadmin.limits.allowance import Allowance
 from pqadmin.live.fast_path import Shared
-from pqadmin.server.pace import unsent
+from pqadmin.server.receive_rate import unsent
 from queues.admin import LogLimit
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope, scope_of
 from pqadmin.live.monitor import get_monitor
-from pqadmin.pages import once, toasts
+from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.refusals import NotPossible, Refusal
 from pqadmin.wall import board_changes, links
@@ -92,7 +92,7 @@ class BoardView(ActionView):
             "preview": _preview(str(form["globs"].value()), scope_of(self.request.user)),
             "links": [] if board is None else [_link_line(self.request, link, now) for link in board.links.all()],
             "link_form": sent if isinstance(sent, LinkForm) else LinkForm(auto_id="link-%s"),
-            "link_hidden": {once.FIELD: once.number(self.request, f"mint-link:{self.subject}")},
+            "link_hidden": {form_idempotency.FIELD: form_idempotency.number(self.request, f"mint-link:{self.subject}")},
             "now": now,
             **context,
             "form": form,
@@ -275,7 +275,7 @@ def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any
         state = "used"
     else:
         state = "waiting" if now - link.made_at < links.UNUSED_FOR else "expired"
-    hidden = {once.FIELD: once.number(request, f"revoke-link:{link.pk}")}
+    hidden = {form_idempotency.FIELD: form_idempotency.number(request, f"revoke-link:{link.pk}")}
     return {"link": link, "state": state, "until": link.made_at + links.UNUSED_FOR, "hidden": hidden}
 
 

@@ -185,11 +185,11 @@ def made(client: Client, rf, purpose: str) -> str:
     """Return a number that the site would have put into a form of this person."""
     from django.contrib.auth.models import User
 
-    from pqadmin.pages import once
+    from pqadmin.pages import form_idempotency
 
     request = rf.get("/")
     request.user = User.objects.get(pk=client.session["_auth_user_id"])
-    return once.number(request, purpose)
+    return form_idempotency.number(request, purpose)
 
 
 @pytest.mark.parametrize("name", ["overview", "queue", "item", "audit", "trash", "jobs", "history", "bulk", "push"])

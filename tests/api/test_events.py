@@ -18,7 +18,7 @@ from pqadmin.api import authentication, limits
 from pqadmin.api.events import feed as feeds
 from pqadmin.api.events import stream as streams
 from pqadmin.api.events.feed import Feed
-from pqadmin.limits.places import Places
+from pqadmin.limits.concurrency import Places
 from pqadmin.live import monitor as monitors
 from pqadmin.live.board.board import Board
 from queues import PriorityQueue, Store

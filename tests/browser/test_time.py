@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from pqadmin.pages import reader
+from pqadmin.pages import reader_preferences
 from queues import Queue, Store
 from tests.browser.conftest import NewPage, Site, Strict, open_live, ready_of, wait_value
 from tests.browser.operator import Operator
@@ -71,7 +71,7 @@ def test_moments_are_typed_in_the_zone_that_was_chosen(
     strict.allowed.append("422")
     store.create_queue("jobs").push(b"x", priority=1)
     page = new_page(java_script_enabled=scripts, viewport={"width": 360, "height": 800})
-    page.context.add_cookies([{"name": reader.TIME_ZONE, "value": "Europe/Berlin", "url": site.address}])
+    page.context.add_cookies([{"name": reader_preferences.TIME_ZONE, "value": "Europe/Berlin", "url": site.address}])
     operator = Operator(page).go("/queues/jobs/pause/")
     expect(operator.form.get_by_label("Time zone")).to_have_value("Europe/Berlin")
     operator.fill(reason="r", lasting="at", at="2027-10-31T02:30").confirm()
@@ -108,7 +108,7 @@ def test_the_longest_names_and_moments_are_read_to_their_ends(
     store.create_queue("jobs")
     page = new_page(viewport={"width": width, "height": 800})
     longest = "America/Argentina/ComodRivadavia"
-    page.context.add_cookies([{"name": reader.TIME_ZONE, "value": longest, "url": site.address}])
+    page.context.add_cookies([{"name": reader_preferences.TIME_ZONE, "value": longest, "url": site.address}])
     whole = "input => input.scrollWidth <= input.clientWidth"
     page.goto("/queues/jobs/push/")
     zone = page.locator("main input.zone")

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.templatetags.static import static
 
-from pqadmin.server import assets, joined
+from pqadmin.server import asset_bundles, assets
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,8 +90,8 @@ async def test_a_page_needs_one_stylesheet_and_one_script(folder: Path) -> None:
 
 def test_every_source_is_in_a_joined_file_or_served_alone() -> None:
     sources = ROOT / "static/pqadmin"
-    files = joined.files()
-    styles = {name for names in joined.STYLES.values() for name in names}
+    files = asset_bundles.files()
+    styles = {name for names in asset_bundles.STYLES.values() for name in names}
     assert styles == {path.stem for path in (sources / "css").glob("*.css")}
     modules = {name for text in files.values() for name in re.findall(r"^// (\w+)\.js$", text, re.MULTILINE)}
     assert modules | {"wall_guard"} == {path.stem for path in (sources / "js").glob("*.js")}
@@ -101,7 +101,7 @@ def test_modules_that_import_each_other_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text('import { b } from "./b.js";\nexport const a = 1;\n')
     (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = 2;\n')
     with pytest.raises(ValueError, match="a -> b -> a"):
-        joined.join_modules(tmp_path, ["a"])
+        asset_bundles.join_modules(tmp_path, ["a"])
 
 
 async def test_nothing_else_is_served(folder: Path) -> None:

@@ -17,7 +17,7 @@ from pqadmin.live.board.overviews import Overview
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.words import tab_words
 from pqadmin.pages import visibility
-from pqadmin.pages.reader import time_zone
+from pqadmin.pages.reader_preferences import time_zone
 from pqadmin.store import get_store, store_now
 from queues import QueueStatus
 from queues.admin import HISTORY_FLUSH

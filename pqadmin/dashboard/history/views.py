@@ -21,7 +21,7 @@ from pqadmin.live.board.rows import Row
 from pqadmin.live.words import verdict_words
 from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import about, row_of, status_of
-from pqadmin.pages.reader import time_zone
+from pqadmin.pages.reader_preferences import time_zone
 from pqadmin.store import get_store, store_now
 from queues import QueueStatus
 from queues.admin import (

@@ -22,7 +22,7 @@ from pqadmin.dashboard.jobs.words import JobsHere, jobs_here
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
-from pqadmin.pages import exposed_values, once, toasts, visibility
+from pqadmin.pages import exposed_values, form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import QueueActionView, blame
 from pqadmin.pages.refusals import NoTarget, Refusal, explain
 from pqadmin.store import get_store, store_now
@@ -54,7 +54,7 @@ class ItemsActionView(QueueActionView):
     @classmethod
     def previews(cls, request: HttpRequest) -> bool:
         """Say whether this is a selection or a form that is still filled in."""
-        return once.FIELD not in request.POST or "preview" in request.POST
+        return form_idempotency.FIELD not in request.POST or "preview" in request.POST
 
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         """Read which action on which items is meant."""
@@ -204,7 +204,7 @@ class ItemsActionView(QueueActionView):
         """Perform the action on the items as they were shown."""
         seen = selection.marks(self.data, self.found)
         if seen is None:
-            raise once.FormRefused
+            raise form_idempotency.FormRefused
         link = ""
         if isinstance(form, MoveForm):
             changed, link = self.move(form, seen)

@@ -19,7 +19,7 @@ from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.words import trash_words
-from pqadmin.pages import once, visibility
+from pqadmin.pages import form_idempotency, visibility
 from pqadmin.store import get_store
 from queues import Item, RecordPage, TrashEntry
 from queues.admin import BULK_ACTIONS, STATES, to_ms
@@ -90,7 +90,9 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
             (
                 entry,
                 _trash_words(visibility.seen_trash(may, entry)),
-                once.number(request, f"restore:{entry.id}") if visibility.may_undo(may, entry, known) else "",
+                form_idempotency.number(request, f"restore:{entry.id}")
+                if visibility.may_undo(may, entry, known)
+                else "",
             )
             for entry in entries
         ],

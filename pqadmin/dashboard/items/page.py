@@ -10,8 +10,8 @@ from pqadmin.dashboard.items.query import asked as asked_for
 from pqadmin.display.values import what_searchers_see
 from pqadmin.live.board.rows import Row
 from pqadmin.live.frame_json import END_ITEMS
+from pqadmin.pages.item_search import FOUND_BYTES, search_queue
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
-from pqadmin.pages.searching import FOUND_BYTES, search_queue
 from pqadmin.store import get_store, store_now
 from queues import Item, Page, Queue, QueueStatus, ReadTransaction
 from queues.admin import STATES, HealthCode

@@ -20,7 +20,7 @@ from pqadmin.display.addresses import item_url
 from pqadmin.display.redaction import NOTHING, rules_of
 from pqadmin.display.values import VIEWS, as_html, hidden, plain, show
 from pqadmin.display.words import item_state_word
-from pqadmin.pages import once, visibility
+from pqadmin.pages import form_idempotency, visibility
 from pqadmin.pages.action_view import QueueActionView, answer, hidden_fields
 from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal
@@ -148,7 +148,9 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpRespons
         raw_item_id=item_id[:25_000],
         where=where,
         pushed_at=None if rand is None else minted_at(rand),
-        restore_number=once.number(request, f"restore:{where.trash_id}") if where and where.trash_id else "",
+        restore_number=form_idempotency.number(request, f"restore:{where.trash_id}")
+        if where and where.trash_id
+        else "",
         history=history.history_of(
             item_id,
             visibility.scope(request),

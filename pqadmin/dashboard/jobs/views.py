@@ -15,7 +15,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.jobs.words import job_url, tell
 from pqadmin.display.errors import said
 from pqadmin.display.words import damage_words
-from pqadmin.pages import once, toasts, visibility
+from pqadmin.pages import form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.read_until import until_something
 from pqadmin.store import get_store, store_now
@@ -81,7 +81,8 @@ def job(request: HttpRequest, job_id: str) -> HttpResponse:
         "can_act": visibility.may_steer(visibility.scope(request), found),
         "audit_url": f"{reverse('dashboard:audit')}?{urlencode({'queue': found.queue})}",
         "numbers": {
-            verb: {once.FIELD: once.number(request, f"{verb}-job:{found.id}")} for verb in ("cancel", "resume", "undo")
+            verb: {form_idempotency.FIELD: form_idempotency.number(request, f"{verb}-job:{found.id}")}
+            for verb in ("cancel", "resume", "undo")
         },
         "now": now,
     }

@@ -15,7 +15,7 @@ from pqadmin.dashboard.queue.forms import PauseForm
 from pqadmin.display import format as write
 from pqadmin.live.board.sums import label_of
 from pqadmin.live.monitor import get_monitor
-from pqadmin.pages import once, toasts
+from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.queue_context import paused
 from pqadmin.pages.refusals import Refusal
@@ -57,7 +57,7 @@ class GroupView(ActionView):
     @property
     def hidden(self) -> Mapping[str, str]:
         """The hidden fields of a new form: the group, and the queues that the page shows."""
-        return {once.FIELD: self.number, **self.shown}
+        return {form_idempotency.FIELD: self.number, **self.shown}
 
     @property
     def shown(self) -> Mapping[str, str]:
@@ -155,7 +155,10 @@ class PauseGroupView(GroupView):
             text % {"n": write.number(n)},
             label=_("Resume"),
             action=reverse("dashboard:resume-group"),
-            fields={once.FIELD: once.number(self.request, f"resume:{self.subject}"), **self.shown},
+            fields={
+                form_idempotency.FIELD: form_idempotency.number(self.request, f"resume:{self.subject}"),
+                **self.shown,
+            },
         )
 
 

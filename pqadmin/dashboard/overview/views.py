@@ -22,7 +22,7 @@ from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
 from pqadmin.live.board.sparks import SPARKS
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.words import attached_note, attached_words, levels_words, tab_words
-from pqadmin.pages import reader, visibility
+from pqadmin.pages import reader_preferences, visibility
 from pqadmin.store import get_store, store_now
 
 #: Names of so many characters leave room for previews.
@@ -76,7 +76,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS + can_act,
         "short_names": max((len(row.status.name) for group in listing.groups for row in group.rows), default=0)
         <= _SHORT,
-        "compact": reader.compact(request),
+        "compact": reader_preferences.compact(request),
         "heads": _heads(order, state),
         "groupings": _groupings(order, state),
         "stars": stars,

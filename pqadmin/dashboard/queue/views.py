@@ -18,7 +18,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.consumers_panel import panel
 from pqadmin.live.words import flag_words, trend_words
-from pqadmin.pages import once
+from pqadmin.pages import form_idempotency
 from pqadmin.pages.action_view import hidden_fields
 from pqadmin.pages.queue_context import about, mix
 from pqadmin.store import get_store
@@ -73,6 +73,6 @@ def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:
         return None
     if entry.item is None or entry.restored or entry.queue_id != status.id:
         return None
-    number = once.number(request, f"put-back:{trash_id}")
+    number = form_idempotency.number(request, f"put-back:{trash_id}")
     shown = show(entry.item.raw, codec=entry.item.codec, rules=rules_of(status.redact))
     return {"entry": entry, "item": entry.item, "shown": shown, "form_number": number}

@@ -24,7 +24,7 @@ from pqadmin.display.words import item_state_word
 from pqadmin.live.board.rows import Row
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import visibility
-from pqadmin.pages.searching import Search
+from pqadmin.pages.item_search import Search
 from pqadmin.store import store_now
 from queues import Item, Query
 from queues.admin import MAX_SEARCH_TEXT, STATES, name_pattern, parse_item_id

@@ -19,7 +19,7 @@ from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.errors import said
 from pqadmin.live.monitor import get_monitor
-from pqadmin.pages import once, toasts, visibility
+from pqadmin.pages import form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.queue_context import about
 from pqadmin.store import get_store, store_now
@@ -199,7 +199,11 @@ class RemoveView(_ForAll):
             _("Removed the targets of %(pattern)s.") % {"pattern": write.visible(self.glob)},
             label=_("Set them again"),
             action=reverse("dashboard:new-targets"),
-            fields={"pattern": self.glob, once.FIELD: once.number(self.request, "targets"), **again},
+            fields={
+                "pattern": self.glob,
+                form_idempotency.FIELD: form_idempotency.number(self.request, "targets"),
+                **again,
+            },
         )
         return self.home
 
@@ -281,4 +285,4 @@ def _given(limits: Limits) -> list[dict[str, str]]:
 
 
 def _remove_fields(request: HttpRequest, glob: str) -> dict[str, str]:
-    return {once.FIELD: once.number(request, f"{RemoveView.action}:{glob}")}
+    return {form_idempotency.FIELD: form_idempotency.number(request, f"{RemoveView.action}:{glob}")}

@@ -14,7 +14,7 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
-from pqadmin.pages import once, toasts, visibility
+from pqadmin.pages import form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import ActionView, answer
 from pqadmin.pages.read_until import until_something
 from pqadmin.pages.refusals import Refusal
@@ -62,7 +62,7 @@ def _line(request: HttpRequest, entry: TrashEntry, known: Mapping[int, str]) -> 
     if entry.damage:
         return {"entry": entry, "words": trash_words(entry), "damage": damage_words(entry.damage)}
     may = visibility.scope(request)
-    number = once.number(request, f"restore:{entry.id}") if visibility.may_undo(may, entry, known) else ""
+    number = form_idempotency.number(request, f"restore:{entry.id}") if visibility.may_undo(may, entry, known) else ""
     entry = visibility.seen_trash(may, entry)
     return {
         "entry": entry,

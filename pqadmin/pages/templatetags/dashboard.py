@@ -25,7 +25,7 @@ from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.words import actor_words, done_words, item_state_word, view_word
 from pqadmin.live.words import countdown_words, counted_words
 from pqadmin.load.sample import sample_load, sample_plans
-from pqadmin.pages import once, reader, visibility
+from pqadmin.pages import form_idempotency, reader_preferences, visibility
 from pqadmin.pages.toasts import Toast, read
 from pqadmin.store import store_now, store_skew
 from queues import Item
@@ -93,7 +93,7 @@ def _icon(name: str, sprite: str) -> SafeString:
 @register.simple_tag(takes_context=True)
 def sample_number(context: Context) -> str:
     """Return the number of the form that starts the sample load."""
-    return once.number(context["request"], "sample-load")
+    return form_idempotency.number(context["request"], "sample-load")
 
 
 @register.simple_tag(takes_context=True)
@@ -149,7 +149,7 @@ def _time(moment: datetime | None, write_it: Callable[[datetime], str], more: st
 @register.simple_tag(takes_context=True)
 def time_zone(context: Context) -> str:
     """Return the name of the reader's time zone."""
-    return reader.time_zone(context.get("request"))
+    return reader_preferences.time_zone(context.get("request"))
 
 
 @register.simple_tag
@@ -168,7 +168,7 @@ def clock_skew() -> dict[str, str]:
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """Return the chosen theme: light, dark, or empty for the system's."""
-    return reader.theme(context.get("request"))
+    return reader_preferences.theme(context.get("request"))
 
 
 @register.simple_tag

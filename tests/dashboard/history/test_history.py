@@ -13,7 +13,7 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.history.action_marks import acts
 from pqadmin.dashboard.history.ranges import SPANS, span_of
 from pqadmin.display.moments import write_moment
-from pqadmin.pages.reader import TIME_ZONE
+from pqadmin.pages.reader_preferences import TIME_ZONE
 from queues import Queue, Store, open_store
 from tests.conftest import Clock
 from tests.dashboard.conftest import Desk

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.pages import searching
+from pqadmin.pages import item_search
 from queues import Queue, Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
@@ -109,8 +109,8 @@ def test_a_search_says_its_scope_and_the_address_holds_it(operator: Desk, jobs: 
 
 
 def test_a_long_search_goes_on_step_by_step(operator: Desk, jobs: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "SCAN", 25)
-    monkeypatch.setattr(searching, "SECONDS", 0.0)
+    monkeypatch.setattr(item_search, "SCAN", 25)
+    monkeypatch.setattr(item_search, "SECONDS", 0.0)
     page, found, steps = operator.open("/queues/jobs/?q=-3"), list[str](), 1
     assert "searched 25 of 60 · 0 found" in page
     while True:

@@ -210,12 +210,12 @@ def test_acts_that_would_need_other_programs_are_refused_in_clear_words(
 
 def _number(desk: Desk, queue: Queue, act: str) -> str:
     """Return the number of a form for an act, as the site would have made it for this person."""
-    from pqadmin.pages import once
+    from pqadmin.pages import form_idempotency
 
     class Request:
         user = desk.client.get("/").wsgi_request.user
 
-    return once.number(Request(), f"{act}:{queue.id}")  # type: ignore[arg-type]
+    return form_idempotency.number(Request(), f"{act}:{queue.id}")  # type: ignore[arg-type]
 
 
 def test_detaching_leaves_the_items(operator: Desk, legacy: Queue, others: Others) -> None:

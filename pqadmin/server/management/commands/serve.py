@@ -20,7 +20,7 @@ from pqadmin import __version__, fatal_signals, jobs, store
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.saved_tokens import is_server
 from pqadmin.conf import environment, proxy
-from pqadmin.server import first_start, housekeeping, listening, resources
+from pqadmin.server import first_start, housekeeping, listen_socket, resources
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
 THREADS_END_WITHIN = 3.0  # seconds
@@ -46,9 +46,9 @@ class Command(OwnCommand):
         resources.share_arenas()
         self._descriptors = resources.raise_limit()
         try:
-            with listening.bind(host, port) as listener:
+            with listen_socket.bind(host, port) as listener:
                 self._serve(listener, host)
-        except (listening.CannotListen, first_start.CannotStart) as error:
+        except (listen_socket.CannotListen, first_start.CannotStart) as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:  # before the server handles signals
             raise SystemExit(130) from None
@@ -97,7 +97,7 @@ class Command(OwnCommand):
         _show(
             [
                 ("pqadmin", f"{__version__}, stop with Ctrl-C"),
-                ("Address", listening.url(listener)),
+                ("Address", listen_socket.url(listener)),
                 *badge,
                 ("Store", settings.PQADMIN_STORE),
             ]

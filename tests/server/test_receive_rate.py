@@ -1,6 +1,6 @@
 """Clients that take an answer: slow ones have their time, those that only pretend to take it are cut off."""
 
-from pqadmin.server.pace import LEAST, WITHIN, Pace
+from pqadmin.server.receive_rate import LEAST, WITHIN, Pace
 
 PART = 1_000_000
 

@@ -1,4 +1,4 @@
-"""Joined static files: one stylesheet and one module for each kind of page, made when the site starts.
+"""Bundles of static files: one stylesheet and one module for each kind of page, made when the site starts.
 
 The sources stay small files in `static/pqadmin`. A browser fetches one file of each kind in place of dozens.
 """

@@ -1,4 +1,4 @@
-"""Request keys of forms: a form that is sent twice is executed once, and then gets its first answer.
+"""Idempotency of forms: a form that is sent twice is executed once, and then gets its first answer.
 
 Each form carries a signed number for its user and purpose, which is the idempotency key of its request: the store keeps
 the first answer in the transaction of the action.

@@ -1,4 +1,4 @@
-"""Counters with a limit: how many connections, requests or sockets one address or person has at once."""
+"""Limits of concurrency: how many connections, requests or sockets one address or person has at once."""
 
 from collections import Counter
 from collections.abc import Hashable

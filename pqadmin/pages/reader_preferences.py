@@ -1,4 +1,4 @@
-"""What a reader chooses, kept in cookies that a form without a script sets: language, theme, zone, height of rows."""
+"""Preferences of a reader, kept in cookies that a form without a script sets: language, theme, zone, height of rows."""
 
 from collections.abc import Callable
 from zoneinfo import ZoneInfo
