@@ -13,10 +13,10 @@ from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import limits, schemas, threads, waits
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.authorization import allow, found
-from pqadmin.api.hot.opening import as_taken_by, find_queue, may_take_now
-from pqadmin.api.hot.taking import WaitFor
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
+from pqadmin.api.verbs.open_queue import as_taken_by, find_queue, may_take_now
+from pqadmin.api.verbs.take import WaitFor
 from pqadmin.commands import queue_diff
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import pause_shape, queue_shape, time_shape

@@ -14,8 +14,6 @@ from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer, tagged
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
-from pqadmin.api.hot.opening import router
-from pqadmin.api.hot.taking import ENDS
 from pqadmin.api.parameters import (
     NO_REASON,
     Cursor,
@@ -30,6 +28,8 @@ from pqadmin.api.parameters import (
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_shape, seen_shape
+from pqadmin.api.verbs.open_queue import router
+from pqadmin.api.verbs.take import ENDS
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import what_searchers_see
 from pqadmin.files.shapes import Shape, item_shape

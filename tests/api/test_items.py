@@ -9,7 +9,7 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from queues import PriorityQueue, Store
 from tests.api.conftest import Program, in_thread
-from tests.api.test_hot_verbs import problem
+from tests.api.test_verbs import problem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from pqadmin.api import streams
 from pqadmin.pages import streaming
 from queues import FifoQueue, PriorityQueue, Store
 from tests.api.conftest import Program, in_thread
-from tests.api.test_hot_verbs import problem
+from tests.api.test_verbs import problem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NDJSON = {"Content-Type": "application/x-ndjson"}

@@ -15,9 +15,9 @@ from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas, threads, values
 from pqadmin.api.answers import answer, key_of, once
 from pqadmin.api.bodies import BYTES, CSV, JSON, NDJSON, TEXT, checked, content_type, invalid, json_of, raw
-from pqadmin.api.hot.opening import Returned, open_queue, router
 from pqadmin.api.problems import Problem
 from pqadmin.api.streams import import_items
+from pqadmin.api.verbs.open_queue import Returned, open_queue, router
 from pqadmin.files.shapes import Shape, item_shape
 from pqadmin.store import get_store
 from queues import AnyAsyncQueue, AnyQueue, AsyncPriorityQueue, Duration, FifoQueue, Item, Transaction

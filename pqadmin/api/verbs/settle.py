@@ -13,8 +13,8 @@ from pqadmin.accounts.rights import Right
 from pqadmin.api import problems, schemas, threads, values
 from pqadmin.api.answers import answer, key_of, once
 from pqadmin.api.bodies import Body
-from pqadmin.api.hot.opening import Returned, open_queue, router
-from pqadmin.api.hot.taking import LEASE_SECONDS
+from pqadmin.api.verbs.open_queue import Returned, open_queue, router
+from pqadmin.api.verbs.take import LEASE_SECONDS
 from pqadmin.files.shapes import Shape, item_shape, time_shape
 from queues import AnyAsyncQueue, Transaction
 from queues.errors import StaleLease

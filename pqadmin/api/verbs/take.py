@@ -16,8 +16,8 @@ from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, schemas, threads, values, waits
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, JSON, TEXT, invalid
-from pqadmin.api.hot.opening import may_take_now, open_queue, router
 from pqadmin.api.problems import Problem
+from pqadmin.api.verbs.open_queue import may_take_now, open_queue, router
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import Shape, item_shape, time_shape
 from queues import AnyAsyncQueue, AnyQueue, AsyncFifoQueue, FifoQueue, Lease, Transaction

@@ -14,7 +14,7 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.api import problems, values, waits
 from pqadmin.api.handler import ApiHandler
-from pqadmin.api.hot import taking as takes
+from pqadmin.api.verbs import take as takes
 from queues import FifoQueue, PriorityQueue, Store
 from queues.errors import ERRORS
 from tests.api.conftest import Program, in_thread
