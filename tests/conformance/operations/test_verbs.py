@@ -13,18 +13,13 @@ def values(items: list) -> list[bytes]:
     return [item.value for item in items]
 
 
-def test_pop_min_takes_the_smallest_priority_and_the_oldest_among_equals(jobs: Queue) -> None:
+@pytest.mark.parametrize(("end", "order"), [("min", b"abcd"), ("max", b"dcba")])
+def test_pops_take_the_end_and_among_equals_the_oldest_or_newest(jobs: Queue, end: str, order: bytes) -> None:
     for value, priority in [(b"c", 5), (b"a", -3), (b"d", 5), (b"b", 0)]:
         jobs.push(value, priority=priority)
-    assert [jobs.pop_min().value for _ in range(4)] == [b"a", b"b", b"c", b"d"]
-    assert jobs.pop_min() is None
-
-
-def test_pop_max_takes_the_largest_priority_and_the_newest_among_equals(jobs: Queue) -> None:
-    for value, priority in [(b"c", 5), (b"a", -3), (b"d", 5), (b"b", 0)]:
-        jobs.push(value, priority=priority)
-    assert [jobs.pop_max().value for _ in range(4)] == [b"d", b"c", b"b", b"a"]
-    assert jobs.pop_max() is None
+    pop = jobs.pop_min if end == "min" else jobs.pop_max
+    assert b"".join(pop().value for _ in range(4)) == order
+    assert pop() is None
 
 
 def test_push_returns_the_item_as_it_will_be_taken(jobs: Queue, clock: Clock) -> None:
