@@ -10,8 +10,8 @@ from queues.actions.push import Pushed
 from queues.aio.queue import for_coroutines
 from queues.aio.waiting import wait_for as wait_in_loop
 from queues.background.service import Upkeep
-from queues.background.staging_leftovers import NOBODY as UNCLAIMED_BY
 from queues.background.sweeper import Swept
+from queues.background.unclaimed_staging import NOBODY as UNCLAIMED_BY
 from queues.bulk.bulk_job import HELD_MS as BULK_HELD_MS
 from queues.bulk.bulk_job import PUSH as BULK_PUSH
 from queues.bulk.bulk_job import UNDO as BULK_UNDO
@@ -91,7 +91,7 @@ from queues.queue import for_client
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration
-from queues.status.observing import health_at, observation_of
+from queues.status.health_observation import health_at, observation_of
 from queues.status.site_protocol import JudgedQueue, QueueLook, Site
 from queues.status.status import unreadable_status
 from queues.store import MAX_SNAPSHOT

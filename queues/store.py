@@ -11,10 +11,10 @@ from queues.actions.actions import Actions
 from queues.actions.audited_action import RequestKey
 from queues.audit.audit_log import Audit
 from queues.background.service import Upkeep
-from queues.background.staging_leftovers import sweep_unclaimed
 from queues.background.sweeper import Sweeper, Swept
+from queues.background.unclaimed_staging import sweep_unclaimed
+from queues.bulk.chunk import Shown, all_shown
 from queues.bulk.runner import JobRunner
-from queues.bulk.step import Shown, all_shown
 from queues.catalog import store_record
 from queues.consumers.presence import Presence
 from queues.context import StoreContext

@@ -1,7 +1,7 @@
 """Parts of a sweep by themselves: what the background does when it is due."""
 
 from queues import Store
-from queues.background import empty_trash, staging_leftovers, stale_commit_slots
+from queues.background import empty_trash, stale_commit_slots, unclaimed_staging
 from queues.background.merge_generations import merge
 from queues.bulk.bulk_job import sweep_jobs
 from queues.trash.trash import KEPT_MS
@@ -16,8 +16,8 @@ def sweep_slots(store: Store) -> int:
 
 def sweep_unclaimed(store: Store) -> int:
     """Bring to the trash what processes popped for ones that vanished minutes ago; return how many items."""
-    left = [config for config in staging_leftovers.unclaimed_in(store.context) if config is not None]
-    return sum(staging_leftovers.sweep_unclaimed(store.context, store.trash, config) for config in left)
+    left = [config for config in unclaimed_staging.unclaimed_in(store.context) if config is not None]
+    return sum(unclaimed_staging.sweep_unclaimed(store.context, store.trash, config) for config in left)
 
 
 def sweep_trash(store: Store, *, limit: int = LIMIT) -> int:

@@ -18,7 +18,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.operations.pop import pop_request
 from queues.serving.background import BackgroundThreads
-from queues.status.observing import observation_of
+from queues.status.health_observation import observation_of
 
 #: Seconds between two observations, and between two things that happen.
 TICK = 10

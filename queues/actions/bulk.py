@@ -27,7 +27,7 @@ from queues.bulk.checks import (
     order_of,
     queue_of,
 )
-from queues.bulk.step import Shown, Steps, all_shown
+from queues.bulk.chunk import Shown, Steps, all_shown
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.edit import Place
 from queues.items.scan import Query, lanes_of

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TypedDict, Unpack
 
 from queues.actions.audited_action import Action, Frame, action, shown
-from queues.bulk import incoming
+from queues.bulk import push_parts
 from queues.bulk.bulk_job import PUSH, RUNNING, Job, begin_job
-from queues.bulk.incoming import Arrival
+from queues.bulk.push_parts import Arrival
 from queues.errors import (
     BadLimit,
     IdTaken,
@@ -176,7 +176,7 @@ def begin_push(
 
     kv.transact(refuse, background=True)
     try:
-        incoming.lay_down(kv, keyspace, job_id, checked)
+        push_parts.lay_down(kv, keyspace, job_id, checked)
         return frame.run(begin)
     except IdTaken:
         raise  # These items are another job's.
@@ -184,7 +184,7 @@ def begin_push(
         raise  # The job may have begun: items without a job are swept.
     except BaseException:
         with suppress(StoreError):  # They are swept later as well; the first error is the one to raise.
-            incoming.clear(kv, keyspace, job_id)
+            push_parts.clear(kv, keyspace, job_id)
         raise
 
 

@@ -16,11 +16,11 @@ from queues.background import due_index
 from queues.background.audit_retention import check_days, sweep_audit
 from queues.background.empty_trash import sweep_trash
 from queues.background.merge_generations import merge
-from queues.background.staging_leftovers import sweep_unclaimed, unclaimed_in
 from queues.background.stale_commit_slots import sweep_slots
+from queues.background.unclaimed_staging import sweep_unclaimed, unclaimed_in
 from queues.bulk.bulk_job import sweep_jobs
-from queues.bulk.incoming import KEPT_MS as LAID_MS
-from queues.bulk.incoming import sweep_incoming
+from queues.bulk.push_parts import KEPT_MS as LAID_MS
+from queues.bulk.push_parts import sweep_incoming
 from queues.consumers.consumer import BEAT, sweep_consumers
 from queues.context import StoreContext
 from queues.errors import (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queues.bulk.bulk_job import HELD_MS, Job, read_running
-from queues.bulk.step import Shown, Steps, all_shown, runner_name
+from queues.bulk.chunk import Shown, Steps, all_shown, runner_name
 from queues.context import StoreContext
 from queues.errors import JobNotFound, QueueError, StoreClosed, StoreError, Unreadable, Worded, Words
 from queues.kv.port import ReadTransaction

@@ -25,14 +25,14 @@ from queues.health import Health, Level, TargetRules, Targets, advance, encode
 from queues.health.target_records import read_rules
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
-from queues.history.reading import ALL_QUEUES
+from queues.history.read_history import ALL_QUEUES
 from queues.history.sampling import as_point, mix_of, percentiles
 from queues.history.sums import Sums
 from queues.items.counters import CounterDelta, total
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.records import UNREADABLE, warn
 from queues.model.tuples import Range
-from queues.status.observing import observation_of
+from queues.status.health_observation import observation_of
 from queues.status.snapshots import read_statuses
 from queues.status.status import QueueStatus, Snapshot, TotalsRead
 

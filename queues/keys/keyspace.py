@@ -50,7 +50,7 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("job", "bulk", job_id)               = record       a bulk job and its progress
     ("job", "part", job_id, n)            = number       of its n-th chunk: where that begins beside the trash record of
                                                          the job's id
-    ("job", "in", job_id, n)              = record       items that it pushes, in parts: see queues/bulk/incoming.py
+    ("job", "in", job_id, n)              = record       items that it pushes, in parts: see queues/bulk/push_parts.py
     ("job", "run", job_id)                = ""           it has not ended
     ("job", "v")                          = total        job change: ADD 1 whenever a job begins, ends or resumes
     ("due", second, id)                   = ""           something delayed or leased of the queue falls due in that

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from queues.background.staging_leftovers import find_unclaimed
 from queues.background.stale_commit_slots import count_stale, sweep_slots
+from queues.background.unclaimed_staging import find_unclaimed
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import display_name

@@ -40,7 +40,7 @@ def test_nothing_else_reads_the_environment() -> None:
         "pqadmin/commands/handlers.py",  # DJANGO_SETTINGS_MODULE of the handlers' program
         "pqadmin/commands/management/commands/work.py",  # handed to environment.read_store
         "queues/kv/embedded/store.py",  # PQ_STORE_MAX_BYTES
-        "queues/kv/embedded/verifying.py",  # handed on to a process
+        "queues/kv/embedded/integrity_check.py",  # handed on to a process
         "queues/workers/heartbeats.py",  # the same
     }
     names = {setting.name for setting in SETTINGS} | {"DJANGO_SETTINGS_MODULE", "_ARGCOMPLETE"}

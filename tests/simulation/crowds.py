@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from queues import Queue, Store
-from queues.background.staging_leftovers import KEPT_MS
+from queues.background.unclaimed_staging import KEPT_MS
 from queues.errors import TransactionTooOld
 from queues.kv.simulated import JumpingClock, Point, SimulatedStore
 from queues.serving import staging

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from queues import Job, Queue, Store
-from queues.bulk import step
+from queues.bulk import chunk
 from queues.bulk.runner import JobRunner
 from queues.errors import AlreadyRestored, JobEnded, OutcomeUnknown
 from queues.items.scan import Query
@@ -178,8 +178,8 @@ def _values(queue: Queue) -> list[bytes]:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let jobs have many chunks; a caller that pops does so itself, so that nothing runs beside the schedule."""
     monkeypatch.setattr(staging, "CONFLICTS", 1_000_000)
-    monkeypatch.setattr(step, "FIRST_CHUNK", 3)
-    monkeypatch.setattr(step, "MAX_CHUNK", 3)
+    monkeypatch.setattr(chunk, "FIRST_CHUNK", 3)
+    monkeypatch.setattr(chunk, "MAX_CHUNK", 3)
 
 
 def run(seed: int, tally: Tally) -> None:

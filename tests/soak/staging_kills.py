@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from queues import Queue, Store, open_store
-from queues.background.staging_leftovers import KEPT_MS
+from queues.background.unclaimed_staging import KEPT_MS
 from queues.kv.port import ReadTransaction
 from queues.serving import staging, staging_records
 from tests import cluster

@@ -8,8 +8,8 @@ import logging
 import os
 from pathlib import Path
 
+from queues.kv.embedded.integrity_check import find_damage
 from queues.kv.embedded.meta_pages import MetaPages
-from queues.kv.embedded.verifying import find_damage
 from queues.kv.errors import StoreDamaged, StoreUnavailable
 
 log = logging.getLogger("queues.kv")

@@ -17,7 +17,7 @@ from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
 from queues.kv.embedded.file_status import file_status
 from queues.kv.embedded.file_system import refuse_network
-from queues.kv.embedded.space import KNOWN_FOR, LITTLE, SpaceLimit
+from queues.kv.embedded.space_limit import KNOWN_FOR, LITTLE, SpaceLimit
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import StoreClosed, StoreError, StoreUnavailable
 from queues.kv.port import MAX_TRANSACTION_SECONDS

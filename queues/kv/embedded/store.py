@@ -18,7 +18,7 @@ from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrup
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
 from queues.kv.embedded.sharing import Sharing
-from queues.kv.embedded.space import DEFAULT_MAX_BYTES
+from queues.kv.embedded.space_limit import DEFAULT_MAX_BYTES
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.lifecycle import Lifecycle

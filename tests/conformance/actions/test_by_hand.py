@@ -2,7 +2,7 @@
 
 from queues import Queue, Store
 from queues.health import Observation
-from queues.status.observing import observation_of
+from queues.status.health_observation import observation_of
 
 
 def seen(store: Store) -> Observation:

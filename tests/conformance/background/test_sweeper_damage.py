@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from queues import Actions, Queue, Store
-from queues.background.staging_leftovers import KEPT_MS as STAGED_MS
-from queues.background.staging_leftovers import NOBODY
 from queues.background.sweeper import Sweeper, Swept
+from queues.background.unclaimed_staging import KEPT_MS as STAGED_MS
+from queues.background.unclaimed_staging import NOBODY
 from queues.bulk.runner import JobRunner
 from queues.keys.queue_keys import last_element
 from queues.kv.port import Transaction

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from queues import Actions, Queue, Store
+from queues.bulk.chunk import MAX_CHUNK
 from queues.bulk.runner import JobRunner
-from queues.bulk.step import MAX_CHUNK
 from queues.errors import (
     AlreadyRestored,
     BadPriority,

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from queues import Actions, Job, Queue, Store
-from queues.bulk import step
+from queues.bulk import chunk
 from queues.bulk.bulk_job import HELD_MS
 from queues.bulk.runner import JobRunner
 from queues.errors import (
@@ -28,8 +28,8 @@ N = 60
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let jobs have many chunks."""
-    monkeypatch.setattr(step, "FIRST_CHUNK", 7)
-    monkeypatch.setattr(step, "MAX_CHUNK", 7)
+    monkeypatch.setattr(chunk, "FIRST_CHUNK", 7)
+    monkeypatch.setattr(chunk, "MAX_CHUNK", 7)
 
 
 def fill(store: Store, clock: Clock, name: str = "jobs") -> Queue:

@@ -8,10 +8,10 @@ import pytest
 
 from queues import Actions, Queue, Store
 from queues.background.sweeper import Sweeper
-from queues.bulk import incoming
-from queues.bulk.incoming import KEPT_MS as LAID_MS
+from queues.bulk import push_parts
+from queues.bulk.chunk import Steps
+from queues.bulk.push_parts import KEPT_MS as LAID_MS
 from queues.bulk.runner import JobRunner
-from queues.bulk.step import Steps
 from queues.errors import (
     BadPriority,
     Conflict,
@@ -180,7 +180,7 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
     store.create_queue("jobs")
     ann = store.actions("ann")
     kept = ann.begin_push("jobs", ITEMS)
-    incoming.lay_down(store.context.kv, store.context.keyspace, store.context.id_generator.new_id(), ITEMS)
+    push_parts.lay_down(store.context.kv, store.context.keyspace, store.context.id_generator.new_id(), ITEMS)
     assert laid_down(store) == 6
     clock.advance(LAID_MS / 2_000)
     Sweeper(store.context).sweep()
@@ -188,23 +188,23 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
     clock.advance(LAID_MS / 1_000)
     Sweeper(store.context).sweep()
     assert laid_down(store) == 3, "what belongs to a job stays with it"
-    incoming.clear(store.context.kv, store.context.keyspace, bytes.fromhex(kept.id))
+    push_parts.clear(store.context.kv, store.context.keyspace, bytes.fromhex(kept.id))
     assert laid_down(store) == 3, "also when it began after a look that found no job"
     ann.cancel_bulk(kept.id)
     clock.advance(2 * KEPT_MS / 1_000)
     Sweeper(store.context).sweep()
     assert laid_down(store) == 0
     failing = iter([None, RuntimeError("full")])
-    plain = incoming.parts_of
+    plain = push_parts.parts_of
 
-    def parts(items: list[incoming.Arrival]):
+    def parts(items: list[push_parts.Arrival]):
         for part in plain(items):
             yield part
             if (error := next(failing)) is not None:
                 raise error
 
-    monkeypatch.setattr(incoming, "parts_of", parts)
-    monkeypatch.setattr(incoming, "_STEP_BYTES", 1)
+    monkeypatch.setattr(push_parts, "parts_of", parts)
+    monkeypatch.setattr(push_parts, "_STEP_BYTES", 1)
     with pytest.raises(RuntimeError):
         ann.begin_push("jobs", ITEMS)
     assert laid_down(store) == 0
@@ -263,14 +263,14 @@ def test_what_is_heard_is_what_went_wrong_first(
 def test_a_job_whose_items_were_swept_before_it_began_does_not_begin(
     store: Store, jobs: Queue, ann: Actions, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = incoming.lay_down
+    plain = push_parts.lay_down
 
     def slow(*args: Any) -> None:
         plain(*args)
         clock.advance(2 * LAID_MS / 1_000)
         Sweeper(store.context).sweep()
 
-    monkeypatch.setattr(incoming, "lay_down", slow)
+    monkeypatch.setattr(push_parts, "lay_down", slow)
     with pytest.raises(JobEnded):
         ann.begin_push("jobs", ITEMS)
     assert (ann.jobs(), laid_down(store), jobs.depth()) == ([], 0, 0)

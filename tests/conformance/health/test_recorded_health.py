@@ -4,7 +4,7 @@ import pytest
 
 from queues import Store
 from queues.health import Code, Level
-from queues.status.observing import health_at
+from queues.status.health_observation import health_at
 from tests.conftest import Clock
 
 

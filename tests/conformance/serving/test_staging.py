@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.background.staging_leftovers import KEPT_MS, NOBODY
+from queues.background.unclaimed_staging import KEPT_MS, NOBODY
 from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
 from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from queues import Actions, Query, Queue, Store
-from queues.background.staging_leftovers import NOBODY
+from queues.background.unclaimed_staging import NOBODY
 from queues.bulk.runner import JobRunner
 from tests.dashboard.conftest import Desk
 from tests.dashboard.pages.test_chinese import english

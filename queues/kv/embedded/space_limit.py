@@ -1,4 +1,4 @@
-"""How much a store may still grow: a limit of its own, and what the disk has left."""
+"""Limit of the space of a store: how much it may still grow, by its setting and by what the disk has left."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A child process that reads an embedded store whole, so that damage kills the child and not the caller.
+"""Integrity check: a child process reads an embedded store whole, so that damage kills the child and not the caller.
 
 LMDB trusts its pages: a damaged one may end the process that reads it by SIGBUS, SIGSEGV or SIGABRT. This file runs as
 a script, too, and imports nothing of the package then.

@@ -1,4 +1,4 @@
-"""Steps of a bulk job: one chunk as one transaction, with its trash and audit records and the job's mark."""
+"""Chunks of a bulk job: each one transaction, with its trash and audit records and the mark of the job."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from queues.audit.audit_log import Audit
-from queues.bulk import incoming
+from queues.bulk import push_parts
 from queues.bulk.bulk_job import (
     DONE,
     FAILED,
@@ -255,7 +255,7 @@ class Steps:
         """Push the next part of the items that came with the job."""
         keyspace, job_id = self._keyspace, bytes.fromhex(job.id)
         try:
-            arrivals = incoming.read_part(tr, keyspace, job_id, job.chunks)
+            arrivals = push_parts.read_part(tr, keyspace, job_id, job.chunks)
         except UNREADABLE as error:
             raise Unreadable("The items that are next cannot be read. {why}", why=why(error)) from error
         if arrivals is None:
