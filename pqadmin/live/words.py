@@ -68,7 +68,7 @@ _WORDS = {
     "reason-none-taken-held-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds %(held)s items"),
     "reason-none-taken-held-item": gettext_lazy("nothing finished for %(age)s, %(n)s consumers hold 1 item"),
     "reason-none-taken-held-item-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds 1 item"),
-    "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, items come back"),
+    "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, every attempt fails"),
     "reason-growing": gettext_lazy("grows %(rate)s/s on average"),
     "reason-retries": gettext_lazy("%(percent)s of attempts fail"),
     "reason-old": gettext_lazy("oldest waits %(age)s"),

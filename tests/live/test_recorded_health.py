@@ -125,7 +125,7 @@ def test_a_queue_whose_items_come_back_fails(store: Store, clock: Clock) -> None
         for lease in jobs.lease_many(3):
             jobs.release(lease, reason="ValueError: no", count_attempt=False)
         row = site.pass_time(10, jobs)
-    assert words(row, clock).startswith("critical · nothing finished for 3 min, items come back")
+    assert words(row, clock).startswith("critical · nothing finished for 3 min, every attempt fails")
 
 
 def test_workers_that_hang_in_what_they_hold_are_told_by_its_number(store: Store, clock: Clock) -> None:
