@@ -14,11 +14,11 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.urls import path, re_path
 
-from pqadmin.api import waits
+from pqadmin.api import long_polls
 from pqadmin.api.cors import Cors
 from pqadmin.api.handler import ApiHandler, beside
 from pqadmin.conf.proxy import TrustedProxy
-from pqadmin.limits.bodies import Bodies
+from pqadmin.limits.body_size import Bodies
 from pqadmin.live.socket_consumer import LiveConsumer
 from pqadmin.server import assets
 from pqadmin.server.admission import Admission
@@ -28,7 +28,7 @@ from pqadmin.server.origin import SameOrigin
 from pqadmin.wall.socket_consumer import WallConsumer
 
 #: Ends the long polls of the API, when the site stops.
-stop_waits = waits.stop
+stop_waits = long_polls.stop
 pages = ThreadPool(SyncHandler(), threads=settings.PQADMIN_VIEW_THREADS)
 routes = [
     path("live/", LiveConsumer.as_asgi(), name="live"),

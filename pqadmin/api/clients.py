@@ -10,7 +10,7 @@ from ninja import Query, Router
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
-from pqadmin.api import limits, schemas, threads, waits
+from pqadmin.api import limits, long_polls, schemas, threads
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.threads import in_thread
@@ -122,8 +122,8 @@ async def outlook(
     ready = await _ready(opened.values())
     if wait and opened and not any(ready):
         with limits.waiting(caller_in(request)):
-            async with waits.while_there(request.receive):  # type: ignore[attr-defined] # ours
-                await waits.until_stopped(_first(request, opened, wait), None)
+            async with long_polls.while_there(request.receive):  # type: ignore[attr-defined] # ours
+                await long_polls.until_stopped(_first(request, opened, wait), None)
         ready = await _ready(opened.values())
     return answer({"queues": [{"queue": name, "ready": n} for name, n in zip(opened, ready, strict=True)]})
 

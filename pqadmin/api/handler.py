@@ -14,11 +14,11 @@ from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import ResolverMatch, get_resolver
 
-from pqadmin.api import limits, problems, waits
+from pqadmin.api import limits, long_polls, problems
 from pqadmin.api.problems import Problem
 from pqadmin.api.site import answer_error
 from pqadmin.conf.proxy import Application
-from pqadmin.limits.bodies import API, BODY
+from pqadmin.limits.body_size import API, BODY
 from pqadmin.server.security import HEADERS
 from pqadmin.store import opened_store, store_now
 
@@ -100,7 +100,7 @@ class ApiHandler(ASGIHandler):
             for name, value in _SECURITY.items():
                 response.headers.setdefault(name, value)
             try:
-                async with waits.while_there(receive):
+                async with long_polls.while_there(receive):
                     await self.send_response(response, send)
             finally:
                 response.close()

@@ -14,8 +14,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
-from pqadmin.limits.allowance import Allowance
 from pqadmin.limits.concurrency import Places
+from pqadmin.limits.token_bucket import Allowance
 
 #: The key in a request's scope for the headers of its answer.
 HEADERS = "pqadmin.rate"

@@ -14,7 +14,18 @@ from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.authentication import Unauthenticated
 from pqadmin.accounts.caller import Caller, VerbMissing
 from pqadmin.accounts.rights import RightMissing
-from pqadmin.api import bulk, catalog, clients, items, problems, queue_operations, records, search, streams, verbs
+from pqadmin.api import (
+    audit_and_trash,
+    bulk,
+    catalog,
+    clients,
+    items,
+    problems,
+    queue_operations,
+    search,
+    streams,
+    verbs,
+)
 from pqadmin.api.authentication import CsrfRefused, caller_of
 from pqadmin.api.bodies import JSONBodies, invalid, told
 from pqadmin.api.docs import about
@@ -55,7 +66,8 @@ api = Api(
 )
 # One address is of one router: that of items lists them too.
 for _router in dict.fromkeys(
-    part.router for part in (streams, catalog, clients, queue_operations, verbs, items, bulk, records, search, stream)
+    part.router
+    for part in (streams, catalog, clients, queue_operations, verbs, items, bulk, audit_and_trash, search, stream)
 ):
     api.add_router("", _router)
 api.add_router("", about.router_of(api))

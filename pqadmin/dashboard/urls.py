@@ -20,7 +20,7 @@ from pqadmin.dashboard.queue import views as queue
 from pqadmin.dashboard.search import views as search
 from pqadmin.dashboard.targets import views as targets
 from pqadmin.dashboard.trash import views as trash
-from pqadmin.pages import arm, reader_preferences
+from pqadmin.pages import arming_views, reader_preferences
 
 app_name = "dashboard"
 urlpatterns = [
@@ -39,10 +39,10 @@ urlpatterns = [
     path("sample-load/start/", sample_load.StartView.as_view(), name="start-sample"),
     path("sample-load/stop/", sample_load.stop, name="stop-sample"),
     # A queue may be called “new”: then its own page has that address and the form only this one.
-    path("arm/", arm.arm, name="arm"),
+    path("arm/", arming_views.arm, name="arm"),
     path("charts/", overall.all_charts, name="charts"),
     path("charts/data/", overall.all_charts_data, name="charts-data"),
-    path("disarm/", arm.disarm, name="disarm"),
+    path("disarm/", arming_views.disarm, name="disarm"),
     path("new/", queue_actions.CreateView.as_view(), name="new-queue"),
     path("attach/", attached.AttachView.as_view(), name="attach"),
     path("queues/<str:name>/", queue.queue, name="queue"),

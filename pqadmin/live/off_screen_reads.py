@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 
 from pqadmin.live.board.board import Board
-from pqadmin.live.board.cuts import PREVIEW_BYTES
+from pqadmin.live.board.consistent_cuts import PREVIEW_BYTES
 from queues import Snapshot, Store
 from queues.admin import MAX_SNAPSHOT
 

@@ -6,9 +6,9 @@ from itertools import zip_longest
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import frame_json
-from pqadmin.live.board import cuts
+from pqadmin.live.board import consistent_cuts
 from pqadmin.live.board.board import DERIVE_EVERY, Board
-from pqadmin.live.board.cuts import Cut, Reading
+from pqadmin.live.board.consistent_cuts import Cut, Reading
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.totals import Totals
 from pqadmin.live.off_screen_reads import chunks
@@ -78,7 +78,7 @@ class Screens:
             return
         before = {queue_id: ends for reading in self._readings for queue_id, ends in reading.ends.items()}
         for chunk in chunks(attached):
-            seen = cuts.read(
+            seen = consistent_cuts.read(
                 store,
                 chunk,
                 previous=self._known,
@@ -103,7 +103,7 @@ class Screens:
 
     def read(self, store: Store, screens: Sequence[Shown]) -> Tick | None:
         """Read and describe what changed; None when there is nothing to tell."""
-        groups = cuts.pack(screen.ids for screen in screens if screen.ids) or [frozenset()]
+        groups = consistent_cuts.pack(screen.ids for screen in screens if screen.ids) or [frozenset()]
         single: frozenset[int] = frozenset().union(*(screen.ids for screen in screens if screen.single))
         fresh_sums = self._totals.want(screens)
         unread_ends = any(
@@ -152,7 +152,7 @@ class Screens:
         ]
         readings = []
         for group in groups:
-            reading = cuts.read(
+            reading = consistent_cuts.read(
                 store,
                 sorted(group),
                 previous=self._known,

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import scope_of
-from pqadmin.limits.allowance import Allowance
 from pqadmin.limits.concurrency import Places
+from pqadmin.limits.token_bucket import Allowance
 from pqadmin.live import frame_json, requests
 from pqadmin.live.asset_version import release
 from pqadmin.live.fast_path import PIPE, Pipe

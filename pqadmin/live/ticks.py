@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pqadmin.accounts.scope import Scope
 from pqadmin.live import frame_json
-from pqadmin.live.board.cuts import Cut
+from pqadmin.live.board.consistent_cuts import Cut
 from pqadmin.live.fast_path import Shared
 from pqadmin.live.requests import OVERVIEW
 

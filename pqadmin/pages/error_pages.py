@@ -60,7 +60,7 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
         "queue": missing.queue if missing else None,
     }
     if isinstance(exception, NotArmed):
-        from pqadmin.pages.arm import refused  # it needs the URLconf, which names this module
+        from pqadmin.pages.arming_views import refused  # it needs the URLconf, which names this module
 
         return page(request, 403, title=_("Read-only"), context={**context, "unarmed": True, **refused(request)})
     return page(request, 403, title=_("Not allowed"), context=context)

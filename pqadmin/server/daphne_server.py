@@ -15,7 +15,7 @@ from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
 from twisted.logger import LogEvent, LogLevel, formatEvent, globalLogBeginner
 
-from pqadmin.limits.bodies import BODY
+from pqadmin.limits.body_size import BODY
 from pqadmin.live.fast_path import PIPE
 from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
 from pqadmin.server.receive_rate import Pace, unsent

@@ -20,7 +20,7 @@ from twisted.protocols import policies
 from twisted.web import http
 
 from pqadmin.conf import ip
-from pqadmin.limits.bodies import API, BODY
+from pqadmin.limits.body_size import API, BODY
 from pqadmin.limits.concurrency import Places
 from pqadmin.server import plain_page
 from queues.admin import LogLimit
@@ -89,7 +89,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
     _left: asyncio.Event | None = None
 
     def process(self) -> Any:
-        """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.bodies`)."""
+        """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.body_size`)."""
         self.content.seek(0)
         self.body, self.content = self.content, BytesIO()
         scope = self._scope() if self.uri.startswith(_API) else None

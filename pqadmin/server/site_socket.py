@@ -24,7 +24,7 @@ from autobahn.websocket.compress import (
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet.tcp import Connection
 
-from pqadmin.limits.allowance import Allowance
+from pqadmin.limits.token_bucket import Allowance
 from pqadmin.live.fast_path import Shared
 from pqadmin.server.receive_rate import unsent
 from queues.admin import LogLimit

@@ -1,7 +1,7 @@
 """Subscription of one wall: the newest picture wins, and at most two frames are under way."""
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.live.board.cuts import Cut
+from pqadmin.live.board.consistent_cuts import Cut
 from pqadmin.live.subscription import Subscription
 from pqadmin.live.ticks import Tick, view_of
 from pqadmin.wall import frame_json

@@ -14,8 +14,8 @@ from pqadmin.accounts.rights import Role
 from pqadmin.api import limits, problems
 from pqadmin.api.cors import Cors
 from pqadmin.api.handler import ApiHandler
-from pqadmin.limits.allowance import Allowance
 from pqadmin.limits.concurrency import Places
+from pqadmin.limits.token_bucket import Allowance
 from pqadmin.server.admission import Admission
 from queues import Store
 from tests.api.conftest import Program, cheap_passwords, granted, in_thread, person, program, site, token

@@ -12,7 +12,7 @@ import pytest
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
-from pqadmin.api import problems, values, waits
+from pqadmin.api import long_polls, problems, values
 from pqadmin.api.handler import ApiHandler
 from pqadmin.api.verbs import take as takes
 from queues import FifoQueue, PriorityQueue, Store
@@ -410,7 +410,7 @@ async def test_a_site_that_stops_answers_what_a_request_with_a_key_took(
         go_on.clear()
         taking = asyncio.create_task(program.post(f"queues/jobs/{verb}?wait=60", headers={"Idempotency-Key": key}))
         await committed.wait()
-        waits.stop()
+        long_polls.stop()
         for _ in range(5):
             await asyncio.sleep(0)
         go_on.set()

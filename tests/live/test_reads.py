@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from pqadmin.live import subscription
-from pqadmin.live.board import cuts, rates
+from pqadmin.live.board import consistent_cuts, rates
 from pqadmin.live.monitor import Monitor
 from queues import Store
 from tests.live.conftest import PATIENCE, Join, Viewer
@@ -109,7 +109,7 @@ def test_what_a_screen_has_read_the_recorder_of_histories_does_not_read_again(st
     jobs, recorder = store.create_queue("jobs"), store.recorder()
     for _ in range(2):
         jobs.push(b"x", priority=1)
-        screen = cuts.read(store, [jobs.id], previous=None, ends_of=[], known_ends=[])
+        screen = consistent_cuts.read(store, [jobs.id], previous=None, ends_of=[], known_ends=[])
         before = reads(store)
         recorder.look()
     assert reads(store) - before <= 4, "whether there are other queues, the change of this one, waits of a new minute"

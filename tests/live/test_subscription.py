@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pqadmin.live.board.cuts import Cut
+from pqadmin.live.board.consistent_cuts import Cut
 from pqadmin.live.board.overviews import EVERYTHING
 from pqadmin.live.frame_json import Standing
 from pqadmin.live.requests import MAX_SCREEN, Watch

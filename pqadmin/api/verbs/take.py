@@ -13,7 +13,7 @@ from ninja import Query
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
-from pqadmin.api import limits, schemas, threads, values, waits
+from pqadmin.api import limits, long_polls, schemas, threads, values
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, JSON, TEXT, invalid
 from pqadmin.api.problems import Problem
@@ -177,8 +177,8 @@ async def _waited(
 
     with limits.waiting(caller_in(request)):
         waiting = wait_in_loop(queue.opened, try_once, list[Shape](), wait)
-        async with waits.while_there(request.receive):  # type: ignore[attr-defined] # ours
-            return await waits.until_stopped(waiting, list[Shape]())
+        async with long_polls.while_there(request.receive):  # type: ignore[attr-defined] # ours
+            return await long_polls.until_stopped(waiting, list[Shape]())
 
 
 def _raw_form(request: HttpRequest, n: int) -> str:

@@ -19,7 +19,7 @@ from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.overview.filters import parse
 from pqadmin.dashboard.overview.ordering import SORTS, WINDOW, Order, arrange
 from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
-from pqadmin.live.board.sparks import SPARKS
+from pqadmin.live.board.sparklines import SPARKS
 from pqadmin.live.monitor import get_monitor
 from pqadmin.live.words import attached_note, attached_words, levels_words, tab_words
 from pqadmin.pages import reader_preferences, visibility

@@ -15,7 +15,7 @@ from pqadmin.display import format as write
 from pqadmin.display.errors import said
 from pqadmin.files import formats
 from pqadmin.files.entries import Format
-from pqadmin.limits.bodies import takes_uploads
+from pqadmin.limits.body_size import takes_uploads
 from pqadmin.pages import toasts, uploads
 from pqadmin.pages.action_view import QueueActionView
 from pqadmin.pages.refusals import Refusal

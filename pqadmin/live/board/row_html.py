@@ -23,8 +23,8 @@ from pqadmin.display import items
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import NOTHING, Redaction, rules_of
 from pqadmin.live.board.rows import Row
-from pqadmin.live.board.sparks import COLUMNS as COLUMNS_OF_LINE
-from pqadmin.live.board.sparks import HEIGHT
+from pqadmin.live.board.sparklines import COLUMNS as COLUMNS_OF_LINE
+from pqadmin.live.board.sparklines import HEIGHT
 from pqadmin.live.words import attached_title, countdown_words, counted_words, tells_time, trend_words, verdict_words
 from queues import Band, Item
 from queues.admin import HealthTrend, described_name, lookalikes

@@ -424,11 +424,11 @@ def test_viewers_reveal_nothing(viewer: Desk, store: Store) -> None:
 
 def test_frames_hide_what_pages_hide(store: Store) -> None:
     from pqadmin.live import frame_json
-    from pqadmin.live.board import cuts
+    from pqadmin.live.board import consistent_cuts
 
     _stored(store)
     queue = store.queue("jobs")
-    reading = cuts.read(store, [queue.id], previous=None, ends_of=[queue.id], known_ends=())
+    reading = consistent_cuts.read(store, [queue.id], previous=None, ends_of=[queue.id], known_ends=())
     sent = reading.ends[queue.id].text + json.dumps(frame_json.item(reading.snapshot.queues[queue.id].min, RULES))
     assert "[redacted]" in reading.ends[queue.id].text
     assert "DE89" not in reading.ends[queue.id].text

@@ -72,7 +72,7 @@ class Command(OwnCommand):
             settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
         connections.close_all()  # the main thread serves no request
 
-        from pqadmin.limits import bodies
+        from pqadmin.limits import body_size
         from pqadmin.live import monitor
         from pqadmin.server.daphne_server import DaphneServer  # installs the reactor
 
@@ -82,7 +82,7 @@ class Command(OwnCommand):
 
         get_resolver().url_patterns  # noqa: B018 # import every view now, not in the first request
         limits = Limits(
-            body=bodies.most,
+            body=body_size.most,
             connections=resources.connections(self._descriptors, settings.PQADMIN_MAX_CONNECTIONS),
             connections_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
             is_proxy=lambda address: proxy.is_in(address, settings.PQADMIN_TRUSTED_PROXY),

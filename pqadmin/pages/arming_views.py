@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
 from pqadmin.display.addresses import leave
-from pqadmin.limits.bodies import takes_uploads
+from pqadmin.limits.body_size import takes_uploads
 from pqadmin.pages import toasts
 from pqadmin.pages.action_view import answer
 from pqadmin.pages.refusals import Refusal, explain

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pqadmin.live.board.sparks import COLUMNS, HEIGHT, SPAN, Sparks, path
+from pqadmin.live.board.sparklines import COLUMNS, HEIGHT, SPAN, Sparks, path
 from queues import Store
 from queues.history import Point, Stretch
 
