@@ -29,7 +29,7 @@ from queues.bulk.checks import (
 )
 from queues.bulk.chunk import Shown, Steps, all_shown
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
-from queues.items.edit import Place
+from queues.items.item_changes import Place
 from queues.items.scan import Query, lanes_of
 from queues.kv.port import ReadTransaction
 from queues.model.config import MAX_REASON, check_text

@@ -16,8 +16,8 @@ from queues.errors import (
     ItemNotFound,
     NotForAttached,
 )
-from queues.items import edit, locate, manual_transitions
-from queues.items.edit import Place
+from queues.items import item_changes, locate, manual_transitions
+from queues.items.item_changes import Place
 from queues.items.state_machine import Change
 from queues.items.stored_item import StoredItem
 from queues.keys.keyspace import Keyspace
@@ -115,7 +115,7 @@ def _remove(
     stored = found.stored_items[0]
     trash_id, item = action.new_id(), locate.item_of(stored, queue.config)
     if verb == "delete":
-        edit.delete(tr, keyspace, queue.config, [stored])
+        item_changes.delete(tr, keyspace, queue.config, [stored])
     elif stored.state == "leased" and item.worker != action.actor:
         raise ItemLeased("Another worker holds this item: only the person that leased it says that it is done.")
     else:
@@ -128,7 +128,7 @@ def _remove(
 @action
 def delete_items(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Move up to 1,000 items (5 MB) of any state into the trash as one."""
-    return _change(action, "delete", queue_name, item_ids, edit.delete, **options)
+    return _change(action, "delete", queue_name, item_ids, item_changes.delete, **options)
 
 
 @action
@@ -150,7 +150,7 @@ def move_items(
 
     def move(tr: Transaction, keyspace: Keyspace, source: Config, target: Config, items: list[StoredItem]) -> Changes:
         rands = action.context.id_generator.new_ids(len(items))
-        return edit.move(
+        return item_changes.move(
             tr, keyspace, source, target, items, priority=priority, rands=rands, now_ms=action.context.now_ms()
         )
 
@@ -174,7 +174,7 @@ def reprioritize(
     """
     if sum(given is not None for given in (priority, shift, place)) != 1:
         raise BadPriority("Say one of: the priority, by how much to shift it, or front or back.")
-    change = partial(edit.reprioritize, priority=priority, shift=shift, place=place)
+    change = partial(item_changes.reprioritize, priority=priority, shift=shift, place=place)
     return _change(action, "reprioritize", queue_name, item_ids, change, **options)
 
 
@@ -197,7 +197,7 @@ def edit_item(
     """
 
     def change(tr: Transaction, keyspace: Keyspace, config: Config, items: list[StoredItem]) -> Changes:
-        return edit.edit(tr, keyspace, config, items[0], encoded_by_person(value, config.values), expect=expect)
+        return item_changes.edit(tr, keyspace, config, items[0], encoded_by_person(value, config.values), expect=expect)
 
     shown_as = None if etag is None else {item_id: etag}
     return _change(action, "edit", queue_name, [item_id], change, reason=reason, expect_id=expect_id, expect=shown_as)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from queues.actions import position as positions
 from queues.actions.audited_action import Frame, find_queue, other_queue
 from queues.actions.position import Position
-from queues.items import edit, locate
-from queues.items.edit import Place
+from queues.items import item_changes, locate
+from queues.items.item_changes import Place
 from queues.items.locate import Selection
 from queues.kv.port import ReadTransaction
 from queues.model.item import Item
@@ -70,7 +70,7 @@ def preview_move(
         queue = find_queue(frame.context, tr, queue_name, expect_id)
         target = other_queue(queue, find_queue(frame.context, tr, to))
         found = locate.find(tr, frame.context.keyspace, queue.config, item_ids, skip_missing=True).stored_items
-        priorities = edit.arriving(queue.config, target.config, found, priority=priority)
+        priorities = item_changes.arriving(queue.config, target.config, found, priority=priority)
         return Arrival(queue=target, priorities=tuple(priorities))
 
     return frame.read(look, tr)
@@ -94,7 +94,7 @@ def preview_reprioritize(
         queue = find_queue(frame.context, tr, queue_name, expect_id)
         config = queue.config
         found = locate.find(tr, keyspace, config, item_ids, skip_missing=True).stored_items
-        afters = edit.reprioritized(
+        afters = item_changes.reprioritized(
             tr, keyspace, config, found, priority=priority, shift=shift, place=place, newest=config.base
         )
         changes = [(now, then) for now, then in zip(found, afters, strict=True) if now != then]

@@ -13,7 +13,7 @@ from queues.errors import (
     display_name,
 )
 from queues.items import scan
-from queues.items.edit import Place, beyond
+from queues.items.item_changes import Place, beyond
 from queues.items.scan import Lane, Order, Query
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES

@@ -39,7 +39,7 @@ from queues.errors import (
     Unreadable,
     ValueTooLarge,
 )
-from queues.items import edit, locate, manual_transitions, scan, state_machine
+from queues.items import item_changes, locate, manual_transitions, scan, state_machine
 from queues.items.counters import note_by_hand
 from queues.items.scan import lanes_of
 from queues.items.state_machine import AnyChange, Change
@@ -317,13 +317,13 @@ def _changes(
     """Change these items as the job says, and return the changes; items that are as asked already are left out."""
     if target is not None:
         rands = [there.rand for there in some]
-        return edit.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands, now_ms=now_ms)
+        return item_changes.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands, now_ms=now_ms)
     verbs: dict[str, Callable[..., list[Change]]] = {
-        "delete": edit.delete,
+        "delete": item_changes.delete,
         "promote": partial(manual_transitions.promote, now_ms=now_ms),
         "retry": partial(manual_transitions.retry, now_ms=now_ms),
         "release": partial(manual_transitions.release, now_ms=now_ms, reason=job.reason),
-        "reprioritize": partial(edit.reprioritize, priority=job.priority, shift=job.shift),
+        "reprioritize": partial(item_changes.reprioritize, priority=job.priority, shift=job.shift),
     }
     if job.ahead is not None:
         return _bring(tr, keyspace, job, config, some)

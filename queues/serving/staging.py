@@ -1,6 +1,6 @@
 """Staging: where pops of several processes keep conflicting, one process executes the requests of all.
 
-Each process executes requests of its own callers together (`queues.kv.combining`), so only processes compete for the
+Each process executes requests of its own callers together (`queues.kv.group_commit`), so only processes compete for the
 ends of a queue. After two conflicts of a batch its process becomes the *fulfiller* of the queue, by a record that the
 other processes see. While it is there, they write their requests and wait for the results. The fulfiller reads the
 requests with the ends, and executes its own and theirs in one transaction.

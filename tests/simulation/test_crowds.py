@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from queues.kv.combining import Combiner
+from queues.kv.group_commit import Combiner
 from queues.serving import staging
 from queues.serving.staging import Staging
 from tests.simulation.crowds import OPERATIONS, PROCESSES, THREADS, Crowd

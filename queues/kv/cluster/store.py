@@ -10,10 +10,10 @@ from queues.kv import lifecycle
 from queues.kv.cluster.client import open_database
 from queues.kv.cluster.transaction import ClusterTransaction
 from queues.kv.cluster.watches import Watches
-from queues.kv.combining import Combiners
 from queues.kv.commit_slots import SlotPool
 from queues.kv.errors import StoreError, StoreUnavailable
 from queues.kv.exactly_once import PATIENCE, ExactlyOnce, NotCommitted
+from queues.kv.group_commit import Combiners
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction, Wire
 from queues.kv.watching import Wake, WatchBoard, Watcher

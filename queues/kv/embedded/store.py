@@ -12,15 +12,15 @@ from typing import TypeVar
 import lmdb
 
 from queues.kv import boottime, lifecycle
-from queues.kv.combining import Combiner, fail
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
+from queues.kv.embedded.host_election import Sharing
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
-from queues.kv.embedded.sharing import Sharing
 from queues.kv.embedded.space_limit import DEFAULT_MAX_BYTES
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
+from queues.kv.group_commit import Combiner, fail
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction, Wire
 from queues.kv.watching import Wake, WatchBoard, Watcher

@@ -1,7 +1,7 @@
 """The engine for tests and throw-away stores: FoundationDB's transactions in memory, with faults on demand."""
 
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock, SeededFaults
-from queues.kv.simulated.late import Lateness
+from queues.kv.simulated.late_commits import Lateness
 from queues.kv.simulated.schedule import Point
 from queues.kv.simulated.store import Memory, SimulatedStore, open_simulated
 from queues.kv.simulated.transaction import SimulatedTransaction

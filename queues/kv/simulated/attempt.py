@@ -6,7 +6,7 @@ from queues.kv.errors import Conflict, StoreUnavailable
 from queues.kv.exactly_once import MaybeCommitted, NotCommitted, lost_to_others
 from queues.kv.simulated.faults import Fault, Faults
 from queues.kv.simulated.history import History
-from queues.kv.simulated.late import Lateness
+from queues.kv.simulated.late_commits import Lateness
 from queues.kv.simulated.schedule import Point, Schedule
 from queues.kv.simulated.transaction import SimulatedTransaction
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Protocol
 
-from queues.kv.simulated.late import Lateness
+from queues.kv.simulated.late_commits import Lateness
 
 #: Seconds after its lost answer within which a late commit lands, at the latest.
 MAX_LATENESS = 5.0

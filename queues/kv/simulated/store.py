@@ -9,15 +9,15 @@ from typing import TypeVar
 
 from queues.kv import lifecycle
 from queues.kv.bells import Bell
-from queues.kv.combining import MAX_REQUESTS, Combiners, start_thread
 from queues.kv.commit_slots import SlotPool
 from queues.kv.exactly_once import ExactlyOnce
+from queues.kv.group_commit import MAX_REQUESTS, Combiners, start_thread
 from queues.kv.lifecycle import Lifecycle, on_fork
 from queues.kv.port import MAX_TRANSACTION_SECONDS, Count, ReadTransaction, Transaction, Wire
 from queues.kv.simulated.attempt import Attempt
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock
 from queues.kv.simulated.history import History
-from queues.kv.simulated.late import LateCommits
+from queues.kv.simulated.late_commits import LateCommits
 from queues.kv.simulated.schedule import Point, Schedule, unscheduled
 from queues.kv.simulated.transaction import SimulatedTransaction
 from queues.kv.watching import Wake, WatchBoard, Watcher

@@ -15,8 +15,8 @@ from queues import Actions, Item, Queue, Store
 from queues.background.merge_generations import merge_step
 from queues.errors import ItemGoneOn
 from queues.items import manual_transitions
-from queues.items.edit import delete
 from queues.items.generations import bring_back, purge
+from queues.items.item_changes import delete
 from queues.items.locate import find
 from queues.operations.pop import PopRequest
 from tests.conftest import Clock

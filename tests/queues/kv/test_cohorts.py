@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, open_store
-from queues.kv import combining
+from queues.kv import group_commit
 
 LONG = 120
 CROWD = 32
@@ -16,7 +16,7 @@ CROWD = 32
 @pytest.fixture(autouse=True)
 def parted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every crowd part, however slow the disk is."""
-    monkeypatch.setattr(combining, "RETURN", float(LONG))
+    monkeypatch.setattr(group_commit, "RETURN", float(LONG))
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from queues.kv.bells import Bell
-from queues.kv.combining import Combiners
 from queues.kv.errors import OutcomeUnknown
+from queues.kv.group_commit import Combiners
 from tests.waiting import LONG
 
 CALLERS, CALLS = 40, 60

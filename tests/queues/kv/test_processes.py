@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from queues.kv import combining, open_kv
+from queues.kv import group_commit, open_kv
 from queues.kv.embedded import transaction
 from queues.kv.embedded.fairness import WriterFairness
 from queues.kv.port import KeyValueStore, Transaction
@@ -194,8 +194,8 @@ def test_durable_answers_are_told_while_another_process_has_the_lock(
     url: str, monkeypatch: pytest.MonkeyPatch, waits: bool
 ) -> None:
     monkeypatch.setattr(transaction, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
-    monkeypatch.setattr(combining, "CROWD", 2)
-    monkeypatch.setattr(combining, "LANDING", float("inf"))
+    monkeypatch.setattr(group_commit, "CROWD", 2)
+    monkeypatch.setattr(group_commit, "LANDING", float("inf"))
     kv, calling = open_kv(url), Calling()
     turns, board = kv.engine.environment.fairness, kv.engine.board
     turns.patience = math.inf  # a busy machine is slow to wake the other process

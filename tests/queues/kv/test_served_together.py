@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from queues.kv import combining, open_kv
+from queues.kv import group_commit, open_kv
 from queues.kv.bells import Bell
-from queues.kv.combining import Call, deliver
 from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.errors import StoreFull, TransactionTooLarge
+from queues.kv.group_commit import Call, deliver
 from queues.kv.port import Refused, Transaction
 from tests.queues.kv.tickets import submitted
 from tests.queues.kv.writers import held_up
@@ -252,8 +252,8 @@ def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: La
 
 
 def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combining, "CROWD", 2)
-    monkeypatch.setattr(combining, "LANDING", float("inf"))
+    monkeypatch.setattr(group_commit, "CROWD", 2)
+    monkeypatch.setattr(group_commit, "LANDING", float("inf"))
     landed = Landed()
     waiting: list[Any] = []
 
@@ -275,8 +275,8 @@ def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.M
 def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
 ) -> None:
-    monkeypatch.setattr(combining, "CROWD", 2)
-    monkeypatch.setattr(combining, "LANDING", float("inf"))
+    monkeypatch.setattr(group_commit, "CROWD", 2)
+    monkeypatch.setattr(group_commit, "LANDING", float("inf"))
     landed = Landed()
     while_committed(kv, lambda: submitted(kv, Numbering(), nothing, landed), landed)
     landed.wait(2)

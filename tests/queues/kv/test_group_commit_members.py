@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from queues.kv import combining
+from queues.kv import group_commit
 from queues.kv.bells import Bell
 from queues.kv.errors import OutcomeUnknown, StoreClosed, StoreUnavailable
 from queues.kv.port import Refused, Ticket, Transact, Transaction
@@ -169,7 +169,7 @@ def test_a_batch_has_at_most_200_requests(kv: SimulatedStore, server: Counting, 
     first, others = gather(kv, server, pool, names)
     assert [one.result(LONG) for one in others] == names
     assert first.result(LONG) == "FIRST"
-    assert [len(batch) for batch in server.conducted] == [1, combining.MAX_REQUESTS, 50]
+    assert [len(batch) for batch in server.conducted] == [1, group_commit.MAX_REQUESTS, 50]
 
 
 def test_an_error_is_told_to_the_guilty_only(kv: SimulatedStore, server: Counting, pool: ThreadPoolExecutor) -> None:

@@ -1,4 +1,4 @@
-"""Which process executes requests: one hosts the store, the rest send theirs to it.
+"""Election of the host, which executes requests: one hosts the store, the rest send theirs to it.
 
 The host is named by a record in the store, which changes only in a write transaction. The first process that executes
 a request and finds no living host writes its own name. A host commits requests of other processes only while the
