@@ -15,8 +15,8 @@ from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import ResolverMatch, get_resolver
 
 from pqadmin.api import limits, long_polls, problems
+from pqadmin.api.application import answer_error
 from pqadmin.api.problems import Problem
-from pqadmin.api.site import answer_error
 from pqadmin.conf.proxy import Application
 from pqadmin.limits.body_size import API, BODY
 from pqadmin.server.security import HEADERS

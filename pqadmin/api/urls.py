@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from pqadmin.api.site import api
+from pqadmin.api.application import api
 
 urlpatterns = [path("api/v1/", api.urls)]

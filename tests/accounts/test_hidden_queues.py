@@ -366,13 +366,13 @@ def test_older_ones_are_offered_only_where_some_that_are_seen_follow(bob, listed
 
 
 def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(bob, listed, monkeypatch) -> None:
-    from pqadmin.pages import read_until
+    from pqadmin.pages import filtered_lists
     from queues.model import paging
 
     path, put = listed
     monkeypatch.setattr(paging, "MOST", 2)
     monkeypatch.setattr(paging, "STEP", 2)
-    monkeypatch.setattr(read_until, "SECONDS", 0.0)
+    monkeypatch.setattr(filtered_lists, "SECONDS", 0.0)
     put(OWN)
     for _ in range(12):
         put(HIDDEN)
@@ -388,18 +388,18 @@ def test_what_follows_is_looked_for_in_bounded_reads_and_then_offered_as_a_look(
             assert "older ones may" in page
     assert 1 < looks < 12
     assert count(page) == 1
-    monkeypatch.setattr(read_until, "SECONDS", 60.0)
+    monkeypatch.setattr(filtered_lists, "SECONDS", 60.0)
     page = text_of(bob.get(path.partition("?")[0] + older(text_of(bob.get(path)))))
     assert count(page) == 1, "an answer that would be empty looks on for a while"
 
 
 def test_how_many_hidden_records_were_looked_at_is_not_told(bob, visitor, monkeypatch) -> None:
-    from pqadmin.pages import read_until
+    from pqadmin.pages import filtered_lists
     from queues.model import paging
 
     monkeypatch.setattr(paging, "MOST", 2)
     monkeypatch.setattr(paging, "STEP", 1)
-    monkeypatch.setattr(read_until, "SECONDS", 0.0)
+    monkeypatch.setattr(filtered_lists, "SECONDS", 0.0)
     acts = get_store().actions("root")
     hidden = get_store().create_queue(HIDDEN)
     for n in range(55):

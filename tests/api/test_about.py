@@ -6,8 +6,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pqadmin.api import problems
+from pqadmin.api.application import api
 from pqadmin.api.docs import openapi
-from pqadmin.api.site import api
 from tests.api.conftest import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)

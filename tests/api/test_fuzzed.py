@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from pqadmin.api.application import api
 from pqadmin.api.docs import openapi
-from pqadmin.api.site import api
 from tests.programs import run_to_end
 from tests.server.conftest import PATIENCE, ROOT, Site
 

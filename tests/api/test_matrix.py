@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, Role
+from pqadmin.api.application import api
 from pqadmin.api.docs import openapi
-from pqadmin.api.site import api
 from queues import Store
 from tests.api.conftest import Program, in_thread
 

@@ -43,8 +43,8 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 
 def page() -> str:
     """Return the page."""
+    from pqadmin.api.application import api
     from pqadmin.api.docs import openapi, reference
-    from pqadmin.api.site import api
 
     document = openapi.document(api)
     parts = [HEAD]

@@ -36,7 +36,7 @@ from pqadmin.display.words import (
 from pqadmin.files import audit_export as audit_file
 from pqadmin.files.entries import Format
 from pqadmin.pages import streaming, visibility
-from pqadmin.pages.read_until import until_something
+from pqadmin.pages.filtered_lists import until_something
 from pqadmin.store import get_store, store_now
 from queues import AuditEntry, RecordPage
 from queues.admin import canonical_name

@@ -17,7 +17,7 @@ from pqadmin.display.errors import said
 from pqadmin.display.words import damage_words
 from pqadmin.pages import form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import ActionView
-from pqadmin.pages.read_until import until_something
+from pqadmin.pages.filtered_lists import until_something
 from pqadmin.store import get_store, store_now
 from queues import Actions, Undone
 from queues.admin import minted_ms, time_of_ms

@@ -16,7 +16,7 @@ from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
 from pqadmin.pages import form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import ActionView, answer
-from pqadmin.pages.read_until import until_something
+from pqadmin.pages.filtered_lists import until_something
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store, store_now
 from queues import TrashEntry, Undone

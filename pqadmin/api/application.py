@@ -18,11 +18,11 @@ from pqadmin.api import (
     audit_and_trash,
     bulk,
     catalog,
-    clients,
     items,
     problems,
     queue_operations,
     search,
+    store_clients,
     streams,
     verbs,
 )
@@ -67,7 +67,7 @@ api = Api(
 # One address is of one router: that of items lists them too.
 for _router in dict.fromkeys(
     part.router
-    for part in (streams, catalog, clients, queue_operations, verbs, items, bulk, audit_and_trash, search, stream)
+    for part in (streams, catalog, store_clients, queue_operations, verbs, items, bulk, audit_and_trash, search, stream)
 ):
     api.add_router("", _router)
 api.add_router("", about.router_of(api))
