@@ -102,7 +102,8 @@ class Checkpoints:
             self._log = None
         if self._log is None:
             self._log = WriteAheadLog(self._folder)
-            if self._log.sole and (checkpoint := self._log.newest()) is not None:
+            checkpoint = self._log.newest()  # a log of another release is refused while that uses it, too
+            if self._log.sole and checkpoint is not None:
                 self._lost = list(self._log.records(checkpoint))
                 if self._lost:
                     recovery.set_back(self._folder, checkpoint)

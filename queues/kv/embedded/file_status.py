@@ -25,13 +25,11 @@ class FileStatus(NamedTuple):
 
 def file_status(path: bytes) -> FileStatus:
     """Return the status of the file at a path. Raises OSError."""
-    if _statx is None:
+    status = _STATX()
+    # It failed where the file is gone, and where a container's filter of system calls does not know it.
+    if _statx is None or _statx(_AT_FDCWD, path, 0, _STATX_INO_SIZE, status):
         found = os.stat(path)  # noqa: PTH116
         return FileStatus((found.st_dev, found.st_ino), found.st_size)
-    status = _STATX()
-    if _statx(_AT_FDCWD, path, 0, _STATX_INO_SIZE, status):
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error), os.fsdecode(path))
     inode, size, major, minor = _FIELDS.unpack_from(status)
     return FileStatus((os.makedev(major, minor), inode), size)
 
@@ -39,7 +37,7 @@ def file_status(path: bytes) -> FileStatus:
 def _find() -> "ctypes._NamedFuncPointer | None":
     # With the interpreter's lock held: giving it up and taking it again costs more than the call.
     try:
-        statx = ctypes.PyDLL(None, use_errno=True).statx
+        statx = ctypes.PyDLL(None).statx
     except (AttributeError, OSError):  # another system
         return None
     statx.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p]

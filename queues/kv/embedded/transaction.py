@@ -185,7 +185,6 @@ class Batch:
             tr.finish()
             if tr.lacks_room():
                 raise self._full()
-            tr.join_batch()
         except EngineFailure:
             raise
         except BaseException as error:
@@ -196,6 +195,7 @@ class Batch:
         finally:
             self.reads += tr.reads
             tr.end()
+        tr.join_batch()  # here an interrupt ends the whole batch: half of it could not be undone
         return result, None
 
     # Writes

@@ -15,7 +15,7 @@ import os
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,17 +100,14 @@ class WriteAheadLog:
         self._path = folder / NAME
         #: Keeps other processes from opening the log, until `share`: one that recovers the store may fail.
         self._gate: int | None = _lock_gate(folder)
-        try:
+        with ExitStack() as opened:
+            opened.callback(self._open_gate)
             self._descriptor, self.sole = _open(self._path)
-            try:
-                self._map = _map(folder / STATE_NAME, make=self.sole)
-            except BaseException:
-                os.close(self._descriptor)
-                raise
-        except BaseException:
-            self._open_gate()
-            raise
-        self._sectors = _Sectors(self._path)
+            opened.callback(os.close, self._descriptor)
+            self._sectors = _Sectors(self._path)
+            opened.callback(self._sectors.close)
+            self._map = _map(folder / STATE_NAME, make=self.sole)
+            opened.pop_all()
         if self.sole:  # what is there is from before
             self._map[:_SHARED_BYTES] = bytes(_SHARED_BYTES)
 
@@ -273,9 +270,8 @@ class _Sectors:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; the memory may be in use, where a process is forked in the middle of a write."""
         os.close(self._descriptor)
-        self._memory.close()
 
     def _use_cache(self) -> None:
         flags = fcntl.fcntl(self._descriptor, fcntl.F_GETFL)

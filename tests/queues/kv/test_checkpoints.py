@@ -447,16 +447,36 @@ os._exit(0)
         assert get(kv, b"count") == (3).to_bytes(8, "little")
 
 
-def test_the_log_of_another_release_is_refused(folder: Path) -> None:
+def test_a_log_that_cannot_be_opened_keeps_nothing_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Any, flags: int, *rest: Any, **named: Any) -> int:
+        if flags & os.O_DIRECT:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return opening(path, flags, *rest, **named)
+
+    opening, before = os.open, len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        with pytest.raises(StoreUnavailable, match="Too many open files"):
+            open_kv(f"lmdb:{folder}")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    monkeypatch.setattr(write_ahead_log, "PATIENCE", 0.1)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"key") == b"1"
+
+
+@pytest.mark.parametrize("used", [False, True], ids=["closed", "in use"])
+def test_the_log_of_another_release_is_refused(folder: Path, *, used: bool) -> None:
+    """That one, too, with which processes of that release work now: they write records of another form."""
     log = bytearray((folder / "log").read_bytes())
     for at in (0, 4_096):  # its two headers: 16 bytes of digest, and what it is of
         sizes = (n for n in range(8, 4_080) if _digest(log[at + 16 : at + 16 + n]) == log[at : at + 16])
         if size := next(sizes, 0):
             log[at + 16 : at + 24] = b"pqlog9\0\0"
             log[at : at + 16] = _digest(log[at + 16 : at + 16 + size])
-    (folder / "log").write_bytes(log)
-    with pytest.raises(StoreUnavailable, match="another release"):
-        open_kv(f"lmdb:{folder}")
+    with closing(open_kv(f"lmdb:{folder}")) if used else nullcontext():
+        (folder / "log").write_bytes(log)
+        command = [sys.executable, "-c", f"from queues.kv import open_kv; open_kv('lmdb:{folder}')"]
+        assert "another release" in run_to_end(command, cwd=ROOT).stderr
     assert (folder / "log").read_bytes() == log
 
 

@@ -1,14 +1,18 @@
 """Ctrl-C, or an alarm, during a call: no other caller is harmed, and no later call gets its answer."""
 
 import ctypes
+import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore
+from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.embedded.transaction import Batch
 from queues.kv.port import Transaction
 from tests.queues.kv.writers import held_up
@@ -53,6 +57,54 @@ def test_an_interrupted_commit_is_done_or_not(
     with pytest.raises(interrupt):
         kv.transact(lambda tr: tr.add(b"n", 1))
     assert kv.transact(lambda tr: tr.get(b"n").wait()) == ((1).to_bytes(8, "little") if committed else None)
+
+
+def test_a_function_that_is_interrupted_at_any_line_has_written_all_or_nothing(kv: EmbeddedStore) -> None:
+    counts = {b"n%d" % n: 1 for n in range(3)}
+    kv.transact(lambda tr: tr.set(b"key", b"before"))  # what a process writes once
+
+    def write(tr: Transaction) -> None:
+        tr.set(b"key", b"after")
+        tr.add_all(counts)
+
+    def interrupt_at(line: int) -> None:
+        """Run it, and interrupt it at the n-th line of the engine that executes it."""
+        left = line
+
+        def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+            nonlocal left
+            if event == "line" and frame.f_code.co_filename == transaction.__file__ and _within("_attempt", frame):
+                left -= 1
+                if not left:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            kv.transact(write)
+        finally:
+            sys.settrace(before)
+
+    for line in itertools.count(1):
+        done = True
+        try:
+            interrupt_at(line)
+        except KeyboardInterrupt:
+            done = False
+        found = kv.read(lambda tr: [tr.get(key).wait() for key in (b"key", *counts)])
+        assert found == ([b"after", *[(1).to_bytes(8, "little")] * 3] if done else [b"before", None, None, None]), line
+        if done:
+            break
+    assert line > 20
+
+
+def _within(name: str, frame: FrameType | None) -> bool:
+    """Say whether a frame is of this function, or was called from it."""
+    while frame is not None and frame.f_code.co_name != name:
+        frame = frame.f_back
+    return frame is not None
 
 
 def test_what_a_function_raises_reaches_its_own_caller_only(kv: EmbeddedStore) -> None:

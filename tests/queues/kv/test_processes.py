@@ -356,3 +356,43 @@ sys.exit(os.waitstatus_to_exitcode(status))
     assert (ended.returncode, ended.stderr) == (8, "")
     keys = [key for key, _ in kv.read(lambda tr: tr.get_range(b"", b"\xff", limit=10).wait())]
     assert keys == [b"after", b"before", b"child", b"parent"]
+
+
+def test_a_child_that_is_forked_in_a_long_commit_opens_other_stores_anew(tmp_path: Path) -> None:
+    """A disk that hangs holds the fork up for seconds only: then the child has that store in the middle of a write."""
+    program = f"""
+import os, sys, threading
+from queues.kv import open_kv
+from queues.kv.embedded import store
+store._FORK_PATIENCE = 0.1
+hanging, other = open_kv("lmdb:{tmp_path}/hanging"), open_kv("lmdb:{tmp_path}/other")
+for kv in (hanging, other):
+    kv.transact(lambda tr: tr.set(b"key", b"1"))
+write, inside, go_on = os.pwrite, threading.Event(), threading.Event()
+def hang(file, content, at):
+    if at and os.readlink(f"/proc/self/fd/{{file}}").endswith("hanging/log"):
+        inside.set()
+        go_on.wait()
+    return write(file, content, at)
+os.pwrite = hang
+thread = threading.Thread(target=lambda: hanging.transact(lambda tr: tr.set(b"key", b"2")))
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    try:
+        own = open_kv("lmdb:{tmp_path}/other")
+        assert own.engine is not other.engine
+        own.transact(lambda tr: tr.set(b"key", b"3"))
+        own.close()
+        os._exit(0)
+    finally:
+        os._exit(1)
+go_on.set()
+thread.join()
+_, status = os.waitpid(child, 0)
+print(other.read(lambda tr: tr.get(b"key").wait()), hanging.read(lambda tr: tr.get(b"key").wait()))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+    ended = run_to_end([sys.executable, "-c", program], cwd=ROOT)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "b'3' b'2'\n", "")
