@@ -14,10 +14,11 @@ from queues.actions.take import Popped
 from queues.actions.undo import Undone
 from queues.bulk.bulk_job import Job
 from queues.context import StoreContext
-from queues.errors import ItemNotFound, LocalStoreOnly
+from queues.errors import ItemNotFound, LocalStoreOnly, ValueChanged
 from queues.items.locate import Picked, Selection
 from queues.items.scan import Query
-from queues.model.codec import Raw
+from queues.items.stored_item import digest
+from queues.model.codec import Raw, encoded_by_person
 from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import either
@@ -172,22 +173,23 @@ class RemoteActions(Actions):
                 picked.append(Picked(item=item_of(shape, config), etag=shape["etag"]))
         return Selection(picked=tuple(picked), missing=tuple(missing))
 
-    def edit_item(  # type: ignore[override]
+    def edit_item(
         self,
         name: str,
         item_id: str,
         value: Any,
         *,
-        etag: str,
-        expect: bytes | str = b"",
+        expect: bytes | str,
+        etag: str | None = None,
         reason: str = "",
         expect_id: int | None = None,
     ) -> Changed:
-        """Give an item another value; the etag is of what was seen, whose value rules of redaction may have hidden."""
-        given = (
-            {"value_base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else {"value_json": value}
-        )
-        call = Call.writing("PATCH", "queues", name, "items", item_id, body={**given, "reason": reason})
+        """Give an item another value. An etag is of what was seen; rules of redaction may have hidden its value."""
+        encoded = encoded_by_person(value, self._means.catalog.queue(name).config.values)
+        if etag is None:
+            etag = self._unless_changed(name, item_id, expect)
+        body = {"value_base64": base64.b64encode(encoded).decode(), "reason": reason}
+        call = Call.writing("PATCH", "queues", name, "items", item_id, body=body)
         call.headers = {"If-Match": f'"{etag}"'}
         return _changed(self._means.connection.call(call))
 
@@ -293,6 +295,16 @@ class RemoteActions(Actions):
         )
 
     # Inside
+
+    def _unless_changed(self, name: str, item_id: str, expect: bytes | str) -> str:
+        """Return the etag of an item that has the value that was seen, or that of this digest."""
+        picked = self.pick(name, [item_id]).picked
+        if not picked:
+            raise ItemNotFound("The item is not in the queue: it was taken, or was never there.")
+        item = picked[0].item
+        if (digest(item.raw) if isinstance(expect, str) else item.raw) != expect:
+            raise ValueChanged("The item has another value now than the one you saw: nothing was changed.", item)
+        return picked[0].etag
 
     def _act(self, verb: str, name: str, ids: Sequence[str], **options: Any) -> Changed:
         _refuse_condition(options.pop("expect_id", None))

@@ -19,11 +19,13 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
 from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store
+from queues.admin import item_digest
 from queues.consumers.presence import IDLE, program
 from queues.errors import (
     AnswerLost,
     BadStoreURL,
     DepthChanged,
+    ItemNotFound,
     KeyReused,
     LocalStoreOnly,
     NotAuthenticated,
@@ -38,6 +40,7 @@ from queues.errors import (
     StaleLease,
     StoreClosed,
     StoreUnreachable,
+    ValueChanged,
 )
 from queues.remote.store import open_remote
 from queues.workers import Job, Pool, Worker
@@ -548,3 +551,16 @@ def test_the_proxy_of_the_environment_is_asked_for_other_machines(monkeypatch: p
         with pytest.raises(NotAuthenticated):
             open_store("http://far.invalid", timeout=5)
         assert asked.result(60) == b"GET http://far.invalid/api/v1/store HTTP/1.1\r\n"
+
+
+def test_an_item_is_edited_if_its_value_is_as_it_was_seen(remote: Store) -> None:
+    words, acts = remote.create_queue("words", codec="text"), remote.actions("ann")
+    item = words.push("old", 1)
+    assert acts.edit_item("words", item.id, "new", expect=item.raw).count == 1
+    for seen in (item.raw, item_digest(item.raw)):
+        with pytest.raises(ValueChanged):
+            acts.edit_item("words", item.id, "newer", expect=seen)
+    assert acts.edit_item("words", item.id, b"newer", expect=item_digest(b"new")).count == 1
+    with pytest.raises(ItemNotFound):
+        acts.edit_item("words", "0" * 40, "x", expect=b"")
+    assert words.pop_min().value == "newer"
