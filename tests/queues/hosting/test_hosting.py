@@ -203,6 +203,7 @@ def test_a_replaced_host_that_does_not_look_executes_requests_twice(url: str) ->
         store.transact(lambda tr: suspend(process))
         jobs.push(b"b", 2)
         process.send_signal(signal.SIGCONT)
+        await_true(lambda: jobs.depth() == 3)
         process.communicate()
         assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"b"]
 
