@@ -28,8 +28,8 @@ from queues.model.duration import TIMEOUT, Duration, seconds_of
 from queues.model.ids import IdGenerator
 from queues.model.store_address import StoreAddress
 from queues.operations import idempotency
-from queues.operations.host_requests import RequestWire
 from queues.operations.idempotency import Answer
+from queues.operations.request_wire import RequestWire
 from queues.operations.space import Space
 from queues.operations.targets import StoredTargets
 from queues.operations.wait import LONGEST, Outlook

@@ -26,11 +26,11 @@ from pqadmin.api import (
     streams,
     verbs,
 )
-from pqadmin.api.authentication import CsrfRefused, caller_of
 from pqadmin.api.bodies import JSONBodies, invalid, told
 from pqadmin.api.docs import about
 from pqadmin.api.events import stream
 from pqadmin.api.problems import Problem
+from pqadmin.api.request_caller import CsrfRefused, caller_of
 from pqadmin.pages import visibility
 from pqadmin.pages.refusals import Uncovers
 from queues.admin import LogLimit

@@ -24,10 +24,10 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, problems, schemas, threads, values
 from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, unpack
-from pqadmin.api.authentication import caller_in_thread_now
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
 from pqadmin.api.problems import Problem
+from pqadmin.api.request_caller import caller_in_thread_now
 from pqadmin.api.values import stored
 from pqadmin.commands.import_marks import MarkedPusher
 from pqadmin.commands.importer import Importer, StoppedAtBadEntry

@@ -14,7 +14,7 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
-from pqadmin.api import authentication, limits
+from pqadmin.api import limits, request_caller
 from pqadmin.api.events import feed as feeds
 from pqadmin.api.events import stream as streams
 from pqadmin.api.events.feed import Feed
@@ -198,7 +198,7 @@ async def test_a_stream_ends_when_its_token_expires_by_the_clock(
 ) -> None:
     now = timezone.now()
     time = [now]
-    monkeypatch.setattr(authentication, "credentials", authentication.Credentials(clock=lambda: time[0]))
+    monkeypatch.setattr(request_caller, "credentials", request_caller.Credentials(clock=lambda: time[0]))
     secret = await in_thread(token)
     await Token.objects.aupdate(expires_at=now + timedelta(days=1))
     async with Stream(secret) as stream:

@@ -20,8 +20,8 @@ from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import limits, problems, threads
 from pqadmin.api.answers import caller_in
-from pqadmin.api.authentication import caller_now
 from pqadmin.api.events.feed import LATE, Feed, dead_shape, dead_since
+from pqadmin.api.request_caller import caller_now
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.live.monitor import Monitor, get_monitor

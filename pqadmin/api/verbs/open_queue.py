@@ -13,7 +13,7 @@ from pqadmin.accounts.coalesced_reads import OncePerTurn
 from pqadmin.accounts.rights import Right
 from pqadmin.api import threads
 from pqadmin.api.answers import caller_in
-from pqadmin.api.authentication import caller_now
+from pqadmin.api.request_caller import caller_now
 from pqadmin.store import get_store, opened_store
 from queues import AnyAsyncQueue, AnyQueue
 from queues.admin import Client, for_client, for_coroutines

@@ -14,7 +14,7 @@ import lmdb
 from queues.kv import boottime, lifecycle
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
-from queues.kv.embedded.host_election import Sharing
+from queues.kv.embedded.host_client import Sharing
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
 from queues.kv.embedded.space_limit import DEFAULT_MAX_BYTES

@@ -1,4 +1,4 @@
-"""Election of the host, which executes requests: one hosts the store, the rest send theirs to it.
+"""One process beside the host of the store: it sends its requests to the host, or becomes the host itself.
 
 The host is named by a record in the store, which changes only in a write transaction. The first process that executes
 a request and finds no living host writes its own name. A host commits requests of other processes only while the

@@ -1,4 +1,4 @@
-"""Authentication of requests of the API: the token of the Authorization header, or the session of the cookie."""
+"""The caller of a request of the API: by the token of the Authorization header, or the session of the cookie."""
 
 from typing import Any
 

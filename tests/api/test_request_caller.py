@@ -22,7 +22,7 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Right, RightMissing, Role
 from pqadmin.accounts.roles import grant
 from pqadmin.accounts.scope import Scope
-from pqadmin.api.authentication import CsrfRefused, caller_of
+from pqadmin.api.request_caller import CsrfRefused, caller_of
 from queues.errors import QueueNotFound
 from tests.api.conftest import Program
 
