@@ -76,9 +76,9 @@ def test_a_client_that_reads_a_byte_now_and_then_keeps_no_place(serve: Callable[
     hurried.write_text(
         "import signal\n"
         "from pqadmin.cli import main\n"
-        "from pqadmin.server import pace\n"
-        "signal.signal(signal.SIGUSR1, lambda *_: setattr(pace, 'WITHIN', 1.0))\n"
-        "signal.signal(signal.SIGUSR2, lambda *_: setattr(pace, 'WITHIN', 60.0))\n"
+        "from pqadmin.server import receive_rate\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: setattr(receive_rate, 'WITHIN', 1.0))\n"
+        "signal.signal(signal.SIGUSR2, lambda *_: setattr(receive_rate, 'WITHIN', 60.0))\n"
         "main()\n",
     )
     site = serve(program=str(hurried))
