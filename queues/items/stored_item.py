@@ -144,10 +144,11 @@ class StoredItem(Struct, frozen=True, kw_only=True):
 
     def by_age(self, keys: QueueKeys) -> tuple[bytes, bytes] | None:
         """Return the index entry by which an item is found by its age, if that is another one than by its id."""
-        if self.since_ms is None:
+        since_ms = self.since_ms
+        if since_ms is None:
             return None
-        key = keys.index("ready", self.generation).key(by_age(self.rand, self.since_ms))
-        return key, place(self.generation, self.suffix, self.attempts, header={SINCE: self.since_ms})
+        key = keys.index("ready", self.generation).key(by_age(self.rand, since_ms))
+        return key, place(self.generation, self.suffix, self.attempts, header={SINCE: since_ms})
 
     def expiry(self, keys: QueueKeys) -> bytes:
         """Return the key by which the expiry of a leased item is found."""

@@ -58,12 +58,16 @@ def warn(what: str, error: Exception) -> None:
 
 _FORMAT = 1
 _decode_json = msgspec.json.Decoder().decode
-_encoder = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False, allow_nan=False)
+_encode_json = msgspec.json.Encoder(order="sorted").encode
+_encode_text = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode
 
 
 def encode(header: Mapping[str, Any], value: bytes = b"") -> bytes:
     """Return the record's bytes, equal for equal headers and values."""
-    head = _encoder.encode(header).encode("utf-8", "surrogatepass")
+    try:
+        head = _encode_json(header)
+    except (UnicodeEncodeError, TypeError):  # text that is no Unicode, or of a class of its own
+        head = _encode_text(header).encode("utf-8", "surrogatepass")
     return b"".join((bytes([_FORMAT]), len(head).to_bytes(3, "big"), head, value))
 
 

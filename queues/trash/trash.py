@@ -293,14 +293,15 @@ def _log(
     first: int = 0,
 ) -> None:
     """Write changes, each before and after, beside a trash record, from a number on; before is None for an arrival."""
+    parts = keyspace.trash_parts.sub(trash_id)
     for n, (before, after) in enumerate(changes, first):
         header: dict[str, Any] = {"before": None if before is None else before.header_of_place(), "after": None}
         if after is not None:
             # Its record is not needed, and would take the bytes of its log twice.
             header["after"] = {**after.header_of_place(record=False), "digest": after.digest()}
-        tr.set(keyspace.trash_parts.key(trash_id, n, PLACES), records.encode(header))
+        tr.set(parts.key(n, PLACES), records.encode(header))
         if before is not None and (after is None or after.value != before.value):
-            tr.set(keyspace.trash_parts.key(trash_id, n, VALUE), before.value)
+            tr.set(parts.key(n, VALUE), before.value)
 
 
 def _foreign(config: Config, item: Item) -> dict[str, Any]:
