@@ -1,5 +1,5 @@
 // @ts-check
-// Keeps the progress of running jobs current: asks the page's own address anew while something runs and the page is visible.
+// Keeps the progress of running jobs current: asks their address anew while something runs and the page is visible.
 
 import { replace } from "./attention.js";
 
@@ -8,6 +8,12 @@ const EVERY = 1000;
 const AFTER_TROUBLE = 5000;
 let timer = 0;
 
+/** Follow a job that the page shows from now on. */
+export function followJob() {
+  plan(EVERY);
+}
+
+/** @returns {HTMLElement | null} */
 function region() {
   return document.querySelector("#jobs[data-refresh]");
 }
@@ -20,10 +26,13 @@ function plan(wait) {
 
 async function look() {
   let wait = EVERY;
+  const address = region()?.dataset.refresh || location.href;
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store" });
     if (!answer.ok || answer.redirected) throw new Error(`answer ${answer.status}`);
-    show(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (address !== (region()?.dataset.refresh || location.href)) return plan(wait); // another one is shown by now
+    show(page);
     mark(false);
   } catch {
     wait = AFTER_TROUBLE; // the server went away: the page says of when it is

@@ -3,6 +3,8 @@
 // They are not modal, so that the list can be read and chosen from; on a phone they cover the page, and are.
 // Without scripts their links and forms lead to pages of their own.
 
+import { followJob } from "./progress.js";
+
 /** Where a sheet covers the page. */
 const NARROW = matchMedia("(max-width: 45rem)");
 /** An answer is wanted as a part of this page. */
@@ -112,7 +114,7 @@ function fill(dialog, part) {
   const body = dialog.firstElementChild;
   body.replaceChildren(...document.adoptNode(part).childNodes);
   window.htmx?.process?.(body);
-  const heading = body.querySelector("h2");
+  const heading = body.querySelector("h1, h2");
   if (heading?.id) dialog.setAttribute("aria-labelledby", heading.id);
 }
 
@@ -123,7 +125,7 @@ function open(dialog, from) {
     if (NARROW.matches) dialog.showModal();
     else dialog.showPopover();
   }
-  const heading = dialog.querySelector("h2");
+  const heading = dialog.querySelector("h1, h2");
   heading?.setAttribute("tabindex", "-1");
   const first = dialog.id === "drawer" ? "textarea" : "[aria-invalid=true], [autofocus]";
   (dialog.querySelector(first) ?? heading)?.focus();
@@ -143,7 +145,7 @@ function close(dialog) {
 /** The focus goes back to where it came from; what was typed into the drawer stays there. */
 function left(dialog) {
   asked += 1;
-  if (dialog.id === "sheet") dialog.firstElementChild.replaceChildren();
+  if (dialog.id === "sheet" && dialog.querySelector("[data-refresh]") === null) dialog.firstElementChild.replaceChildren();
   const menu = opener?.closest("details")?.querySelector("summary");
   const places = [opener, menu, document.querySelector("#items [data-select-page]"), document.getElementById("main")];
   const usable = (place) => place?.isConnected && !place.disabled && place.checkVisibility();
@@ -193,21 +195,26 @@ function natively(form, submitter) {
   HTMLFormElement.prototype.submit.call(form);
 }
 
-/** Stay on this page if the answer leads to it, and tell what it tells. */
+/** Stay on this page if the answer leads to it or to a bulk job, and tell what it tells. */
 async function done(dialog, to, ids) {
-  const page = to.pathname === location.pathname ? await fetchPage(to) : null;
+  /** @type {HTMLAnchorElement | null} */
+  const jobs = document.querySelector("a:has([data-running-jobs])");
+  const stays = to.pathname === location.pathname || (jobs !== null && to.pathname.startsWith(jobs.pathname));
+  const page = stays ? await fetchPage(to) : null;
   const told = page?.getElementById("toasts");
   if (!told) return leave(to);
   const toasts = document.getElementById("toasts");
   toasts.classList.add("float");
   toasts.replaceChildren(...document.adoptNode(told).childNodes);
-  const taken = page.querySelector(".taken");
+  const shown = page.querySelector(".taken, #jobs");
   const push = page.getElementById("push");
-  if (taken !== null) {
+  if (shown !== null) {
+    const sheet = dialog ?? /** @type {HTMLDialogElement} */ (document.getElementById("sheet"));
     const part = document.createElement("div");
-    part.append(taken);
-    fill(dialog, part);
-    open(dialog, opener);
+    part.append(shown);
+    fill(sheet, part);
+    open(sheet, opener);
+    followJob();
   } else if (dialog !== null) {
     if (dialog.id === "drawer" && push !== null) fill(dialog, push.parentElement);
     close(dialog);

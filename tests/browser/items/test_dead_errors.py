@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from queues import Queue, Store
-from tests.browser.conftest import NewPage
+from tests.browser.axe import findings
+from tests.browser.conftest import NewPage, open_live
 from tests.waiting import await_true
 
 
@@ -21,9 +22,8 @@ def jobs(store: Store) -> Queue:
     return queue
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_a_group_is_retried_and_undone(new_page: NewPage, jobs: Queue, scripts: bool) -> None:
-    page = new_page(java_script_enabled=scripts)
+def test_a_group_is_retried_and_undone_without_scripts(new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(java_script_enabled=False)
     page.goto("/queues/jobs/?state=dead")
     group = page.locator(".dead-errors tbody tr", has_text="Timeout: # s")
     expect(group.locator("td").nth(1)).to_have_text("2")
@@ -36,6 +36,33 @@ def test_a_group_is_retried_and_undone(new_page: NewPage, jobs: Queue, scripts: 
     page.reload()
     page.get_by_role("button", name="Undo").click()
     await_true(lambda: jobs.depth("dead") == 3)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_group_is_deleted_over_the_list(width: int, new_page: NewPage, jobs: Queue) -> None:
+    page = new_page(viewport={"width": width, "height": 900})
+    open_live(page, "/queues/jobs/?state=dead")
+    page.evaluate("window.same = true")
+    page.locator("#items .pick input").last.check()
+    delete = page.locator(".dead-errors tbody tr", has_text="KeyError").get_by_role("link", name="Delete")
+    delete.focus()
+    scrolled = page.evaluate("scrollY")
+    page.keyboard.press("Enter")
+    sheet = page.locator("#sheet")
+    expect(sheet.locator(".reckoning .figure dd")).to_have_text("1")
+    sheet.get_by_role("button", name=re.compile("^Delete")).press("Enter")
+    expect(sheet.locator(".job-head .word")).to_have_text("done")
+    expect(page.locator("#items tr[data-gone]")).to_have_count(1)
+    assert findings(page) == []
+    sheet.get_by_role("button", name="Undo all of it").press("Enter")
+    expect(sheet.locator("h1")).to_contain_text("Undo")
+    expect(sheet.locator(".job-head .word")).to_have_text("done")
+    expect(page.locator("#items tr[data-gone]")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(delete).to_be_focused()
+    expect(page.locator("[data-chosen]")).to_have_text("1 selected")
+    assert page.evaluate("[window.same, scrollY]") == [True, scrolled]
+    assert jobs.depth("dead") == 3
 
 
 def test_a_list_of_one_group_and_its_sample(new_page: NewPage, jobs: Queue) -> None:
