@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -286,19 +287,8 @@ def _on_all(scope: Scope) -> None:
 
 
 def _point(point: HistoryPoint) -> Mapping[str, Any]:
-    return {
-        "at": _time(point.at),
-        "ready": point.ready,
-        "delayed": point.delayed,
-        "leased": point.leased,
-        "dead": point.dead,
-        "arrived": point.arrived,
-        "left": point.left,
-        "oldest_at": None if point.oldest_at is None else _time(point.oldest_at),
-        "waits_ms": None if point.waits_ms is None else list(point.waits_ms),
-        "mix": list(point.mix),
-        "gap": point.gap,
-    }
+    oldest_at = None if point.oldest_at is None else _time(point.oldest_at)
+    return {**asdict(point), "at": _time(point.at), "oldest_at": oldest_at}
 
 
 def _time(seconds: int) -> str | None:

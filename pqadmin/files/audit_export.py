@@ -7,6 +7,7 @@ from typing import Any
 from pqadmin.files.entries import Format
 from pqadmin.files.export_parts import Shape, csv_rows, part
 from pqadmin.files.formula import defused
+from pqadmin.files.shapes import shape_of
 from queues import AuditEntry, RecordPage
 
 COLUMNS = ("at", "actor", "via", "verb", "queue", "item", "count", "reason", "before", "after", "id")
@@ -31,19 +32,7 @@ def lines(page_after: Callable[[str | None], RecordPage[AuditEntry]], file_forma
 
 def audit_shape(entry: AuditEntry) -> Shape:
     """Describe an act."""
-    return {
-        "at": entry.at.isoformat(timespec="milliseconds"),
-        "actor": entry.actor,
-        "via": entry.via,
-        "verb": entry.verb,
-        "queue": entry.queue,
-        "item": entry.item,
-        "count": entry.count,
-        "reason": entry.reason,
-        "before": None if entry.before is None else dict(entry.before),
-        "after": None if entry.after is None else dict(entry.after),
-        "id": entry.id,
-    }
+    return shape_of(entry, *COLUMNS)
 
 
 def _cell(value: Any) -> str:

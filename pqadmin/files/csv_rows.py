@@ -34,7 +34,7 @@ class _LineTooLong(Exception):
 
 
 class _Lines:
-    """The text lines that csv.reader asks for; a class, so that it goes on after an error."""
+    """The text lines that csv.reader asks for. A class, so that it goes on after an error."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._lines = numbered(stream)

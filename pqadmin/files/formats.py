@@ -21,7 +21,7 @@ def format_of_name(name: str) -> Format | None:
 
 
 def sniff(stream: io.BufferedReader) -> Format:
-    """Tell the format by the first byte that is no blank, without reading past it; raise `BadFormat`."""
+    """Tell the format by the first byte that is no blank, without reading past it. Raise `BadFormat`."""
     head = stream.peek(64)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise BadFormat("The file is UTF-16: convert it to UTF-8 first.")

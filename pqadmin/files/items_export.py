@@ -41,7 +41,7 @@ def lines(
     clock: Callable[[], float] = time.monotonic,
     count: Callable[[int], object] = int,
 ) -> Iterator[bytes]:
-    """Yield the items in the page's order; each step is a transaction, so a queue in use is not one snapshot.
+    """Yield the items in the page's order. Each step is a transaction, so a queue in use is not one snapshot.
 
     `count` is told how many items each part has.
     """

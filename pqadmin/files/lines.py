@@ -17,7 +17,7 @@ MAX_LINE_BYTES = 1_000_000
 
 
 def numbered(stream: IO[bytes]) -> Iterator[tuple[int, bytes | Words]]:
-    """Yield the stream's lines in order, of too long ones what is wrong with them; drop a UTF-8 byte order mark."""
+    """Yield the stream's lines in order, of too long ones what is wrong with them. Drop a UTF-8 byte order mark."""
     number = 0
     while data := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -34,7 +34,7 @@ def numbered(stream: IO[bytes]) -> Iterator[tuple[int, bytes | Words]]:
 
 
 def values(stream: IO[bytes], *, priority: Priority | None) -> Iterator[Outcome]:
-    """Yield each line as the value of an item, all of one priority; None is a FIFO queue. Empty lines are left out."""
+    """Yield each line as the value of an item, all of one priority. None is a FIFO queue. Empty lines are left out."""
     for number, line in numbered(stream):
         try:
             if isinstance(line, Words):

@@ -9,6 +9,7 @@ import base64
 import json
 import math
 from contextlib import suppress
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +33,7 @@ Shape = dict[str, object]
 
 #: The states of an item, in the order in which depths are printed.
 STATES = ("ready", "delayed", "leased", "dead")
+_OF_CONSUMERS = tuple(field.name for field in fields(Consumer) if field.name != "id")
 
 
 def item_shape(item: Item) -> Shape:
@@ -63,7 +65,7 @@ def item_shape(item: Item) -> Shape:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a decoded value as JSON has it; raise `BadValue` or ValueError where JSON does not have all of it."""
+    """Return a decoded value as JSON has it. Raise `BadValue` or ValueError where JSON does not have all of it."""
     text = Codec("json", "").encode(value)
     if b"null" in text:  # what JSON has no number for is written so too
         inside = [value]
@@ -86,28 +88,13 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def attempt_shape(attempt: Attempt) -> Shape:
     """Describe one attempt of an item."""
-    return {
-        "number": attempt.number,
-        "worker": attempt.worker or None,
-        "began_at": time_shape(attempt.began_at),
-        "ended_at": time_shape(attempt.ended_at),
-        "expired": attempt.expired,
-        "died": attempt.died,
-        "error": attempt.error or None,
-        "traceback": attempt.traceback or None,
-    }
+    shape = shape_of(attempt, "number", "worker", "began_at", "ended_at", "expired", "died", "error", "traceback")
+    return {name: None if value == "" else value for name, value in shape.items()}
 
 
 def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -> Shape:
     """Describe the depths of a queue, by state; of an attached queue also the time of counting."""
-    return {
-        "queue": name,
-        "ready": totals.ready,
-        "delayed": totals.delayed,
-        "leased": totals.leased,
-        "dead": totals.dead,
-        "counted_at": time_shape(counted_at),
-    }
+    return {"queue": name, **shape_of(totals, *STATES), "counted_at": time_shape(counted_at)}
 
 
 def changed_shape(queue: Queue, changed: Changed) -> Shape:
@@ -227,56 +214,24 @@ def pause_shape(pause: Pause | None, now: datetime) -> Shape | None:
     """Describe a pause; null when there is none, or it is over."""
     if pause is None or not pause.holds(to_ms(now)):
         return None
-    return {
-        "reason": pause.reason,
-        "by": pause.by,
-        "since": time_shape(pause.since),
-        "until": time_shape(pause.until),
-    }
+    return shape_of(pause, "reason", "by", "since", "until")
 
 
 def consumer_shape(consumer: Consumer) -> Shape:
     """Describe a process that takes from a queue, as of its last heartbeat."""
-    return {
-        "pid": consumer.pid,
-        "host": consumer.host,
-        "program": consumer.program,
-        "worker": consumer.worker or None,
-        "since": time_shape(consumer.since),
-        "last_take": time_shape(consumer.last_take),
-        "takes": consumer.takes,
-        "rate": round(consumer.rate, 2),
-        "waiting": consumer.waiting,
-        "holds": consumer.holds,
-        "heard": time_shape(consumer.heard),
-        "end": consumer.end,
-    }
+    shape = shape_of(consumer, *_OF_CONSUMERS)
+    return {**shape, "worker": consumer.worker or None, "rate": round(consumer.rate, 2)}
 
 
 def job_shape(job: Job) -> Shape:
     """Describe a bulk job: its action, progress and last runner."""
     return {
         "job": job.id,
-        "act": job.act,
-        "state": job.state,
-        "queue": job.queue,
-        "queue_id": job.queue_id,
-        "to": job.to,
-        "to_id": job.to_id,
-        "query": job.query,
-        "status": job.status,
-        "total": job.total,
-        "met": job.met,
+        **shape_of(job, "act", "state", "queue", "queue_id", "to", "to_id", "query", "status", "total", "met"),
         "items": job.done,
-        "skipped": job.skipped,
-        "by": job.by,
-        "reason": job.reason,
-        "rate": job.rate,
-        "speed": job.speed,
+        **shape_of(job, "skipped", "by", "reason", "rate", "speed"),
         "seconds_left": job.seconds_left(),
-        "began_at": time_shape(job.began_at),
-        "started_at": time_shape(job.started_at),
-        "ended_at": time_shape(job.ended_at),
+        **shape_of(job, "began_at", "started_at", "ended_at"),
         "runner": job.runner or None,
         "failure": job.failure or None,
         "failed_at": job.failed_at,
@@ -299,6 +254,12 @@ def error_shape(error: BaseException, message: str) -> Shape:
 def time_shape(moment: datetime | None) -> str | None:
     """Write a time in ISO 8601, UTC, with milliseconds."""
     return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def shape_of(described: object, *names: str) -> Shape:
+    """Return attributes of an object by name, times as `time_shape` writes them."""
+    values = {name: getattr(described, name) for name in names}
+    return {name: time_shape(value) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def _prefix(prefix: bytes | None) -> str | None:

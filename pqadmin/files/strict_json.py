@@ -23,7 +23,7 @@ _SURROGATE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
 
 class BadJSON(Worded):
-    """The text is not JSON, or not the exact kind that an import takes; the message says why."""
+    """The text is not JSON, or not the exact kind that an import takes. The message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class LongInteger:
 
 
 def parse_members(text: str, *, longest: int) -> dict[str, object]:
-    """Read the text as one JSON object, of `value_json` the source; raise `BadJSON` saying what is wrong and where.
+    """Read the text as one JSON object, of `value_json` the source. Raise `BadJSON` saying what is wrong and where.
 
     In a text of more than `longest` characters, text and numbers are read, lists and objects are not: they take much
     longer, and other threads wait meanwhile.
