@@ -43,6 +43,10 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     action = ""
     #: The beginning of the ids of its fields, if not the name of the action.
     form_id = ""
+    #: The argument of the address that names what the action is about; empty: none does.
+    subject_argument: ClassVar[str] = ""
+    #: The page to which a refused action without a page of its own leads, and a form without an answer.
+    home_page: ClassVar[str] = "dashboard:overview"
     #: The form alone, for the side sheet of an open page; without a template of its own, a page is made around it.
     fragment_name: ClassVar[str] = ""
     #: What the form alone is replaced by when the action is not available.
@@ -75,12 +79,12 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     @property
     def subject(self) -> str:
         """What the action is about, in request keys."""
-        return ""
+        return str(self.kwargs.get(self.subject_argument, ""))
 
     @property
     def home(self) -> str:
-        """Where a refused action without a page, or a form without an answer, leads."""
-        return reverse("dashboard:overview")
+        """The address of `home_page`."""
+        return reverse(self.home_page)
 
     def load(self) -> None:
         """Read all that the page shows at one version of the store."""
@@ -144,7 +148,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         return self.leave(answer) if isinstance(answer, str) else answer
 
     def leave(self, url: str) -> HttpResponse:
-        """Lead to the answer; a sheet is told where that is, and may stay on its page."""
+        """Lead to the answer. A sheet is told where that is, and may stay on its page."""
         return HttpResponse(headers={"HX-Redirect": url}) if self.in_sheet else leave(url)
 
     def repeated(self, url: str, at: datetime) -> HttpResponse:
@@ -186,7 +190,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         return answer(self.request, template, context, refusal=refusal)
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        """Return what the form is made with; its fields get ids of their own in an open page."""
+        """Return what the form is made with. Its fields get ids of their own in an open page."""
         return {"auto_id": f"{self.form_id or self.action}-%s", **super().get_form_kwargs()}
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
@@ -261,7 +265,7 @@ class QueueActionView(ActionView):
 
     @property
     def queue_id(self) -> int:
-        """The id of the queue that a sent form was made for, 0 for none; it may have been renamed since."""
+        """The id of the queue that a sent form was made for, 0 for none. It may have been renamed since."""
         text = self.request.POST.get("queue_id", "")
         return int(text) if re.fullmatch("[0-9]{1,19}", text) else 0
 

@@ -65,7 +65,7 @@ class RoleGroupAdmin(_Audited, GroupAdmin):
 
 
 def _tell_saved(request: HttpRequest, form: "ModelForm[Any]", *, change: bool) -> None:
-    """Note what a form has made or changed, by the names of its fields; never a password."""
+    """Note what a form has made or changed, by the names of its fields. Never a password."""
     called = _CALLED[type(form.instance)]
     fields = [name for name in form.changed_data if "password" not in name]
     if change and not fields:

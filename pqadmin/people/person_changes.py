@@ -26,7 +26,7 @@ MOST_GRANTS = 100
 
 
 def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now: datetime) -> tuple[User, str]:
-    """Create a person with a password that the site makes up, and return both; raise `NotPossible`."""
+    """Create a person with a password that the site makes up, and return both. Raise `NotPossible`."""
     password = new_password()
     with transaction.atomic():
         user = User(username=name)
@@ -50,7 +50,7 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now
 
 
 def change_role(user: User, role: Role, *, by: Author) -> None:
-    """Give a person another role on all queues; raise `NotPossible` if no admin would be left."""
+    """Give a person another role on all queues. Raise `NotPossible` if no admin would be left."""
     with transaction.atomic():
         user = _held(user)
         before = role_given(user)
@@ -88,7 +88,7 @@ def remove_grant(user: User, key: int, *, by: Author) -> str:
 
 
 def set_active(user: User, active: bool, *, by: Author) -> None:
-    """Let a person sign in, or no longer; raise `NotPossible` if no admin would be left."""
+    """Let a person sign in, or no longer. Raise `NotPossible` if no admin would be left."""
     with transaction.atomic():
         user = _held(user)
         if user.is_active is active:

@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -65,12 +64,7 @@ class TokenActionView(ActionView):
     """A change of tokens. A read-only site allows it: no queue is written, and revoking must not wait."""
 
     right, section = Right.READ, "tokens"
-    always_allowed = True
-
-    @property
-    def home(self) -> str:
-        """The list of tokens."""
-        return reverse("people:tokens")
+    always_allowed, home_page = True, "people:tokens"
 
 
 @method_decorator(never_cache, name="dispatch")
@@ -103,12 +97,7 @@ class RevokeTokenView(TokenActionView):
     """Revokes a token."""
 
     http_method_names = ["post"]
-    action = "revoke-token"
-
-    @property
-    def subject(self) -> str:
-        """The token."""
-        return str(self.kwargs["key"])
+    action, subject_argument = "revoke-token", "key"
 
     def perform(self, form: Any) -> str:
         """Revoke the token, one's own if one is no admin."""

@@ -61,12 +61,7 @@ class CreateView(ActionView):
     right, section = Right.ADMIN, "people"
     action, template_name = "create-person", "people/new.html"
     form_class = PersonForm
-    preview_button = "preview"
-
-    @property
-    def home(self) -> str:
-        """The list of people."""
-        return reverse("people:people")
+    preview_button, home_page = "preview", "people:people"
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
@@ -98,18 +93,13 @@ def person(request: HttpRequest, key: int) -> HttpResponse:
 
 
 class PersonActionView(ActionView):
-    """A change of the person that the address names; a refusal is shown on the person's page."""
+    """A change of the person that the address names. A refusal is shown on the person's page."""
 
     http_method_names = ["post"]
-    right, template_name = Right.ADMIN, "people/person.html"
+    right, template_name, subject_argument = Right.ADMIN, "people/person.html", "key"
     #: The name of the form on the person's page.
     form_name = ""
     person: User
-
-    @property
-    def subject(self) -> str:
-        """The person."""
-        return str(self.kwargs["key"])
 
     @property
     def home(self) -> str:

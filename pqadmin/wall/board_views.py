@@ -59,14 +59,10 @@ class BoardView(ActionView):
 
     right, section = Right.ADMIN, "boards"
     template_name, form_id = "wall/board.html", "board"
+    subject_argument, home_page = "slug", "wall:boards"
     form_class: Any = BoardForm
     preview_button = "look"
     board: Board | None = None
-
-    @property
-    def subject(self) -> str:
-        """The board."""
-        return str(self.kwargs.get("slug", ""))
 
     def load(self) -> None:
         """Read the board, if there is one."""
@@ -103,11 +99,6 @@ class MakeView(BoardView):
     """Makes a board."""
 
     action = "make-board"
-
-    @property
-    def home(self) -> str:
-        """The list of boards."""
-        return reverse("wall:boards")
 
     def perform(self, form: BoardForm) -> str:
         """Make the board."""
@@ -154,7 +145,7 @@ class ChangeView(BoardView):
         return self.home
 
     def both(self, form: BoardForm, board: Board) -> HttpResponse:
-        """Show the form as it was typed, beside the stored board; sending it again keeps what was typed."""
+        """Show the form as it was typed, beside the stored board. Sending it again keeps what was typed."""
         refusal = Refusal(
             title=_("The board has changed meanwhile"),
             text=_("Nothing of yours was saved yet."),
@@ -169,17 +160,8 @@ class RemoveView(ActionView):
 
     right, section = Right.ADMIN, "boards"
     action, template_name = "remove-board", "wall/remove.html"
+    subject_argument, home_page = "slug", "wall:boards"
     board: Board
-
-    @property
-    def subject(self) -> str:
-        """The board."""
-        return str(self.kwargs["slug"])
-
-    @property
-    def home(self) -> str:
-        """The list of boards."""
-        return reverse("wall:boards")
 
     def load(self) -> None:
         """Read the board."""
@@ -232,18 +214,13 @@ class RevokeView(ActionView):
     """Revokes a link: its screen closes within a second."""
 
     http_method_names = ["post"]
-    right, action = Right.ADMIN, "revoke-link"
+    right, action, subject_argument = Right.ADMIN, "revoke-link", "key"
     link: Link
 
     def load(self) -> None:
         """Read the link."""
         with_boards = Link.objects.select_related("board")
         self.link = get_object_or_404(with_boards, board__slug=self.kwargs["slug"], pk=self.kwargs["key"])
-
-    @property
-    def subject(self) -> str:
-        """The link."""
-        return str(self.kwargs["key"])
 
     @property
     def home(self) -> str:

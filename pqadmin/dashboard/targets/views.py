@@ -97,7 +97,7 @@ def standing(status: QueueStatus, rules: TargetRules) -> dict[str, Any]:
 class _ForAll(ActionView):
     """An action on a pattern, which may match any queue: it takes the right on all of them."""
 
-    section = "targets"
+    section, subject_argument, home_page = "targets", "glob", "dashboard:targets"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Refuse users whose right ends at some queues."""
@@ -105,21 +105,6 @@ class _ForAll(ActionView):
         if not role.has(Right.ACT):
             raise RightMissing(Right.ACT, role)
         return super().dispatch(request, *args, **kwargs)
-
-    @property
-    def glob(self) -> str:
-        """The pattern that the address names; empty for a new one."""
-        return str(self.kwargs.get("glob", ""))
-
-    @property
-    def subject(self) -> str:
-        """The pattern."""
-        return self.glob
-
-    @property
-    def home(self) -> str:
-        """The list."""
-        return reverse("dashboard:targets")
 
 
 class PatternView(_ForAll):
@@ -133,17 +118,17 @@ class PatternView(_ForAll):
     def load(self) -> None:
         """Read all patterns."""
         self.rules = get_store().targets.rules()
-        if self.glob and self.request.method != "POST" and self.glob not in self.rules.patterns:
+        if self.subject and self.request.method != "POST" and self.subject not in self.rules.patterns:
             raise Http404
 
     @property
     def now(self) -> Limits:
         """The limits of the pattern as they are now."""
-        return self.rules.patterns.get(self.glob, UNSET)
+        return self.rules.patterns.get(self.subject, UNSET)
 
     def get_form_kwargs(self) -> dict[str, Any]:
         """Return what the form is made with."""
-        return {**super().get_form_kwargs(), "glob": self.glob, "now": self.now}
+        return {**super().get_form_kwargs(), "glob": self.subject, "now": self.now}
 
     def get_initial(self) -> dict[str, Any]:
         """Suggest a pattern that the address gives."""
@@ -175,9 +160,10 @@ class PatternView(_ForAll):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
+        glob = self.subject
         return super().get_context_data(
-            glob=self.glob,
-            url=reverse("dashboard:edit-targets", args=[self.glob]) if self.glob else reverse("dashboard:new-targets"),
+            glob=glob,
+            url=reverse("dashboard:edit-targets", args=[glob]) if glob else reverse("dashboard:new-targets"),
             given=_given(self.now),
             **more,
         )
@@ -191,16 +177,16 @@ class RemoveView(_ForAll):
 
     def perform(self, form: Any) -> str:
         """Remove the pattern, and offer to set it again."""
-        before = get_store().targets.patterns().get(self.glob, UNSET)
-        self.actions.remove_targets(self.glob)
+        before = get_store().targets.patterns().get(self.subject, UNSET)
+        self.actions.remove_targets(self.subject)
         again = {f"{PREFIX}{limit}": typed_limit(limit, value) for limit, value in before.given.items()}
         toasts.done(
             self.request,
-            _("Removed the targets of %(pattern)s.") % {"pattern": write.visible(self.glob)},
+            _("Removed the targets of %(pattern)s.") % {"pattern": write.visible(self.subject)},
             label=_("Set them again"),
             action=reverse("dashboard:new-targets"),
             fields={
-                "pattern": self.glob,
+                "pattern": self.subject,
                 form_idempotency.FIELD: form_idempotency.number(self.request, "targets"),
                 **again,
             },

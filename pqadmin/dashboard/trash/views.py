@@ -81,18 +81,8 @@ class RestoreView(ActionView):
     """Undoes what an entry holds: items are where and what they were, a queue is back with everything in it."""
 
     http_method_names = ["post"]
-    action = "restore"
+    action, subject_argument, home_page = "restore", "trash_id", "dashboard:trash"
     entry: TrashEntry
-
-    @property
-    def subject(self) -> str:
-        """The entry."""
-        return str(self.kwargs["trash_id"])
-
-    @property
-    def home(self) -> str:
-        """The trash."""
-        return reverse("dashboard:trash")
 
     def perform(self, form: Any) -> str:
         """Undo what the entry holds."""
