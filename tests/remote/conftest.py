@@ -11,7 +11,9 @@ from pqadmin.api.handler import ApiHandler
 from queues import Store, open_store
 from queues.remote.store import open_remote
 from tests.api.conftest import granted, person, token
+from tests.api.test_two_sites import command
 from tests.conftest import Clock, store_url
+from tests.server.conftest import Site
 from tests.sites import cheap_passwords, site_store
 
 __all__ = ["cheap_passwords", "granted", "person", "token"]
@@ -44,3 +46,24 @@ def remote(local: Store, clock: Clock, transactional_db: None, token: Callable[.
 def store(remote: Store) -> Store:
     """What the tests of all engines use."""
     return remote
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site."""
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="session")
+def site(folder: Path) -> Iterator[Site]:
+    """A served site."""
+    started = Site(folder)
+    assert started.get("/readyz")[0] == 200
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def secret(site: Site, folder: Path) -> str:
+    """A token of an admin of that site."""
+    return command(folder, "create_token", "ops", "--queues", "*", "--verbs", "all")

@@ -27,24 +27,6 @@ __all__ = ["process"]
 Run = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("site")
-
-
-@pytest.fixture(scope="module")
-def site(folder: Path) -> Iterator[Site]:
-    started = Site(folder)
-    assert started.get("/readyz")[0] == 200
-    yield started
-    started.stop()
-
-
-@pytest.fixture(scope="module")
-def secret(site: Site, folder: Path) -> str:
-    return command(folder, "create_token", "ops", "--queues", "*", "--verbs", "all")
-
-
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own, where `login` keeps tokens."""
@@ -76,32 +58,6 @@ def run(site: Site, token_file: Path) -> Run:
         return json.loads(out.getvalue() or "null")
 
     return call
-
-
-def test_queues_are_made_filled_and_taken_from(run: Run, local: Store) -> None:
-    assert run("create_queue", "jobs", "--codec", "text")["queue"] == "jobs"
-    assert run("push", "jobs", "größer", "--priority=5")["item"]["value"] == "größer"
-    run("push", "jobs", "later", "--priority=1", "--delay", "1h")
-    jobs = local.priority_queue("jobs")
-    assert [item.value for item in jobs.peek_many(5)] == ["größer"]
-    assert run("depth", "jobs", "--all")["depths"][0]["delayed"] == 1
-    assert run("peek", "jobs")["items"][0]["priority"] == 5
-    (lease,) = run("lease", "jobs")["leases"]
-    assert run("extend", "jobs", lease["token"], "--for", "2m")["token"] == lease["token"]
-    assert run("release", "jobs", lease["token"], "--no-attempt")["item"]["state"] == "ready"
-    (lease,) = run("lease", "jobs")["leases"]
-    assert run("ack", "jobs", lease["token"])["acked"] == 1
-    delayed = run("peek", "jobs", "--state", "delayed")["items"][0]["id"]
-    promoted = run("promote", "jobs", delayed)
-    assert promoted["items"] == 1
-    assert run("undo", promoted["trash_id"])["items"] == 1
-    run("reschedule", "jobs", delayed, "--delay", "2h")
-    run("promote", "jobs", delayed)
-    assert run("reprioritize", "jobs", delayed, "--priority", "9")["items"] == 1
-    assert run("pop", "jobs")["items"][0]["value"] == "later"
-    with pytest.raises(CommandError) as empty:
-        run("pop", "jobs", "--wait", "1s", "--exit-empty", "7")
-    assert empty.value.returncode == 7
 
 
 def test_queues_are_operated_under_the_name_of_the_token(run: Run, local: Store) -> None:

@@ -7,32 +7,10 @@ import pytest
 
 from pqadmin.commands import saved_tokens
 from queues import Store, open_store
-from tests.api.test_two_sites import command
 from tests.commands.conftest import Shop, run
 from tests.server.conftest import Site
 
 __all__ = ["run"]
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site."""
-    return tmp_path_factory.mktemp("site")
-
-
-@pytest.fixture(scope="session")
-def site(folder: Path) -> Iterator[Site]:
-    """A served site."""
-    started = Site(folder)
-    assert started.get("/readyz")[0] == 200
-    yield started
-    started.stop()
-
-
-@pytest.fixture(scope="session")
-def secret(site: Site, folder: Path) -> str:
-    """A token of an admin of that site."""
-    return command(folder, "create_token", "ops", "--queues", "*", "--verbs", "all")
 
 
 @pytest.fixture
