@@ -115,14 +115,9 @@ LOGIN_REDIRECT_URL = "dashboard:overview"
 LOGOUT_REDIRECT_URL = "accounts:login"
 
 SESSION_COOKIE_NAME = "pqadmin_session"
-SESSION_COOKIE_AGE = 14 * 24 * 3600
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "pqadmin_csrf"
 CSRF_COOKIE_HTTPONLY = True
-CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "pqadmin.pages.error_pages.csrf_failure"
-X_FRAME_OPTIONS = "DENY"
 # What `check --deploy` asks for and the site does otherwise: cookies become Secure on every answer to an
 # https request, headers are set by pqadmin.server.security, and HSTS and the redirect to https belong to the
 # proxy that holds the certificate.
@@ -137,7 +132,6 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 250_000  # bodies that wait for a thread; larger ones wait in a temporary file
 FILE_UPLOAD_HANDLERS = ["pqadmin.pages.uploads.BoundedUpload"]
 
@@ -148,8 +142,6 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LOCALE_PATHS = [_package / "locale"]
-USE_I18N = True
-USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
@@ -183,4 +175,3 @@ LOGGING = {
         "daphne": {"level": "WARNING"},
     },
 }
-LOGGING_CONFIG = "logging.config.dictConfig"

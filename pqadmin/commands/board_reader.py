@@ -25,9 +25,8 @@ Reading = tuple[Sequence[Row], datetime]
 class BoardReader:
     """Reads what changed of a store's queues, for as long as a command runs."""
 
-    def __init__(self, store: Store, prefix: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._board: _Board = _OwnBoard(store, prefix, clock) if store.site is None else _SiteBoard(store.site, prefix)
+    def __init__(self, store: Store, prefix: str = "") -> None:
+        self._board: _Board = _OwnBoard(store, prefix) if store.site is None else _SiteBoard(store.site, prefix)
 
     def read(self) -> Reading:
         """Read what changed; return the rows of the wanted queues, by name, and the time by the store's clock."""
@@ -35,10 +34,10 @@ class BoardReader:
 
     def counted(self, within: float) -> Reading:
         """Read until every attached queue is counted, or for so many seconds."""
-        until = self._clock() + within
+        until = time.monotonic() + within
         while True:
             rows, now = self.read()
-            if all(row.ready is not None or row.status.unreadable for row in rows) or self._clock() >= until:
+            if all(row.ready is not None or row.status.unreadable for row in rows) or time.monotonic() >= until:
                 return rows, now
             time.sleep(self._board.rest)  # another thread counts them
 
@@ -46,9 +45,9 @@ class BoardReader:
         """Yield the rows now, and again whenever they may differ: at least once a second, at most twice."""
         with self._board.following() as wait:
             while True:
-                began = self._clock()
+                began = time.monotonic()
                 yield self.read()
-                took = self._clock() - began
+                took = time.monotonic() - began
                 time.sleep(max(SHORTEST - took, _SHARE * took))
                 wait(LONGEST - SHORTEST)
 
@@ -67,7 +66,7 @@ class _OwnBoard:
 
     rest = 0.05
 
-    def __init__(self, store: Store, prefix: str, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, prefix: str) -> None:
         # These import Django's models, which completion in shells does without.
         from pqadmin.live.board.board import Board
         from pqadmin.live.off_screen_reads import WATCH_LIMIT, OffScreenReads
@@ -75,10 +74,9 @@ class _OwnBoard:
 
         self._store = store
         self._prefix = prefix
-        self._clock = clock
         self._board = Board()
-        self._directory = Screens(self._board, clock)
-        self._sweep = OffScreenReads(self._board, clock)
+        self._directory = Screens(self._board, time.monotonic)
+        self._sweep = OffScreenReads(self._board, time.monotonic)
         self._watch_limit = WATCH_LIMIT
 
     def read(self) -> Reading:
@@ -88,7 +86,7 @@ class _OwnBoard:
         for chunk in self._sweep.everything():
             if ids := tuple(queue_id for queue_id in chunk if queue_id in wanted):
                 self._sweep.read(self._store, ids)
-        now = self._clock()
+        now = time.monotonic()
         rows = [row for queue_id in board.directory.values() if (row := board.row(queue_id, now)) is not None]
         return rows, self._store.now()
 

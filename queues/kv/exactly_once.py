@@ -77,13 +77,12 @@ class ExactlyOnce:
         slots: SlotPool | None,
         *,
         clock: Callable[[], float] = boottime,
-        wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._slots = slots
         self.clock = clock
         #: Seconds since the epoch, for marks.
-        self.wall = wall
+        self.wall = time.time
         self._sleep = sleep
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
         #: Whether some function ended unknown, so that an attempt of this process may still land.
@@ -164,7 +163,7 @@ class _Sequence(Generic[T]):
             raise self._failure
 
     def _try(self, attempt: int) -> int | None:
-        """Make one attempt; return the attempt that was applied, or None when it is certain that none ever is."""
+        """Make one attempt. Return the attempt that was applied, or None when it is certain that none ever is."""
         tr = self._begin()
         try:
             return self._try_in(tr, attempt)
