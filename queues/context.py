@@ -19,7 +19,7 @@ from queues.status.status_cache import StatusCache
 
 
 class Batches:
-    """The batches of one open store, by what they execute; each is there while a queue holds it. Thread-safe."""
+    """The batches of one open store, by what they execute. Each is there while a queue holds it. Thread-safe."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()

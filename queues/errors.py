@@ -365,7 +365,7 @@ class CopyUnfinished(StoreError):
 
 
 class TargetNotEmpty(StoreError):
-    """The target of a copy is neither empty nor the same copy unfinished; nothing was changed."""
+    """The target of a copy is neither empty nor the same copy unfinished. Nothing was changed."""
 
 
 class SourceChanged(StoreError):

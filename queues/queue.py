@@ -264,7 +264,7 @@ class Queue:
         return self._send(PromoteRequest(self.id, limit, self.opened.context.now_ms()), tr)
 
     def promote_now(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
-        """Make one delayed item ready, due or not, and return it; None when no delayed item has this id."""
+        """Make one delayed item ready, due or not, and return it. None when no delayed item has this id."""
         self.opened.check_own(_NEVER_DELAYED)
         request = RescheduleRequest(self.id, item_id, None, self.opened.context.now_ms())
         return self._send(request, tr)
@@ -277,7 +277,7 @@ class Queue:
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> Item | None:
-        """Let a delayed item become ready at another time, now included, and return it; None when none has this id."""
+        """Let a delayed item become ready at another time, now included, and return it. None when none has this id."""
         when = either(delay, due)
         if when is None:
             raise BadTime("Say when the item shall be due: delay= or due=.")
@@ -287,12 +287,12 @@ class Queue:
         return self._send(request, tr)
 
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
-        """Put a dead item back at its place, with all its attempts before it; None when no dead item has this id."""
+        """Put a dead item back at its place, with all its attempts before it. None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
         return self._send(RetryDeadRequest(self.id, item_id, self.opened.context.now_ms()), tr)
 
     def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
-        """Take a dead item out for good, and return it; None when no dead item has this id."""
+        """Take a dead item out for good, and return it. None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
         return self._send(DeleteDeadRequest(self.id, item_id), tr)
 
@@ -331,7 +331,7 @@ class Queue:
         return self.opened.look(depth_request(self.opened, state), tr)
 
     def totals(self, *, tr: ReadTransaction | None = None) -> Totals:
-        """Return the exact depths by state and the traffic, from counters; see `depth` for attached queues."""
+        """Return the exact depths by state and the traffic, from counters. See `depth` for attached queues."""
         if tr is None and self.attached:
             ready = attached.count(self.opened, "ready")
             return self._kv.read(lambda tr: attached.totals_of(tr, self.opened, ready))
@@ -411,7 +411,7 @@ class Queue:
         return self.opened.look(state_page_request(self.opened, "dead", limit, after, preview, since), tr)
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
-        """Return everything that a screen shows of this queue, at one read version; values cut to `preview`."""
+        """Return everything that a screen shows of this queue, at one read version. Values cut to `preview`."""
         return self.opened.look(StatusRequest(self.id, preview), tr)
 
     def consumers(self, *, tr: ReadTransaction | None = None) -> Consumers:
@@ -426,11 +426,11 @@ class Queue:
     # Searching
 
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
-        """Return the item of this id in whatever state; None when it is gone or never was here."""
+        """Return the item of this id in whatever state. None when it is gone or never was here."""
         return self.opened.look(FindRequest(self.id, item_id), tr)
 
     def query(self, query: Query) -> Query:
-        """Return a query as this queue understands it: priorities of its type; raise what tells why it cannot."""
+        """Return a query as this queue understands it: priorities of its type. Raise what tells why it cannot."""
         return checked_query(self.opened, query)
 
     def search(
@@ -458,7 +458,7 @@ class Queue:
     # One particular item
 
     def remove(self, item_id: str, *, verb: str = "delete", tr: Transaction | None = None) -> Item | None:
-        """Take the one item of this id, at any place; None when it is not here. `verb` counts it in the traffic.
+        """Take the one item of this id, at any place. None when it is not here. `verb` counts it in the traffic.
 
         Conflicts with a caller that takes the same item. Together with a push in one transaction it moves an item.
         """
@@ -564,7 +564,7 @@ class PriorityQueue(Queue):
         return self._send(request, tr) if request.values else []
 
     def pop_min(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
-        """Take the item of the smallest priority, the oldest among equals; None when nothing is ready.
+        """Take the item of the smallest priority, the oldest among equals. None when nothing is ready.
 
         `wait=True` waits forever for one, `wait=5.0` (seconds) or a timedelta that long, through a pause too. Raises
         `QueuePaused` if it does not wait, `BadTime`, `QueueNotFound`.
@@ -572,7 +572,7 @@ class PriorityQueue(Queue):
         return self._pop_one("min", wait, tr)
 
     def pop_max(self, *, wait: Wait = False, tr: Transaction | None = None) -> Item | None:
-        """Take the item of the largest priority, the newest among equals; None when nothing is ready.
+        """Take the item of the largest priority, the newest among equals. None when nothing is ready.
 
         `wait` is that of pop_min.
         """
@@ -642,7 +642,7 @@ class FifoQueue(Queue):
 
 
 def verb_of_other_kind(queue: Any, name: str) -> Callable[..., None]:
-    """Return what raises `WrongKind` for a verb that a queue does not have; raise `AttributeError` for other names."""
+    """Return what raises `WrongKind` for a verb that a queue does not have. Raise `AttributeError` for other names."""
     if name not in _VERBS:
         raise AttributeError(f"{type(queue).__name__!r} object has no attribute {name!r}")
     return lambda *_, **__: queue.opened.check_kind(*_VERBS[name])

@@ -233,14 +233,14 @@ class Store(QueueCatalog):
         return snapshot
 
     def remember(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot for other readers of this process; call it after the `read` that made the snapshot.
+        """Keep a snapshot for other readers of this process. Call it after the `read` that made the snapshot.
 
         What a writing transaction sees is not true yet, and may never be.
         """
         self.context.statuses.put(snapshot.queues)
 
     def wait_for_change(self, snapshot: Snapshot, *, timeout: Duration) -> bool:
-        """Block until a queue of the snapshot, or the directory, may have changed; False after `timeout` seconds."""
+        """Block until a queue of the snapshot, or the directory, may have changed. False after `timeout` seconds."""
         known = {
             self.context.keyspace.change(queue_id): total_bytes(change) for queue_id, change in snapshot.changes.items()
         }
@@ -274,7 +274,7 @@ class Store(QueueCatalog):
     # Sweeping
 
     def sweep(self, *, audit_days: int = 0) -> Swept:
-        """Do all that is due now, as upkeep does: promote, expire, merge, clear the trash; return what was done.
+        """Do all that is due now, as upkeep does: promote, expire, merge, clear the trash. Return what was done.
 
         Acts in the audit that are older than `audit_days` are forgotten; 0 keeps them for ever.
         """
@@ -296,7 +296,7 @@ class Store(QueueCatalog):
         return Upkeep(self.context, audit_days=audit_days, tell=tell, on_elected=on_elected)
 
     def recorder(self, *, count: Callable[[], float] = time.monotonic) -> Recorder:
-        """Return what writes histories and health: upkeep does it in whichever process is elected; one at a time.
+        """Return what writes histories and health: upkeep does it in whichever process is elected. One at a time.
 
         `count` is the seconds between its writes.
         """
@@ -310,11 +310,11 @@ class Store(QueueCatalog):
 
     @property
     def skew(self) -> float:
-        """The seconds by which this process's wall clock is ahead of the store's clock; costs no read."""
+        """The seconds by which this process's wall clock is ahead of the store's clock. Costs no read."""
         return 0.0 if self.clock is None else self.clock.skew
 
     def set_clock(self, *, by: str, via: str = "cli") -> float:
-        """Set the store's clock by this process's own; return by how many seconds it was set forward.
+        """Set the store's clock by this process's own. Return by how many seconds it was set forward.
 
         All processes follow within seconds; leases and delays keep their times. The audit notes it.
         """

@@ -28,7 +28,7 @@ class AccessMiddleware(LoginRequiredMiddleware):
     def process_view(
         self, request: HttpRequest, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
-        """Return the answer that stops the request, or None to let it go on; raises RightMissing."""
+        """Return the answer that stops the request, or None to let it go on. Raises RightMissing."""
         if not getattr(view_func, "login_required", True):
             return None  # the user is not looked up: an answer that is the same for all does not vary by the session
         refusal = super().process_view(request, view_func, view_args, view_kwargs)

@@ -77,7 +77,7 @@ def new_secret() -> str:
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a token; the secret is random, so a fast hash is as safe as a slow one."""
+    """Return what is stored of a token. The secret is random, so a fast hash is as safe as a slow one."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -117,7 +117,7 @@ class Credentials:
         return self._unexpired(caller)
 
     def caller_in_thread(self, badge: Badge) -> Caller:
-        """Return the caller of a badge as of now, outside of the event loop; raises as `caller` does."""
+        """Return the caller of a badge as of now, outside of the event loop. Raises as `caller` does."""
         found = self._ask(badge).result()
         if isinstance(found, Refusal):
             raise Unauthenticated(found)

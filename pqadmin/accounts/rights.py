@@ -65,7 +65,7 @@ GRANTABLE = (Role.VIEWER, Role.OPERATOR)
 
 
 class RightMissing(PermissionDenied):
-    """The person's role lacks a right; the 403 page names the role that has it, and the queue if it is about one."""
+    """The person's role lacks a right. The 403 page names the role that has it, and the queue if it is about one."""
 
     def __init__(self, right: Right, role: Role, queue: str | None = None) -> None:
         where = "" if queue is None else f" on {queue}"

@@ -23,7 +23,7 @@ R = TypeVar("R", bound=HttpResponseBase)
 
 
 def role_of(user: AbstractBaseUser | AnonymousUser) -> Role:
-    """Return the role that the user has on every queue; superusers are admins, anonymous users have none."""
+    """Return the role that the user has on every queue. Superusers are admins, anonymous users have none."""
     return scope_of(user).role
 
 

@@ -100,7 +100,7 @@ def role_given(user: User) -> Role:
 
 
 def scope_of(user: AbstractBaseUser | AnonymousUser) -> Scope:
-    """Return the user's scope, read from the database once per user object; anonymous users have none."""
+    """Return the user's scope, read from the database once per user object. Anonymous users have none."""
     if not isinstance(user, User) or not user.is_active:
         return NOTHING
     if user.is_superuser:

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 @lru_cache(maxsize=10_000)
 def parse(address: str) -> IPv4Address | IPv6Address | None:
-    """Return an address, an IPv4 address inside IPv6 as IPv4; None for a text that is no address.
+    """Return an address, an IPv4 address inside IPv6 as IPv4. None for a text that is no address.
 
     A socket that listens on `::` takes IPv4 connections too, and names 192.0.2.1 `::ffff:192.0.2.1`.
     """

@@ -76,7 +76,7 @@ class TrustedProxy:
 
 
 def is_in(address: str, networks: Sequence[Network]) -> bool:
-    """Return whether an address is in one of these networks; what is no address is in none."""
+    """Return whether an address is in one of these networks. What is no address is in none."""
     parsed = ip.parse(address)
     return parsed is not None and any(parsed in network for network in networks)
 

@@ -8,7 +8,7 @@ FILE = "secret_key"
 
 
 def read(data: Path) -> str:
-    """Return the kept key; before the first start, a key that lasts as long as this process."""
+    """Return the kept key. Before the first start, a key that lasts as long as this process."""
     try:
         return (data / FILE).read_text(encoding="ascii").strip() or secrets.token_urlsafe(48)
     except OSError:

@@ -19,7 +19,7 @@ def item_url(name: str, item_id: str) -> str:
 
 
 def leave(url: str) -> HttpResponse:
-    """Go from a sent form to the answer of its act; a reload there sends nothing again."""
+    """Go from a sent form to the answer of its act. A reload there sends nothing again."""
     response = HttpResponseRedirect(url)
     response.status_code = 303
     return response

@@ -8,7 +8,7 @@ from queues.errors import Worded, Words
 
 
 def said(error: Exception | str) -> str:
-    """Return the words of an error, translated where they are the core's; nothing in them draws outside itself."""
+    """Return the words of an error, translated where they are the core's. Nothing in them draws outside itself."""
     if isinstance(error, Worded):
         error = error.words
     return write.visible(_translated(error if isinstance(error, str) else str(error)))

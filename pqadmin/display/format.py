@@ -61,7 +61,7 @@ def brief(n: int | None) -> str:
 
 
 def counted(n: int | None) -> str:
-    """Write a depth that was counted some time ago: ≈ 12 408; 0 and 1 are seen, not counted; … is not counted yet."""
+    """Write a depth that was counted some time ago: ≈ 12 408. 0 and 1 are seen, not counted; … is not counted yet."""
     if n is None:
         return ELLIPSIS
     return number(n) if n < 2 else f"≈{THIN}{number(n)}"
@@ -82,7 +82,7 @@ def rate(per_second: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """Write a share of a whole in percent; what rounds to none or to all of it, and is not, says so."""
+    """Write a share of a whole in percent. What rounds to none or to all of it, and is not, says so."""
     percent = round(100 * part)
     if percent in (0, 100) and part not in (0, 1):
         return f"<{THIN}1{THIN}%" if part < 0.5 else f">{THIN}99{THIN}%"
@@ -90,7 +90,7 @@ def share(part: float) -> str:
 
 
 def age(seconds: float | None) -> str:
-    """Write a length of time in its one fitting unit; it is cut, never rounded up. Negative (clocks apart) is 0.0 s."""
+    """Write a length of time in its one fitting unit. It is cut, never rounded up. Negative (clocks apart) is 0.0 s."""
     if seconds is None:
         return UNKNOWN
     if seconds < 10:
@@ -111,7 +111,7 @@ _STEPS += tuple(3_600 * n for n in (1, 2, 3, 5, 8, 12, 18, 24, 36))
 
 
 def about(seconds: float) -> str:
-    """Write a length of time in coarse steps, so that words with it seldom change; it is cut, never rounded up."""
+    """Write a length of time in coarse steps, so that words with it seldom change. It is cut, never rounded up."""
     if seconds < _STEPS[0]:
         return f"<{_STEPS[0]} s"
     if seconds >= 48 * 3600:
@@ -328,7 +328,7 @@ def as_text(value: bytes, *, cut: bool = False) -> str | None:
 
 
 def mix_levels(depths: Sequence[int]) -> list[int]:
-    """Turn band depths into true heights, in percent of the fullest band; 0 only for an empty one."""
+    """Turn band depths into true heights, in percent of the fullest band. 0 only for an empty one."""
     top = max(depths, default=0)
     if top <= 0:
         return [0] * len(depths)

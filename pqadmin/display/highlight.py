@@ -15,14 +15,14 @@ _BEFORE = 24
 
 
 def hit(item: Item, text: str, rules: Redaction, *, width: int) -> SafeString | None:
-    """Write an item's value on one line from just before the first hit on; None where none is in what is seen of it."""
+    """Write an item's value on one line from just before the first hit on. None where none is in what is seen of it."""
     return marked(
         write.one_line(plain(item.raw, rules, cut=item.truncated).decode("utf-8", "replace")), text, width=width
     )
 
 
 def marked(line: str, text: str, *, width: int) -> SafeString | None:
-    """Mark the hits in a line, from just before the first one on; None where none is in it."""
+    """Mark the hits in a line, from just before the first one on. None where none is in it."""
     if not text:
         return None
     found = re.compile(re.escape(write.one_line(text)), re.IGNORECASE)

@@ -71,7 +71,7 @@ class BadZone(ValueError):
 
 
 class BadMoment(ValueError):
-    """The text is no moment, or none that is there exactly once; the message says why."""
+    """The text is no moment, or none that is there exactly once. The message says why."""
 
 
 @lru_cache(maxsize=1)
@@ -93,7 +93,7 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def kept_zone(zone: str) -> str:
-    """Return the zone of a refused time, which its field keeps; empty for an unknown zone."""
+    """Return the zone of a refused time, which its field keeps. Empty for an unknown zone."""
     try:
         parse_zone(zone)
     except BadZone:

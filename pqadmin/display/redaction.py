@@ -120,7 +120,7 @@ def _compiled(rules: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _needles(rules: Sequence[str]) -> tuple[bytes, ...] | None:
-    """Return for each rule what is in every ASCII key that it fits; None: a rule fits keys of any letters."""
+    """Return for each rule what is in every ASCII key that it fits. None: a rule fits keys of any letters."""
     needles = set()
     for rule in rules:
         plain = _plain(rule.strip())
@@ -139,7 +139,7 @@ def _plain(key: str) -> str:
 
 
 def unescaped(raw: bytes) -> str:
-    """Return the text of a JSON string; an escape that is cut off or invalid is kept."""
+    """Return the text of a JSON string. An escape that is cut off or invalid is kept."""
     text = raw.decode("utf-8", "replace")
     if "\\" not in text:
         return text

@@ -11,7 +11,7 @@ class Allowance:
         self._left, self._counted = float(burst), now
 
     def take(self, now: float) -> bool:
-        """Count one event and return whether it is within the rate; one beyond is not counted."""
+        """Count one event and return whether it is within the rate. One beyond is not counted."""
         self._left = min(self._burst, self._left + (now - self._counted) * self._rate)
         self._counted = now
         if self._left < 1:

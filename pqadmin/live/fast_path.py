@@ -20,4 +20,4 @@ class Pipe(Protocol):
     acknowledged: Callable[[int], bool] | None
 
     def push(self, head: bytes, body: bytes) -> bool:
-        """Send one text message made of two parts; return False if the socket is not open."""
+        """Send one text message made of two parts. Return False if the socket is not open."""

@@ -128,7 +128,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
     # For the hub
 
     def wake(self) -> None:
-        """Send the subscription's message; one at most, as what comes after it wakes the socket again."""
+        """Send the subscription's message. One at most, as what comes after it wakes the socket again."""
         if self._ending or (message := self._next()) is None:
             return
         if self._pipe is not None:

@@ -1,4 +1,4 @@
-"""Open sockets as the hub and the guard of rights see them; an error in one closes that one only."""
+"""Open sockets as the hub and the guard of rights see them. An error in one closes that one only."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Subscription of one socket: what is on its screen; the newest state wins, at most two frames are under way.
+"""Subscription of one socket: what is on its screen. The newest state wins, at most two frames are under way.
 
 Pure bookkeeping in a single event loop; time is passed in. Whatever a client does, a subscription holds no more than
 the ids of one screen and two sequence numbers.
@@ -98,7 +98,7 @@ class Subscription:
         self.hidden = not visible
 
     def add(self, ids: AbstractSet[int]) -> None:
-        """Put new queues on an overview's screen, as far as there is room; queues that are gone make it."""
+        """Put new queues on an overview's screen, as far as there is room. Queues that are gone make it."""
         shown = self._view.ids
         fresh = sorted(ids - shown)
         if len(shown) + len(fresh) > MAX_SCREEN:
@@ -114,7 +114,7 @@ class Subscription:
         return len(self._flying) >= IN_FLIGHT
 
     def ack(self, seq: int) -> bool:
-        """Note that the client has shown everything up to a frame; return whether that frame was under way."""
+        """Note that the client has shown everything up to a frame. Return whether that frame was under way."""
         if self._flying and self._flying[0][0] == seq:
             self._flying.popleft()
             return True

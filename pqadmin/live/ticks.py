@@ -79,14 +79,14 @@ class Tick:
     _told: dict[tuple[View, int, frozenset[int]], Told] = field(default_factory=dict)
 
     def covering(self, ids: frozenset[int], *, ends: bool) -> Cut | None:
-        """Return the cut that holds all of these queues (with their ends); None until the monitor has read them."""
+        """Return the cut that holds all of these queues (with their ends). None until the monitor has read them."""
         for cut in self.cuts:
             if ids <= cut.covers and (not ends or all(i in cut.ends or i not in cut.rows for i in ids)):
                 return cut
         return None
 
     def tell(self, view: View, since: int, owed: frozenset[int]) -> Told | None:
-        """Return the frame of a view that has everything up to the tick `since`; None until all of it was read.
+        """Return the frame of a view that has everything up to the tick `since`. None until all of it was read.
 
         Queues that are `owed` are included in any case.
         """

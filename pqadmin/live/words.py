@@ -134,14 +134,14 @@ def level_word(level: str) -> str:
 
 
 def trend_words(row: Row) -> str:
-    """Describe where the ready items are heading; the rate of growth is told as a reason."""
+    """Describe where the ready items are heading. The rate of growth is told as a reason."""
     if row.verdict.clears_in is not None:
         return _say("clears", age=write.age(row.verdict.clears_in))
     return _say(f"trend-{row.trend}")
 
 
 def verdict_words(row: Row, now: datetime, *, whole: bool = False) -> str:
-    """Describe the level of a queue and all reasons in one line; a long reason is cut unless `whole`."""
+    """Describe the level of a queue and all reasons in one line. A long reason is cut unless `whole`."""
     words = [level_word(row.level), *(reason_words(row, reason, now, whole=whole) for reason in row.verdict.reasons)]
     return " · ".join([*words, *filter(None, (flag_words(row),))])
 
@@ -242,7 +242,7 @@ def attached_title(prefix: bytes | None) -> str:
 
 
 def attached_words(attached: Attached, now: datetime) -> str:
-    """Describe the attached queues in a sum and the age of their counts; empty when there are none."""
+    """Describe the attached queues in a sum and the age of their counts. Empty when there are none."""
     if not attached.queues:
         return ""
     words = ngettext("%(n)s attached", "%(n)s attached", attached.queues) % {"n": write.number(attached.queues)}
@@ -278,7 +278,7 @@ def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
 
 
 def levels_words(levels: Mapping[str, int]) -> str:
-    """Count the queues by level, those that are well left out; a line breaks between levels, not within one."""
+    """Count the queues by level, those that are well left out. A line breaks between levels, not within one."""
     parts = [
         _say(f"n-{level}", n=write.number(levels[level])).replace(" ", "\u00a0")
         for level in LEVELS[:-1]

@@ -82,7 +82,7 @@ def not_allowed(request: HttpRequest, allow: str) -> HttpResponse:
 
 
 def outage(request: HttpRequest, exception: BaseException | None) -> HttpResponse | None:
-    """Answer 503 to an error of the store or the database; None if the exception is no outage."""
+    """Answer 503 to an error of the store or the database. None if the exception is no outage."""
     if isinstance(exception, _TOO_LARGE):
         return bad_request(request)
     if isinstance(exception, StoreError):
@@ -99,7 +99,7 @@ def outage(request: HttpRequest, exception: BaseException | None) -> HttpRespons
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 without relying on anything that may be what failed; 503 if it was an outage.
+    """Answer 500 without relying on anything that may be what failed. 503 if it was an outage.
 
     An outage comes here when it struck outside a view: while the session was read or saved.
     """

@@ -32,7 +32,7 @@ def in_words(rules: Iterable[str]) -> str:
 
 
 def asked_for(source: Queue, target: Queue, typed: Mapping[str, Any]) -> str:
-    """Return the reason of a move for the audit; raise `Uncovers` if it uncovers values and that was not ticked."""
+    """Return the reason of a move for the audit. Raise `Uncovers` if it uncovers values and that was not ticked."""
     reason = str(typed.get("reason") or "")
     shown = _shown_there(source.config.redact, target.config.redact)
     if not shown:

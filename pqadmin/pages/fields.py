@@ -166,7 +166,7 @@ def keep_choices(form: forms.Form, name: str, values: Collection[str]) -> None:
 
 
 class SelectField(forms.ChoiceField):
-    """A list to choose from; a form without it is shown again with the option to begin with."""
+    """A list to choose from. A form without it is shown again with the option to begin with."""
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """Return the option that is shown."""
@@ -174,7 +174,7 @@ class SelectField(forms.ChoiceField):
 
 
 def select_field(label: Words, options: Sequence[tuple[Any, Words]], **kwargs: Any) -> forms.ChoiceField:
-    """Return a field of a list to choose from, which may be left out; it begins with the first option."""
+    """Return a field of a list to choose from, which may be left out. It begins with the first option."""
     return SelectField(label=label, choices=options, required=False, **{"initial": options[0][0], **kwargs})
 
 
@@ -202,7 +202,7 @@ def moment_field(label: Words = None, *, help_text: Words = "", **attrs: Any) ->
 
 
 def read_moment(form: forms.Form, name: str, cleaned: Mapping[str, Any]) -> datetime | None:
-    """Return the moment of a field, in the zone of the form; None when it is wrong, with the error at its field."""
+    """Return the moment of a field, in the zone of the form. None when it is wrong, with the error at its field."""
     try:
         return parse_moment(str(cleaned.get(name) or ""), str(cleaned.get("zone") or ""))
     except BadMoment as error:

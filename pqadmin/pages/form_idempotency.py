@@ -54,7 +54,7 @@ def request_key(
 
 
 def sent_before(request: HttpRequest, purpose: str, fields: Mapping[str, Field]) -> tuple[str, datetime] | None:
-    """Return where the first sending of a form led, and when; None unless the same was sent before."""
+    """Return where the first sending of a form led, and when. None unless the same was sent before."""
     try:
         first = get_store().first_answer(_read(request, purpose), content=_content(request, fields))
     except (FormRefused, KeyReused):  # refused by the action itself, with the form shown again

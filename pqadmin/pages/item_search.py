@@ -28,7 +28,7 @@ def search_queue(
     shown: Callable[[bytes], bytes] | None = None,
     tr: ReadTransaction | None = None,
 ) -> tuple[list[Item], Found]:
-    """Return items that fit, and the last step; all steps are within `tr` if there is one. Raises `BadCursor`.
+    """Return items that fit, and the last step. All steps are within `tr` if there is one. Raises `BadCursor`.
 
     `shown` gives what the reader sees of a value.
     """

@@ -76,7 +76,7 @@ def stream(
     name: str,
     file_format: Format,
 ) -> HttpResponseBase:
-    """Return an answer of parts, offered as a file; its last line says so if it is not complete."""
+    """Return an answer of parts, offered as a file. Its last line says so if it is not complete."""
     user = cast(User, request.user)  # views ask for a right, so there is a user
     badge = Pass(
         scope=scope_of(user),

@@ -1,4 +1,4 @@
-"""Uploads: small files in memory; a larger one is read past, and the view is told that it was."""
+"""Uploads: small files in memory. A larger one is read past, and the view is told that it was."""
 
 from typing import Any
 

@@ -127,7 +127,7 @@ def seen_trash(may: Scope, entry: TrashEntry) -> TrashEntry:
 
 
 def known_to(may: Scope) -> Mapping[int, str]:
-    """Return the names that queues have now by their numbers, to ask many entries of; none where none are asked."""
+    """Return the names that queues have now by their numbers, to ask many entries of. None where none are asked."""
     if may.role.has(Right.ACT):
         return {}
     return {queue_id: name for name, queue_id in get_store().directory().items()}

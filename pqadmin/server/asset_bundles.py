@@ -51,7 +51,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", r
 
 
 class JoinedFinder(BaseFinder):
-    """Staticfiles finder of the joined files, `joined/NAME`; writes them into the data folder when they changed."""
+    """Staticfiles finder of the joined files, `joined/NAME`. Writes them into the data folder when they changed."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         self._folder = Path(settings.PQADMIN_DATA) / "joined"

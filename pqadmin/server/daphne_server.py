@@ -37,7 +37,7 @@ MOST_UNSENT = 1_000_000
 
 
 class DaphneServer(Server):  # type: ignore[misc]
-    """Daphne's server on an open socket; the first signal drains it, the second ends the process at once."""
+    """Daphne's server on an open socket. The first signal drains it, the second ends the process at once."""
 
     def __init__(
         self, application: Any, listener: socket.socket, limits: Limits, *, on_drain: Callable[[], None]
@@ -84,7 +84,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         reactor.run(installSignalHandlers=False)
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Begin an application; the scope of a websocket has its fast path, that of a request its body."""
+        """Begin an application. The scope of a websocket has its fast path, that of a request its body."""
         if isinstance(protocol, SiteSocket):
             scope.setdefault("extensions", {})[PIPE] = protocol
         elif protocol.body is not None:
@@ -92,7 +92,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         return super().create_application(protocol, scope)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Send a part of an answer; return once the client has received most of the parts before.
+        """Send a part of an answer. Return once the client has received most of the parts before.
 
         Otherwise an answer that is made faster than it is received would wait in memory. A client that receives next to
         nothing for a minute is cut off.

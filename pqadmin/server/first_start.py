@@ -1,4 +1,4 @@
-"""What has to be there before the site can serve; every start makes sure of it, the first one makes it."""
+"""What has to be there before the site can serve. Every start makes sure of it, the first one makes it."""
 
 import fcntl
 import logging
@@ -25,7 +25,7 @@ ADMIN = "admin"
 
 
 class CannotStart(Exception):
-    """Something that the site needs cannot be made; the message says what and why, on one line."""
+    """Something that the site needs cannot be made. The message says what and why, on one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ class Housekeeping:
         self._store.start()
 
     def end(self, timeout: float = 5.0) -> None:
-        """Stop, so that another process takes the role over at once; call it before the store is closed.
+        """Stop, so that another process takes the role over at once. Call it before the store is closed.
 
         A sweep of the tables that is under way continues.
         """

@@ -7,7 +7,7 @@ LEAST, WITHIN = 100_000, 60.0
 
 
 class Pace:
-    """Bytes of one answer that its client received while the server waited; the server's own delays do not count."""
+    """Bytes of one answer that its client received while the server waited. The server's own delays do not count."""
 
     def __init__(self) -> None:
         self._unsent = 0

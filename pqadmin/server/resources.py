@@ -15,7 +15,7 @@ _M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def raise_limit() -> int:
-    """Raise the soft limit to the hard one; return the limit, 0 if there is none."""
+    """Raise the soft limit to the hard one. Return the limit, 0 if there is none."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
     if soft == resource.RLIM_INFINITY:
@@ -34,7 +34,7 @@ def connections(limit: int, wanted: int) -> int:
 
 
 def share_arenas() -> bool:
-    """Have all threads of this process allocate from two arenas; False where the C library has no such setting.
+    """Have all threads of this process allocate from two arenas. False where the C library has no such setting.
 
     Call it before threads start.
     """

@@ -198,7 +198,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             compression._decompressor = None  # noqa: SLF001 # autobahn would keep 40 kB
 
     def push(self, head: bytes, body: bytes) -> bool:
-        """Send one text message of two parts, now if the client keeps up; return False if the socket is not open."""
+        """Send one text message of two parts, now if the client keeps up. Return False if the socket is not open."""
         if self.state != self.STATE_OPEN:
             return False
         transport: Any = self.transport
@@ -228,7 +228,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
 
 
 def _unpacked(text: bytes) -> bytes:
-    """Return what a short message says; nothing when it is damaged or more than an acknowledgement."""
+    """Return what a short message says. Nothing when it is damaged or more than an acknowledgement."""
     try:
         return zlib.decompressobj(-_WINDOW).decompress(text + _TAIL, _MOST)
     except zlib.error:

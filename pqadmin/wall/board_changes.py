@@ -39,7 +39,7 @@ class BoardChanged(Exception):
 
 
 def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: Author, now: datetime) -> bool:
-    """Change a board that still is as it was `seen`, by its stamp; return whether anything changed.
+    """Change a board that still is as it was `seen`, by its stamp. Return whether anything changed.
 
     Its screens follow within two seconds.
     """

@@ -185,7 +185,7 @@ class LinkForm(forms.Form):
 
 
 def parse_globs(text: str) -> list[str]:
-    """Return the globs of a text, by lines, blanks or commas; raises ValidationError that names the first bad one."""
+    """Return the globs of a text, by lines, blanks or commas. Raises ValidationError that names the first bad one."""
     words = text.replace(",", " ").split()
     if len(words) > MAX_GLOBS:
         raise forms.ValidationError(_("A board has at most %(n)d patterns.") % {"n": MAX_GLOBS})

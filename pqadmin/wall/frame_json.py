@@ -30,7 +30,7 @@ _OF_A_PAUSE, _OF_AN_ATTACHED = ("reason", "since", "until"), ("counted",)
 
 @lru_cache(maxsize=1)
 def release() -> str:
-    """Return a digest of the protocol, the page's files and the version; a screen of another one loads itself anew."""
+    """Return a digest of the protocol, the page's files and the version. A screen of another one loads itself anew."""
     return mark(PROTOCOL, *_FILES)
 
 
@@ -78,16 +78,12 @@ def row(text: str) -> str:
     shown["pause"] = None if known["pause"] is None else _only(known["pause"], _OF_A_PAUSE)
     shown["attached"] = None if known["attached"] is None else _only(known["attached"], _OF_AN_ATTACHED)
     for end in ("min", "max"):
-        shown[end] = _priority(known.get(end))
+        shown[end] = None if (item := known.get(end)) is None else item["priority"]
     return _text(shown)
 
 
 def _only(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: known[name] for name in names}
-
-
-def _priority(item: Mapping[str, Any] | None) -> str | None:
-    return None if item is None else item["priority"]
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ class Grid:
     columns: int
 
     def capacity(self, *, stress: bool) -> int:
-        """Return how many tiles fit; under stress the first row has half as many, and larger ones."""
+        """Return how many tiles fit. Under stress the first row has half as many, and larger ones."""
         return (self.rows - stress) * self.columns + (self.columns // 2 if stress else 0)
 
 

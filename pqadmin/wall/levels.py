@@ -9,7 +9,7 @@ _LATER = ("", "unreadable", "paused", "attached", "empty")
 
 
 def worst_first(row: Row, now: datetime) -> tuple[int, int, int, str]:
-    """Sort by level; among equals coarsely by age or depth, then by name, so that tiles seldom change places."""
+    """Sort by level. Among equals coarsely by age or depth, then by name, so that tiles seldom change places."""
     return -row.verdict.level, _LATER.index(row.mark), -_coarsely(row, now), row.status.name
 
 

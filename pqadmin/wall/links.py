@@ -37,7 +37,7 @@ _MISREAD = str.maketrans("OoIiLl", "001111")
 
 
 def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str, str]:
-    """Make a link to the board; return it, its token and its short code: shown once, and in no table or audit."""
+    """Make a link to the board. Return it, its token and its short code: shown once, and in no table or audit."""
     token, code = secrets.token_urlsafe(_BYTES), "".join(secrets.choice(_LETTERS) for _ in range(_CODE))
     with transaction.atomic():
         link = Link.objects.create(
@@ -48,7 +48,7 @@ def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, 
 
 
 def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
-    """Return the secret of a new cookie for a token that was never used; None for any other."""
+    """Return the secret of a new cookie for a token that was never used. None for any other."""
     return _redeem(_unused(now).filter(board__slug=slug, token_hash=_hash(token)), address, now)
 
 

@@ -1,4 +1,4 @@
-"""A wall's socket: opened by a link's cookie or by a signed-in person; read-only, told which queues are the worst."""
+"""A wall's socket: opened by a link's cookie or by a signed-in person. Read-only, told which queues are the worst."""
 
 import asyncio
 import logging

@@ -24,7 +24,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Which part is on, of how many, and until when (seconds since the epoch); None: for ever."""
+    """Which part is on, of how many, and until when (seconds since the epoch). None: for ever."""
 
     index: int = 0
     of: int = 1
@@ -73,7 +73,7 @@ def read(slug: str) -> Spec | None:
 
 
 def of(board: Board) -> Spec:
-    """Return the board as a value; boards of its rotation that are gone are left out."""
+    """Return the board as a value. Boards of its rotation that are gone are left out."""
     others = Board.objects.in_bulk([key for key in board.rotation if key != board.pk]) if board.rotation else {}
     shown = [board, *(others[key] for key in board.rotation if key in others)]
     return Spec(

@@ -1,4 +1,4 @@
-"""A tile's words and numbers, for the first HTML; the browser writes the same with static/pqadmin/js/wall_tile.js."""
+"""A tile's words and numbers, for the first HTML. The browser writes the same with static/pqadmin/js/wall_tile.js."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class Place:
 
 
 def compact(n: int) -> str:
-    """Write a depth in at most six digits or three and a unit; cut, never rounded up."""
+    """Write a depth in at most six digits or three and a unit. Cut, never rounded up."""
     if n < _EXACT_BELOW:
         return write.number(n)
     digits = str(n)

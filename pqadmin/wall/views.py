@@ -43,7 +43,7 @@ _AGAIN = 15
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def wall(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a board; turn a link's token, when its page's button is pressed, into the screen's cookie."""
+    """Show a board. Turn a link's token, when its page's button is pressed, into the screen's cookie."""
     try:
         answer = _answer(request, slug)
     except Http404 as missing:
@@ -91,7 +91,7 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _redeem(request: HttpRequest, slug: str, token: str) -> HttpResponse | None:
-    """Use a token up and give the screen its cookie; None for a token that opens nothing."""
+    """Use a token up and give the screen its cookie. None for a token that opens nothing."""
     fresh = links.redeem(slug, token, address=_client(request), now=timezone.now())
     if fresh is None:
         return None
@@ -152,7 +152,7 @@ def _turn_away(request: HttpRequest, address: str, *, token: bool, cookie: bool)
 
 
 def _cut(spec: Spec, viewer: Scope) -> Spec:
-    """Return what a user may see of the board; one of other people's queues alone is not there."""
+    """Return what a user may see of the board. One of other people's queues alone is not there."""
     if viewer.everything:
         return spec
     monitor = get_monitor()

@@ -76,7 +76,7 @@ class Frame:
         return result
 
     def refuse_repeated(self) -> None:
-        """Raise `AlreadyDone` if the request with the key was executed; call it before reading what that changed."""
+        """Raise `AlreadyDone` if the request with the key was executed. Call it before reading what that changed."""
         if self._key is None:
             return
         request, keyspace = self._key, self.context.keyspace
@@ -85,7 +85,7 @@ class Frame:
             raise AlreadyDone(first.value, first.at)
 
     def _once(self, tr: Transaction, act: "Callable[[Action], T]") -> T:
-        """Run the action and store its answer under the request's key; raise `AlreadyDone` with the first answer."""
+        """Run the action and store its answer under the request's key. Raise `AlreadyDone` with the first answer."""
         request, results = self._key, list[T]()
         assert request is not None
 

@@ -59,7 +59,7 @@ def begin_bulk(
     reason: str = "",
     expect_id: int | None = None,
 ) -> Job:
-    """Begin a bulk job on all items that match a query, or of a state; a runner does it, or `run_bulk`.
+    """Begin a bulk job on all items that match a query, or of a state. A runner does it, or `run_bulk`.
 
     `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritize (`priority`, `shift` or `place`),
     promote, retry or release: `queues.bulk.checks.ACTS` says which for which state. Items that are pushed behind the
@@ -156,7 +156,7 @@ def cancel_bulk(action: Action, job_id: str, *, reason: str = "") -> Job:
 
 @action
 def resume_bulk(action: Action, job_id: str, *, reason: str = "") -> Job:
-    """Go on with a job that was canceled or has failed; raise `JobEnded` when nothing is left of it."""
+    """Go on with a job that was canceled or has failed. Raise `JobEnded` when nothing is left of it."""
     job = read_job(action.tr, action.keyspace, job_id)
     if job.running:
         return job

@@ -190,7 +190,7 @@ def edit_item(
     reason: str = "",
     expect_id: int | None = None,
 ) -> Changed:
-    """Give an item another value, its place kept; raise `ValueChanged` unless its value still is `expect`.
+    """Give an item another value, its place kept. Raise `ValueChanged` unless its value still is `expect`.
 
     `expect` is the value that was shown, or `queues.items.stored_item.digest` of it. An item with another `etag` than
     this raises `ItemChanged`.
@@ -235,7 +235,7 @@ def delay(
     due: datetime | None = None,
     **options: Unpack[ItemOptions],
 ) -> Changed:
-    """Delay up to 1,000 ready items (5 MB); a due time that has passed changes nothing.
+    """Delay up to 1,000 ready items (5 MB). A due time that has passed changes nothing.
 
     `undo` returns each to its exact place.
     """

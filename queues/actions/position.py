@@ -29,7 +29,7 @@ class Neighbors:
 
 
 def neighbors(queue: Queue, item: Item, *, preview: int, tr: ReadTransaction) -> Neighbors | None:
-    """Return the neighbors of a ready item, their values cut to `preview` bytes; None for one of another state."""
+    """Return the neighbors of a ready item, their values cut to `preview` bytes. None for one of another state."""
     suffix = _suffix(item)
     return None if suffix is None else _neighbors(queue, suffix, (), preview, tr)
 
@@ -125,7 +125,7 @@ def _band(config: Config, suffix: bytes) -> int:
 
 
 def _count(tr: ReadTransaction, ranges: Sequence[tuple[bytes, bytes]], *, reverse: bool) -> int | None:
-    """Return the keys of these ranges; None when they are more than a page may count."""
+    """Return the keys of these ranges. None when they are more than a page may count."""
     counted = size = 0
     for begin, end in ranges:
         while begin < end:

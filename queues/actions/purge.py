@@ -42,7 +42,7 @@ def purge(
     expect_id: int | None = None,
     reason: str = "",
 ) -> Purged:
-    """Move every ready and delayed item of a queue into the trash; leased and dead ones stay.
+    """Move every ready and delayed item of a queue into the trash. Leased and dead ones stay.
 
     Costs the same at any depth, and so does `undo` of its trash entry: there is one entry, or two while the items of an
     earlier undo are being merged. `confirm` is the name as typed, else `ConfirmationMismatch`; a depth (ready and

@@ -129,7 +129,7 @@ def begin_push(
     reason: str = "",
     expect_id: int | None = None,
 ) -> Job:
-    """Begin a bulk job that pushes at most 100,000 items in this order; a runner does it, or `run_bulk`.
+    """Begin a bulk job that pushes at most 100,000 items in this order. A runner does it, or `run_bulk`.
 
     `delay` counts from now, `due` holds for all. Items that the queue does not take now are refused at once.
     """

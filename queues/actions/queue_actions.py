@@ -52,7 +52,7 @@ def attach(
 
 @action
 def detach(action: Action, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
-    """Forget an attached queue; its items stay where they are, and the trash keeps those that were removed."""
+    """Forget an attached queue. Its items stay where they are, and the trash keeps those that were removed."""
     queue = action.queue(name, expect_id)
     action.catalog.detach(name, tr=action.tr)
     action.record(queue, "detach", count=0, reason=reason, before={"prefix": _hex(queue)})

@@ -29,7 +29,7 @@ class Popped:
 def pop(
     action: Action, queue_name: str, *, end: str = "min", reason: str = "", expect: str | None = None
 ) -> Popped | None:
-    """Move the item at one end into the trash and return it; None when nothing is ready.
+    """Move the item at one end into the trash and return it. None when nothing is ready.
 
     `expect` is the id of the confirmed item: another one at that end raises `HeadChanged`.
     """
@@ -103,7 +103,7 @@ def lease(
 
 
 def _lease(queue: AnyQueue, end: str, seconds: Duration, worker: str, tr: Transaction) -> Lease | None:
-    """Lease an item for a person, which makes no consumer; settle it by the verbs of its queue."""
+    """Lease an item for a person, which makes no consumer. Settle it by the verbs of its queue."""
     opened, side, held = queue.opened, leasing_end(queue.opened, end), seconds_of(seconds, LEASE, above_zero=True)
     entries = opened.send(lease_request(opened, 1, seconds=held, end=side, worker=worker, tr=tr), tr)
     return next(iter(as_leases(opened, entries, QueueBinding(queue, seconds=held))), None)

@@ -19,7 +19,7 @@ def set_targets(
     reason: str = "",
     **limits: Unpack[LimitArguments],
 ) -> str:
-    """Set the limits of a pattern, and return it in its one spelling; a limit that is not named is inherited.
+    """Set the limits of a pattern, and return it in its one spelling. A limit that is not named is inherited.
 
     `expect` are its limits as they were shown, none for a new pattern: if they differ now, `BadGlob` says that the
     pattern is there already, `SettingsChanged` that it was changed. Raises `BadName`, `BadSetting`.

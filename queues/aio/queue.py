@@ -214,7 +214,7 @@ class AsyncQueue:
         return items
 
     def _send(self, request: Request[Any], *, takes: bool = False) -> Arrival:
-        """Have a request executed with those of concurrent callers; what is returned is awaited for its answer."""
+        """Have a request executed with those of concurrent callers. What is returned is awaited for its answer."""
         box, loop = self._box, get_running_loop()
         if box is None or box.loop() is not loop:
             box = self._box = mailbox()

@@ -25,7 +25,7 @@ def _all(found: list[AnyQueue]) -> list[AnyAsyncQueue]:
 
 
 class AsyncStore:
-    """An open store for the coroutines of any event loop; close it, or use it in `async with`.
+    """An open store for the coroutines of any event loop. Close it, or use it in `async with`.
 
         async with AsyncStore(open_store("lmdb:var/store")) as store:
             jobs = await store.create_queue("jobs", exist_ok=True)

@@ -105,7 +105,7 @@ class Audit:
             tr.set(keyspace.audit_by_item(listed, audit_id), b"")
 
     def update(self, tr: Transaction, audit_id: bytes, *, count: int, after: Mapping[str, Any]) -> None:
-        """Tell how far a long action has come, in its one record; a record that was swept stays away."""
+        """Tell how far a long action has come, in its one record. A record that was swept stays away."""
         key = self._context.keyspace.audit.key(audit_id)
         record = tr.get(key).wait()
         with suppress(*UNREADABLE):

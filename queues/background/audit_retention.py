@@ -33,7 +33,7 @@ def check_days(days: int) -> int:
 
 
 def sweep_audit(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, days: int) -> Iterator[int]:
-    """Remove actions that are older than `days`, one transaction a step; yield how many records each step cleared.
+    """Remove actions that are older than `days`, one transaction a step. Yield how many records each step cleared.
 
     With `days=0` nothing is ever removed.
     """
@@ -57,7 +57,7 @@ def sweep_audit(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, days: int
 
 
 def _clear_listed(tr: Transaction, keyspace: Keyspace, within: Range, limit: bytes) -> bytes | None:
-    """Clear old entries among the next ones of an index; return where to go on, None at its end."""
+    """Clear old entries among the next ones of an index. Return where to go on, None at its end."""
     begin, end = within
     keys = [key for key, _ in tr.snapshot.get_range(begin, end, limit=STEP).wait()]
     old = [key for key in keys if last_element(key) < limit]

@@ -116,7 +116,7 @@ def settle(tr: Transaction, keyspace: Keyspace, queues: Sequence[Marked]) -> Non
 def begin_moments(
     tr: ReadTransaction, keyspace: Keyspace, queue_ids: Iterable[int]
 ) -> Callable[[], dict[int, int | None]]:
-    """Issue the reads of when something falls due next in each queue; one that cannot be read is left out."""
+    """Issue the reads of when something falls due next in each queue. One that cannot be read is left out."""
     records = [(queue_id, tr.get(keyspace.configs.key(queue_id))) for queue_id in queue_ids]
 
     def finish() -> dict[int, int | None]:

@@ -102,7 +102,7 @@ class Candidate:
         return renewed
 
     def _write(self, term: int, change: Callable[[Holding], Holding]) -> bool:
-        """Change the record while this process has the role in this term; False when it has not."""
+        """Change the record while this process has the role in this term. False when it has not."""
 
         def write(tr: Transaction) -> bool:
             held = self._ours(tr, term)

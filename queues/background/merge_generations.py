@@ -92,7 +92,7 @@ def _delayed(keys: QueueKeys, config: Config, found: list[KeyValue]) -> list[Sto
 
 
 def _move(tr: Transaction, keys: QueueKeys, config: Config, state: str, items: list[StoredItem]) -> int:
-    """Bring items from the older generation to the newest one; nothing comes to the queue or leaves it."""
+    """Bring items from the older generation to the newest one. Nothing comes to the queue or leaves it."""
     delta = CounterDelta(keys, wake=False)
     for there in items:
         tr.add_read_conflict_key(there.key(keys))

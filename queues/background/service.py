@@ -65,7 +65,7 @@ class Upkeep:
             thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End after the step that is under way, and release the role; wait for that at most so long."""
+        """End after the step that is under way, and release the role. Wait for that at most so long."""
         self._stop.set()
         self._turn.set()
         for _ in range(max(1, int(timeout / _NUDGE))):
@@ -96,15 +96,14 @@ class Upkeep:
                 elif stepped:
                     self._stop.wait(self._candidate.rest)
                 else:
-                    self._attempt("election", self._wait_for_change)
+                    # Until the elected process releases the role, or should have renewed it.
+                    self._attempt(
+                        "election", lambda: self._kv.watch(self._candidate.known, timeout=self._candidate.rest)
+                    )
             self._attempt("election", self._candidate.resign)
         finally:
             self._stop.set()
             self._turn.set()
-
-    def _wait_for_change(self) -> bool:
-        """Sleep until the elected process releases the role, or should have renewed it."""
-        return self._kv.watch(self._candidate.known, timeout=self._candidate.rest)
 
     def _changed(self, elected: bool) -> None:
         if elected:

@@ -31,7 +31,7 @@ def count_stale(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
 
 
 def is_stale(value: bytes, now_ms: int) -> bool:
-    """Say whether a slot was not used for 24 hours; one that cannot be read is left alone."""
+    """Say whether a slot was not used for 24 hours. One that cannot be read is left alone."""
     try:
         return now_ms - Mark.decode(value).ms > KEPT_MS
     except ValueError:

@@ -206,7 +206,7 @@ class Sweeper:
         self._failing: set[str] = set()
 
     def sweep(self) -> Swept:
-        """Do all that is due now, and return what was done; raise `StoreDamaged` at the end where damage was met."""
+        """Do all that is due now, and return what was done. Raise `StoreDamaged` at the end where damage was met."""
         swept = Swept()
         while True:
             done = self.round()
@@ -217,7 +217,7 @@ class Sweeper:
                 return swept
 
     def run(self, going: Callable[[], bool], tell: Callable[[Swept], None] = lambda swept: None) -> None:
-        """Sweep for as long as `going` says so; interrupting the store's watches lets it ask again."""
+        """Sweep for as long as `going` says so. Interrupting the store's watches lets it ask again."""
         self._stopping = lambda: not going()
         pause = threading.Event()
         self.begin()
@@ -292,7 +292,7 @@ class Sweeper:
         )
 
     def _visit(self, queue_id: int, now_ms: int) -> Swept:
-        """Do what is late in one queue, or some of it; a queue that fails is left alone for a while."""
+        """Do what is late in one queue, or some of it. A queue that fails is left alone for a while."""
         swept = Swept()
         try:
             for _ in range(_TURNS):
@@ -333,7 +333,7 @@ class Sweeper:
             yield 0 if config is None else sweep_unclaimed(self._context, self._trash, config, tell=self._tell_once)
 
     def _forget(self) -> Iterator[int]:
-        """Forget jobs, items of jobs and commit slots that no process needs any more; yield how many slots."""
+        """Forget jobs, items of jobs and commit slots that no process needs any more. Yield how many slots."""
         now_ms = self._context.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
@@ -359,7 +359,7 @@ class Sweeper:
             self._damage = error
 
     def _attempt(self, task: _Task) -> int:
-        """Run a task; one that fails is told once, until it goes well again, and keeps no other from being done."""
+        """Run a task. One that fails is told once, until it goes well again, and keeps no other from being done."""
         self._unreadable = []
         try:
             done = task.run(self._count())

@@ -38,7 +38,7 @@ def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[l
 
 
 def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell: Tell = warn) -> int:
-    """Clear what processes that died left in a queue; return how many items went to the trash.
+    """Clear what processes that died left in a queue. Return how many items went to the trash.
 
     Results that cannot be read stay, and `tell` is told of them.
     """
@@ -69,7 +69,7 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
 
 
 def unclaimed_in(context: StoreContext) -> Iterator[Config | None]:
-    """Return the configs of queues in which such processes left something; None after each page of queues."""
+    """Return the configs of queues in which such processes left something. None after each page of queues."""
     now_ms, keyspace = context.now_ms(), context.keyspace
 
     def left(tr: ReadTransaction, found: list[KeyValue]) -> list[Config]:

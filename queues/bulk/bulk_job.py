@@ -146,7 +146,7 @@ class Job:
         return Holding(holder=self.runner, expires_ms=self.held_ms)
 
     def wait(self, now_ms: int) -> float:
-        """Return the seconds for which its rate lets it rest; what is longer than a chunk's is of another clock."""
+        """Return the seconds for which its rate lets it rest. What is longer than a chunk's is of another clock."""
         wait_ms = self.due_ms - now_ms
         return wait_ms / 1000 if 0 < wait_ms <= _LONGEST_WAIT_MS else 0.0
 
@@ -298,7 +298,7 @@ def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None
 
 
 def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) -> bool:
-    """Forget a job that has ended unless something of it is younger; say whether that was done."""
+    """Forget a job that has ended unless something of it is younger. Say whether that was done."""
     job_id = bytes.fromhex(name)
 
     def forget(tr: Transaction) -> bool:

@@ -58,7 +58,7 @@ def check(
 
 
 def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
-    """Return the query in the queue's own priorities; raise `WrongKind` for what a FIFO queue has none for."""
+    """Return the query in the queue's own priorities. Raise `WrongKind` for what a FIFO queue has none for."""
     if queue.config.fifo and act == "reprioritize" and place is None:
         raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
     return checked_query(queue.opened, query)
@@ -115,7 +115,7 @@ def order_of(act: str, query: Query, *, shifts: bool, ordered: bool) -> Order:
 
 
 def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None:
-    """Return the mark before the first place and the last place now; None when there is none."""
+    """Return the mark before the first place and the last place now. None when there is none."""
     first, _ = scan.along(tr, lanes, after=None, end="min", limit=1)
     last, _ = scan.along(tr, lanes, after=None, end="max", limit=1)
     # No place or id lies between a place and itself without its last byte.

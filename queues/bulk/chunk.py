@@ -141,7 +141,7 @@ class Steps:
         self._took = 0.0
 
     def take(self, job: Job) -> Job:
-        """Do the next step of a job and return it as it is then; another runner's job is returned as it is."""
+        """Do the next step of a job and return it as it is then. Another runner's job is returned as it is."""
         self._wanted, self._took = [], 0.0
         try:
             after = self._advance({PUSH: self._push, UNDO: self._undo}.get(job.act, self._change))
@@ -166,7 +166,7 @@ class Steps:
         return job.runner == self._runner
 
     def hold(self, *, is_free: Callable[[Job], bool] | None = None) -> Job | None:
-        """Hold the job for some seconds; None when `is_free` says of another runner's that it is not."""
+        """Hold the job for some seconds. None when `is_free` says of another runner's that it is not."""
         now_ms = self._context.now_ms()
 
         def hold(tr: Transaction) -> Job | None:
@@ -276,7 +276,7 @@ class Steps:
         return after
 
     def _undo(self, tr: Transaction, job: Job, now_ms: int) -> Job:
-        """Undo the last chunk that is left; items that were taken or changed since are left alone."""
+        """Undo the last chunk that is left. Items that were taken or changed since are left alone."""
         if not job.chunks:
             return ended(replace(job, met=job.total or 0), DONE, now_ms=now_ms)
         of = job.of or ""
@@ -314,7 +314,7 @@ def _changes(
     some: Sequence[StoredItem],
     now_ms: int,
 ) -> list[Change]:
-    """Change these items as the job says, and return the changes; items that are as asked already are left out."""
+    """Change these items as the job says, and return the changes. Items that are as asked already are left out."""
     if target is not None:
         rands = [there.rand for there in some]
         return item_changes.move(tr, keyspace, config, target, some, priority=job.priority, rands=rands, now_ms=now_ms)

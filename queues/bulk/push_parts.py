@@ -58,7 +58,7 @@ def read_part(tr: ReadTransaction, keyspace: Keyspace, job_id: bytes, n: int) ->
 
 
 def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Iterable[Arrival]) -> None:
-    """Write items beside a job that has not begun; the caller clears them when that fails."""
+    """Write items beside a job that has not begun. The caller clears them when that fails."""
     step: list[tuple[bytes, bytes]] = []
     size, began = 0, False
 

@@ -70,7 +70,7 @@ class JobRunner:
         self.running: tuple[Job, ...] | None = None
 
     def run(self, ended: threading.Event) -> None:
-        """Run jobs until `ended` is set and the watches are interrupted; what is left goes on elsewhere at once."""
+        """Run jobs until `ended` is set and the watches are interrupted. What is left goes on elsewhere at once."""
         trouble = 0.0
         try:
             while not ended.is_set():
@@ -94,7 +94,7 @@ class JobRunner:
             self._let_go()
 
     def round(self) -> float:
-        """Do a chunk of each job that is ours and due; return the seconds after which the next round is worth it."""
+        """Do a chunk of each job that is ours and due. Return the seconds after which the next round is worth it."""
         began = self._count()
         if began - self._looked >= _LOOK_EVERY:
             self._look()

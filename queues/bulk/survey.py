@@ -50,7 +50,7 @@ def survey(
     clock: Callable[[], float] = time.monotonic,
     tr: ReadTransaction | None = None,
 ) -> Survey:
-    """Count what fits in steps, at most `scan` items and about so many seconds; all of a state is counted at once."""
+    """Count what fits in steps, at most `scan` items and about so many seconds. All of a state is counted at once."""
     depth = queue.depth(query.state, tr=tr)
     first = queue.search(query, limit=sample, scan=_STEP, preview=preview, shown=shown, tr=tr)
     if not query.filters:

@@ -14,7 +14,7 @@ MAX_SIZE = 256
 
 
 def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
-    """Return the prefix as bytes, a tuple packed; raise `BadPrefix`, or `PrefixTaken` where our own keys lie."""
+    """Return the prefix as bytes, a tuple packed. Raise `BadPrefix`, or `PrefixTaken` where our own keys lie."""
     if isinstance(prefix, tuple):
         try:
             prefix = packed_prefix(prefix)
@@ -40,7 +40,7 @@ def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
 
 
 def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
-    """Note that a queue attaches its prefix; raise `PrefixTaken` when it overlaps one attached already, or a store.
+    """Note that a queue attaches its prefix. Raise `PrefixTaken` when it overlaps one attached already, or a store.
 
     No two attached prefixes overlap, so one that is the beginning of ours can only be the last one before it.
     """

@@ -36,7 +36,7 @@ def own_config(
     else:
         edges = default_edges(priority_type) if bands is None else check_edges(bands, priority_type)
     return Config(
-        id=_new_id(),
+        id=secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1),
         name=name,
         kind=kind,
         priority_type=priority_type,
@@ -112,10 +112,6 @@ def detach(tr: Transaction, keyspace: Keyspace, name: str) -> None:
         raise NotAttached("“{queue}” is this store's own queue, nothing attached: delete it.", queue=display_name(name))
     remove(tr, keyspace, config)
     prefixes.release(tr, keyspace, config)
-
-
-def _new_id() -> int:
-    return secrets.randbits(_ID_BITS) | 1 << (_ID_BITS - 1)
 
 
 #: Names looked through for near misses; an error message is not worth more.

@@ -56,7 +56,7 @@ class StoreRecord:
 
 
 def settle(kv: KeyValueStore, keyspace: Keyspace, url: str) -> str:
-    """Return the store's id, writing its record on first use; refuse what this release cannot use."""
+    """Return the store's id, writing its record on first use. Refuse what this release cannot use."""
     record = kv.read(lambda tr: find(tr, keyspace))
     if record is None:
         if len(keyspace.root) > MAX_ROOT:

@@ -67,7 +67,7 @@ class Consumer:
         return self.over_ms > now_ms + EXPIRY_MS
 
     def is_live(self, now_ms: int) -> bool:
-        """Say whether the last heartbeat is recent; one of the future comes from a clock that was set."""
+        """Say whether the last heartbeat is recent. One of the future comes from a clock that was set."""
         return self.end is None and abs(now_ms - to_ms(self.heard)) < EXPIRY_MS
 
 
@@ -100,7 +100,7 @@ NONE = Consumers()
 
 
 def encode(consumer: Consumer) -> bytes:
-    """Return the record of a consumer; its id is in the key, or beside it once it has ended."""
+    """Return the record of a consumer. Its id is in the key, or beside it once it has ended."""
     return records.encode(
         {
             "id": consumer.id,
@@ -121,7 +121,7 @@ def encode(consumer: Consumer) -> bytes:
 
 
 def decode(record: bytes | None) -> Consumer | None:
-    """Read a consumer; None when there is none that can be read: the next heartbeat writes it anew."""
+    """Read a consumer. None when there is none that can be read: the next heartbeat writes it anew."""
     if record is None:
         return None
     try:
@@ -152,7 +152,7 @@ def _name(said: object) -> str:
 
 
 def begin_consumers(tr: ReadTransaction, keyspace: Keyspace, queue_id: int) -> Callable[[int], Consumers]:
-    """Issue the reads of a queue's consumers; the returned function waits for them, given the time in milliseconds."""
+    """Issue the reads of a queue's consumers. The returned function waits for them, given the time in milliseconds."""
     found = tr.get_range(*keyspace.consumers.sub(queue_id).all, limit=MOST)
     last = tr.get(keyspace.queue(queue_id).last_consumer)
 
@@ -169,7 +169,7 @@ def begin_consumers(tr: ReadTransaction, keyspace: Keyspace, queue_id: int) -> C
 
 
 def tell(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int, key: bytes, *, new: bool) -> None:
-    """Write a live consumer's record; a new one changes the queue, so that screens show it."""
+    """Write a live consumer's record. A new one changes the queue, so that screens show it."""
     tr.use_reserve()
     tr.set(key, encode(consumer))
     if new and tr.snapshot.get(keyspace.configs.key(queue_id)).wait() is not None:

@@ -77,7 +77,7 @@ class Marks(Struct, frozen=True, array_like=True):
         return len(last) >= _FEW and tau(last) <= share
 
     def drains(self, before: bool) -> bool:
-        """Say whether it shrinks for a while to come; one that did `before` does so until its marks hardly fall."""
+        """Say whether it shrinks for a while to come. One that did `before` does so until its marks hardly fall."""
         if before:
             return self.falls(_HARDLY) and self.fell > 0
         return self.falls() and self.fell >= _QUICK_RISE and self.clears_in is not None
@@ -90,7 +90,7 @@ class Marks(Struct, frozen=True, array_like=True):
 
     @property
     def clears_in(self) -> float | None:
-        """Seconds until it is empty, as fast as its lows fell; None where that is less than a minute, or never."""
+        """Seconds until it is empty, as fast as its lows fell. None where that is less than a minute, or never."""
         if self.fell <= 0:
             return None
         left = self.marks[-1] / self.fell * SLOT * (len(self.marks[-_QUICK:]) - 1)

@@ -158,7 +158,7 @@ def encode(health: Health) -> bytes:
 
 
 def decode(record: bytes | None) -> Health | None:
-    """Read stored health; None when there is none, or none that can be read: it is only ever an advantage."""
+    """Read stored health. None when there is none, or none that can be read: it is only ever an advantage."""
     if record is None or record[:1] != _FORMAT:
         return None
     try:
@@ -418,7 +418,7 @@ def _retries(health: Health, *, own: bool) -> Signal:
 def _beyond(
     code: Code, value: float, limit: float, *, drains: bool, applies: bool, up: float, since: float | None = None
 ) -> Signal:
-    """Return whether a number is beyond its target, or twice that; a queue that drains is never critical by it."""
+    """Return whether a number is beyond its target, or twice that. A queue that drains is never critical by it."""
     level: int | None = None
     if not applies or not limit or value < _WITHIN * limit:
         level = _OK

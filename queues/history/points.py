@@ -124,7 +124,7 @@ def bucket_ms(bucket: int) -> int:
 
 
 def _lighter(points: Sequence[Point]) -> list[Point]:
-    """Return points that tell less, and as much of the newest as can be; empty when no less can be told."""
+    """Return points that tell less, and as much of the newest as can be. Empty when no less can be told."""
     mixed = [n for n, point in enumerate(points) if point.mix]
     if len(mixed) > 1:
         dropped = set(mixed[-2::-2])

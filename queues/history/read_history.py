@@ -75,7 +75,7 @@ class History:
     def at(
         self, queue_ids: Sequence[int], resolution: str, moment: int, *, tr: ReadTransaction | None = None
     ) -> dict[int, Point]:
-        """Return how some hundred queues were at a moment; queues of which that is unknown are left out."""
+        """Return how some hundred queues were at a moment. Queues of which that is unknown are left out."""
         kind, keyspace = RESOLUTIONS[resolution], self._context.keyspace
 
         def look(tr: ReadTransaction) -> dict[int, Point]:
@@ -103,7 +103,7 @@ class History:
         return self._context.read(look, tr)
 
     def _stretch(self, blocks: Iterable[KeyValue], since: int, until: int) -> Stretch:
-        """Return the points of blocks; a point after one that cannot be read has a gap before it."""
+        """Return the points of blocks. A point after one that cannot be read has a gap before it."""
         points: list[Point] = []
         damaged: list[int] = []
         lost = False

@@ -420,7 +420,7 @@ class Recorder:
         return self._rules.targets(status.name, status.limits)
 
     def _judge(self, queue_id: int, track: _Track, at: float) -> None:
-        """Bring a queue's health up to now; a new verdict is written with the next round, the rest with the blocks."""
+        """Bring a queue's health up to now. A new verdict is written with the next round, the rest with the blocks."""
         # A queue from which nothing is taken has no points, and no waits.
         seen = observation_of(track.status, at, wait=track.wait if at - track.waited_at < WAITS_HOLD else None)
         track.health = health = advance(track.health, seen, self._targets_of(track.status))
@@ -524,7 +524,7 @@ class Recorder:
 
 
 def _is_news(written: Health | None, health: Health | None) -> bool:
-    """Say whether there is another verdict to show; that a queue is well is no news at first."""
+    """Say whether there is another verdict to show. That a queue is well is no news at first."""
     if health is None:
         return False
     if written is None:

@@ -20,7 +20,7 @@ class Sums:
         self.missing: set[int] = set()
 
     def miss(self, queue_id: int) -> None:
-        """Leave out a queue that cannot be read; one that was counted before stays as it was."""
+        """Leave out a queue that cannot be read. One that was counted before stays as it was."""
         if queue_id not in self._counted:
             self.missing.add(queue_id)
 

@@ -101,7 +101,7 @@ def find(tr: ReadTransaction, foreign: AttachedKeys, suffix: bytes, config: Conf
 
 
 def find_all(tr: ReadTransaction, foreign: AttachedKeys, suffixes: Sequence[bytes | None]) -> list[StoredItem | None]:
-    """Return the items at these keys behind the prefix; None for those that are not here."""
+    """Return the items at these keys behind the prefix. None for those that are not here."""
     reads = [
         tr.get_range(*foreign.only(suffix), limit=1) if suffix is not None and foreign.holds(suffix) else None
         for suffix in suffixes
@@ -132,7 +132,7 @@ def clear(tr: Transaction, foreign: AttachedKeys, suffix: bytes) -> None:
 
 
 def _tell(tr: Transaction, keys: QueueKeys, verb: str, n: int, *, wake: bool) -> None:
-    """Count a verb's work, and wake viewers and workers of this store; other programs do not watch its keys."""
+    """Count a verb's work, and wake viewers and workers of this store. Other programs do not watch its keys."""
     delta = CounterDelta(keys, wake=wake)
     delta.traffic(verb, n)
     delta.apply(tr)

@@ -25,7 +25,7 @@ _dice = random.SystemRandom()
 def promote_due(
     tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, few: int | None = None
 ) -> int:
-    """Make at most `limit` items that are due by `until_ms` ready, in due order; return their number.
+    """Make at most `limit` items that are due by `until_ms` ready, in due order. Return their number.
 
     With `few` only so many of them, chosen at random.
     """

@@ -66,7 +66,7 @@ def purge(tr: Transaction, keyspace: Keyspace, config: Config) -> dict[int, int]
 
 
 def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: int) -> int:
-    """List a purged generation again and return its depth; raise `StillMerging` when two other ones hold items."""
+    """List a purged generation again and return its depth. Raise `StillMerging` when two other ones hold items."""
     keys = keyspace.queue(config.id)
     empty = _empty(tr, keys, config.generations)
     kept = [live for live in config.generations if live not in empty]
@@ -95,7 +95,7 @@ def bring_back(tr: Transaction, keyspace: Keyspace, config: Config, generation: 
 
 
 def drop(tr: Transaction, keys: QueueKeys, generation: int) -> None:
-    """Clear the counters of an empty generation; no push adds to it, as `tr` writes the config."""
+    """Clear the counters of an empty generation. No push adds to it, as `tr` writes the config."""
     tr.clear_range(*keys.generation(generation).everything)
 
 

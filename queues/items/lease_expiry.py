@@ -31,7 +31,7 @@ class ExpiredRead:
         return any(read.wait() is not None for read in self._reads.values())
 
     def take(self, delta: CounterDelta) -> bool:
-        """Take the item out as acknowledged; False when something has happened to it since the lease expired."""
+        """Take the item out as acknowledged. False when something has happened to it since the lease expired."""
         for state in ("ready", "dead"):
             where = self._reads[state].wait()
             if where is not None and expired_nonce(where) == self._nonce:
@@ -45,7 +45,7 @@ class ExpiredRead:
 
 
 def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
-    """End at most `limit` leases that have expired by `until_ms`, and so many bytes; return their number."""
+    """End at most `limit` leases that have expired by `until_ms`, and so many bytes. Return their number."""
     expiries = tr.snapshot.get_range(*keys.expiries.before(until_ms + 1), limit=limit).wait()
     delta = CounterDelta(keys, wake=False)
     ended = 0

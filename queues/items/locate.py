@@ -73,7 +73,7 @@ def find(
     skip_missing: bool,
     expect: Mapping[str, str] | None = None,
 ) -> Found:
-    """Return the items of an action; raise `ItemNotFound` when some are not here, unless those are to be skipped.
+    """Return the items of an action. Raise `ItemNotFound` when some are not here, unless those are to be skipped.
 
     `expect` holds etags by id: an item that has another one now raises `ItemChanged`, or is skipped as well.
     """

@@ -37,7 +37,7 @@ MAX_BYTES = 5_000_000
 
 
 class Heads:
-    """A read of one end, issued and not yet waited for; generations are merged by key."""
+    """A read of one end, issued and not yet waited for. Generations are merged by key."""
 
     def __init__(
         self, tr: ReadTransaction, keys: QueueKeys, generations: Iterable[int], *, end: End, limit: int
@@ -74,7 +74,7 @@ class Ahead:
         ]
 
     def pasts(self) -> bool:
-        """Say whether ready items may have a past; ask again for the next due where that prevented it."""
+        """Say whether ready items may have a past. Ask again for the next due where that prevented it."""
         hidden = [key is not None and key <= of.tried for of, read in self._reads for key in [read.wait()]]
         self._reads = [
             (of, self._tr.get_key(*of.delayed.all) if hides else read)

@@ -122,7 +122,7 @@ class Query:
         return text in value.lower() and (shown is None or text in shown(value).lower())
 
     def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
-        """Return what a walk met as an item if it fits; its value is looked at first, as that is the less work."""
+        """Return what a walk met as an item if it fits. Its value is looked at first, as that is the less work."""
         said = self.says(met.value, shown=shown)
         if not said and self.state != "dead":
             return None
@@ -267,7 +267,7 @@ def page(
 def read_index(
     tr: ReadTransaction, keys: QueueKeys, config: Config, state: str, found: Sequence[Found]
 ) -> list[Met | None]:
-    """Return what entries of a state's index point to, None where an item is gone; raise `QueueUnreadable`."""
+    """Return what entries of a state's index point to, None where an item is gone. Raise `QueueUnreadable`."""
     with reading(config.name):
         return _read_index(tr, keys, config, state, found)
 

@@ -223,7 +223,7 @@ def change(
     *,
     now_ms: int | None = None,
 ) -> None:
-    """Bring an item from one state to the next; before None it arrives, after None it leaves the queue.
+    """Bring an item from one state to the next. Before None it arrives, after None it leaves the queue.
 
     `now_ms` spares the workers and sweepers that need not learn of what falls due later.
     """
@@ -348,7 +348,7 @@ C = TypeVar("C", bound=AnyChange)
 
 
 def apply(tr: Transaction, keyspace: Keyspace, config: Config, changes: list[C], verb: str | None = None) -> list[C]:
-    """Write changes of items of one queue, counted under a verb, and return them; raise `IdTaken`."""
+    """Write changes of items of one queue, counted under a verb, and return them. Raise `IdTaken`."""
     if not changes:
         return changes
     keys = keyspace.queue(config.id)

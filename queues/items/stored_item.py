@@ -79,7 +79,7 @@ class StoredItem(Struct, frozen=True, kw_only=True):
 
     @property
     def since_ms(self) -> int | None:
-        """When a ready item became so, in milliseconds; None: with its push, as far as is known."""
+        """When a ready item became so, in milliseconds. None: with its push, as far as is known."""
         return self.header.get(SINCE) if self.state == "ready" else None
 
     @property
@@ -89,7 +89,7 @@ class StoredItem(Struct, frozen=True, kw_only=True):
 
     @property
     def log(self) -> Mapping[str, Any]:
-        """The field of the header with the log of its attempts; empty where there is none."""
+        """The field of the header with the log of its attempts. Empty where there is none."""
         return {LOG: self.header[LOG]} if LOG in self.header else {}
 
     @property
@@ -257,7 +257,7 @@ def find(
     rands: Sequence[bytes | None],
     states: Sequence[str] = STATES,
 ) -> list[StoredItem | None]:
-    """Return the items of these ids in these states; None for those that are not here."""
+    """Return the items of these ids in these states. None for those that are not here."""
     places: dict[int, tuple[str, bytes]] = {}
     for state in states:
         reads = [

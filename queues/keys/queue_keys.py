@@ -339,7 +339,7 @@ def id_by_age(element: bytes, value: bytes) -> bytes:
 
 
 def expired_nonce(value: bytes) -> bytes:
-    """Return the nonce of the expired lease in an index value; empty if the item changed since."""
+    """Return the nonce of the expired lease in an index value. Empty if the item changed since."""
     return value[_HEAD : _behind_nonce(value)]
 
 

@@ -72,7 +72,7 @@ def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
 
 
 def verify_store(url: str) -> None:
-    """Read all pages of an embedded store, which may be in use; other engines look after their own.
+    """Read all pages of an embedded store, which may be in use. Other engines look after their own.
 
     Raises `StoreDamaged`, and `StoreUnavailable` when the pages could not be read. Damage that still reads as a key
     and a value is not found here.

@@ -74,7 +74,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreUnreachable(StoreUnavailable):
-    """The cluster, or what is needed to reach it, is away; it may come back while this process goes on."""
+    """The cluster, or what is needed to reach it, is away. It may come back while this process goes on."""
 
 
 class StoreReadOnly(StoreUnavailable):
@@ -122,7 +122,7 @@ class TransactionEnded(StoreError):
 
 
 class Conflict(StoreError):
-    """The transaction kept losing to other ones until its tries were used up; nothing was written."""
+    """The transaction kept losing to other ones until its tries were used up. Nothing was written."""
 
 
 class OutcomeUnknown(StoreError):
@@ -130,8 +130,8 @@ class OutcomeUnknown(StoreError):
 
 
 class EmbeddedOnly(StoreError):
-    """This is done with embedded stores only; a cluster has tools of its own for it."""
+    """This is done with embedded stores only. A cluster has tools of its own for it."""
 
 
 class PathTaken(StoreError):
-    """Something is in the place where a file or folder was to be made; nothing was changed."""
+    """Something is in the place where a file or folder was to be made. Nothing was changed."""

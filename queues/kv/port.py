@@ -163,14 +163,14 @@ class Server(Protocol[R_contra, A_co]):
 
     @property
     def wire(self) -> "Wire | None":
-        """What carries its requests to another process of this machine; None: each process executes its own."""
+        """What carries its requests to another process of this machine. None: each process executes its own."""
 
     @property
     def contended(self) -> bool:
         """Whether its transactions take from each other, like pops; if not, they hardly ever conflict."""
 
     def serve(self, tr: Transaction, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
-        """Answer the first requests, one at least, in their order; the rest are asked again in another transaction.
+        """Answer the first requests, one at least, in their order. The rest are asked again in another transaction.
 
         Pure and short, as what is given to `transact`, but that it may mint ids and tell the time for requests that
         bring none: stores that try a transaction again call `conduct`, which does so before. An error from it undoes
@@ -193,13 +193,13 @@ class Wire(Protocol):
         """What identifies this store among those in the same file."""
 
     def weight(self, request: Any) -> int:
-        """Return about how many bytes a request and its answer have; 0 where no other process can execute it."""
+        """Return about how many bytes a request and its answer have. 0 where no other process can execute it."""
 
     def pack(self, tickets: "Sequence[Ticket]") -> bytes | None:
         """Return these requests as bytes; None when one of them cannot be sent."""
 
     def unpack(self, data: bytes) -> "Sequence[tuple[Server[Any, Any], Any] | None]":
-        """Return what executes each request here, and the request; None for one that cannot be executed here."""
+        """Return what executes each request here, and the request. None for one that cannot be executed here."""
 
     def pack_answer(self, ticket: "Ticket") -> bytes:
         """Return the answer or the error of a request as bytes."""
@@ -227,7 +227,7 @@ class Landing(Protocol):
     """Where tickets arrive that are answered."""
 
     def land(self, tickets: Sequence[Any]) -> None:
-        """Take tickets of this landing whose answers have come; called once for all of a batch. Never blocks."""
+        """Take tickets of this landing whose answers have come. Called once for all of a batch. Never blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +283,7 @@ class KeyValueStore(Protocol):
         """Let this process execute requests of other ones that come by this wire, where the engine does that."""
 
     def count(self) -> Count:
-        """Return the count of microseconds that all processes of this store share; no wall clock has a part in it."""
+        """Return the count of microseconds that all processes of this store share. No wall clock has a part in it."""
 
     def keep_time(self, clock: Callable[[], float]) -> None:
         """Take the times that the engine itself writes from this clock, in seconds since the epoch."""

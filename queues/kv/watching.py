@@ -86,7 +86,7 @@ class WatchBoard:
             self._rouse([w for w in self._watchers if owner is None or w.owner is owner], why)
 
     def wait(self, watcher: Watcher, timeout: float) -> bool:
-        """Sleep until the registered watcher is roused (True) or the time is up (False); forget it."""
+        """Sleep until the registered watcher is roused (True) or the time is up (False). Forget it."""
         try:
             watcher.sleep(timeout)
         finally:

@@ -89,7 +89,7 @@ def size_of(log: Sequence[Entry]) -> int:
 
 
 def read(log: Sequence[Entry]) -> tuple[Attempt, ...]:
-    """Return a log as attempts, the oldest first; an entry that cannot be read is left out."""
+    """Return a log as attempts, the oldest first. An entry that cannot be read is left out."""
     found = []
     for one in log:
         with suppress(*records.UNREADABLE):

@@ -33,7 +33,7 @@ class Codec:
     queue: str
 
     def encode(self, value: object) -> bytes:
-        """Return a value as bytes; raise `BadValue` when this codec cannot encode it, or it is nested too deeply."""
+        """Return a value as bytes. Raise `BadValue` when this codec cannot encode it, or it is nested too deeply."""
         try:
             if isinstance(value, Raw):
                 decoded: Any = _DECODERS.get(self.name, _unknown)(value)
@@ -98,7 +98,7 @@ def encoded(value: object, codec: Codec | None) -> bytes:
 
 
 def encoded_by_person(value: object, codec: Codec | None) -> bytes:
-    """Return a value that a person gave, bytes as they are to be stored; raise as `encoded` does."""
+    """Return a value that a person gave, bytes as they are to be stored. Raise as `encoded` does."""
     return encoded(Raw(value) if isinstance(value, bytes) else value, codec)
 
 

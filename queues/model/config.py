@@ -139,7 +139,7 @@ class Config:
         return records.encode(self.header())
 
     def header(self) -> dict[str, Any]:
-        """Return the config as plain JSON values; what is as in most queues is left out."""
+        """Return the config as plain JSON values. What is as in most queues is left out."""
         values = {
             _STORED.get(field.name, field.name): value
             for field in _FIELDS

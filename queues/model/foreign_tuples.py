@@ -109,7 +109,7 @@ def parse_id(text: str) -> bytes | None:
 
 
 def decoded_value(value: bytes) -> tuple[Element, ...] | None:
-    """Return a value as a tuple, as the Java recipe writes values; None when it is none.
+    """Return a value as a tuple, as the Java recipe writes values. None when it is none.
 
     Printable text is no tuple: some printable characters are type codes as well.
     """

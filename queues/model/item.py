@@ -97,7 +97,7 @@ class Item(_Made):
 
     @property
     def since(self) -> datetime | None:
-        """When its age begins: since when a ready item can be taken, else its push; None where that is unknown."""
+        """When its age begins: since when a ready item can be taken, else its push. None where that is unknown."""
         return self.ready_at or self.pushed_at
 
     @property

@@ -17,7 +17,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def due_ms(when: Moment, seconds: float) -> int | None:
-    """Return when an item is due, never early; None: now, which is so many seconds since the epoch."""
+    """Return when an item is due, never early. None: now, which is so many seconds since the epoch."""
     if isinstance(when, timedelta):
         if when <= timedelta(0):
             return None

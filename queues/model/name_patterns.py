@@ -12,7 +12,7 @@ MAX_WILDCARDS = 16
 
 
 def check_glob(text: str) -> str:
-    """Return the glob in its one spelling; raise `BadGlob`, or `BadName` for what no name can hold."""
+    """Return the glob in its one spelling. Raise `BadGlob`, or `BadName` for what no name can hold."""
     glob = re.sub(r"\*+", "*", canonical(text.strip()))
     if not glob:
         raise BadGlob("A glob is a queue's name in which * stands for any characters and ? for one.")

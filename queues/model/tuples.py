@@ -92,7 +92,7 @@ def unpack_behind(key: bytes, begin: int) -> tuple[Any, ...]:
 
 
 def unpack_again(key: bytes, begin: int) -> tuple[Any, ...]:
-    """Return the same of keys that many queues share behind their prefixes, such as totals; cached."""
+    """Return the same of keys that many queues share behind their prefixes, such as totals. Cached."""
     return _unpack_again(key[begin:])
 
 

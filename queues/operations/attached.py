@@ -56,7 +56,7 @@ def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | Pus
 
 @executes(PopRequest, attached=True, contended=True, prepare=with_times)
 def pop(queue: OpenQueue, tr: Transaction, requests: Sequence[PopRequest]) -> Sequence[list[Item]]:
-    """Pop for each in turn; the last ones get no answer when there is no room."""
+    """Pop for each in turn. The last ones get no answer when there is no room."""
     foreign, source = _keys(queue), tr if requests[0].serializable else tr.snapshot
     fit = fitting(queue, requests)
     wanted = wanted_of(fit)

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request that carries a key is executed once; sent again, it gets its first answer.
+"""Idempotency keys: a request that carries a key is executed once. Sent again, it gets its first answer.
 
 The answer is stored under the key in the transaction of the request, so that neither is there without the other: after
 a crash, or after a commit whose result is unknown, the same request is sent again and is executed at most once. Of two
@@ -64,7 +64,7 @@ def once(
 
 
 def first_answer(tr: ReadTransaction, keyspace: Keyspace, key: str, *, content: bytes | None = None) -> Answer | None:
-    """Return the stored answer of a key, or None; raise `KeyReused` unless it answers this content, if given."""
+    """Return the stored answer of a key, or None. Raise `KeyReused` unless it answers this content, if given."""
     if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY:
         raise BadKey("An idempotency key is text of 1 to {most:,} characters.", most=MAX_KEY)
     digest = keyspace.digest(key)

@@ -151,7 +151,7 @@ class OpenQueue:
         return self.settle(tr.get(self.config_key).wait())
 
     def with_config(self, tr: ReadTransaction, issue: Callable[[Config], T]) -> tuple[Config, T]:
-        """Read the config together with what `issue` reads by the guess; issue again when the guess was wrong."""
+        """Read the config together with what `issue` reads by the guess. Issue again when the guess was wrong."""
         read = tr.get(self.config_key)
         guess = self.guess[1]
         issued = issue(guess)

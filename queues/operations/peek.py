@@ -20,7 +20,7 @@ _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max
 
 
 class PeekManyRequest(Request[list[Item]], frozen=True, gc=False):
-    """Look at one end; the answer is the list of the items that a pop of `n` would take."""
+    """Look at one end. The answer is the list of the items that a pop of `n` would take."""
 
     n: int
     end: End

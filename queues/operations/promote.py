@@ -19,7 +19,7 @@ class PromoteRequest(Request[int], frozen=True, gc=False):
 
 
 class RescheduleRequest(Request[Item | None], frozen=True, gc=False):
-    """Let one delayed item be due at another time; the answer is the item, or None."""
+    """Let one delayed item be due at another time. The answer is the item, or None."""
 
     item_id: str
     #: In milliseconds; None: ready at once.

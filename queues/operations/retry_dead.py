@@ -11,7 +11,7 @@ from queues.operations.open_queue import OpenQueue, Request, executes
 
 
 class RetryDeadRequest(Request[Item | None], frozen=True, gc=False):
-    """Put a dead item back at its place, with all its attempts before it; the answer is the item, or None."""
+    """Put a dead item back at its place, with all its attempts before it. The answer is the item, or None."""
 
     item_id: str
     now_ms: int

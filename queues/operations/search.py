@@ -61,7 +61,7 @@ class _Start:
 
 
 class FindRequest(Request[Item | None], frozen=True, gc=False):
-    """Find the item of an id in whatever state; the answer is the item, or None."""
+    """Find the item of an id in whatever state. The answer is the item, or None."""
 
     item_id: str
 
@@ -80,7 +80,7 @@ class SearchRequest(Request[Found], frozen=True, gc=False):
 
 
 def checked_query(queue: OpenQueue, query: Query) -> Query:
-    """Return a query with priorities of the queue's type; raise the error that says why there is none."""
+    """Return a query with priorities of the queue's type. Raise the error that says why there is none."""
     query.check()
     if query.low is None and query.high is None:
         return query
@@ -224,7 +224,7 @@ def search(
 
 
 def _walk(layout: Layout, order: Order, place: bytes | None, step: Step) -> bytes | None:
-    """Read until the step is full; return the place behind which the next one begins, None when that is all."""
+    """Read until the step is full. Return the place behind which the next one begins, None when that is all."""
     lanes = layout.lanes(order)
     while True:
         found, last = walking.along(layout.tr, lanes, after=place, end=layout.request.end, limit=step.next_read())

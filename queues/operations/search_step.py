@@ -58,7 +58,7 @@ class Step:
         return late or self._met >= self._scan or self._size >= STEP_BYTES
 
     def meet(self, place: bytes, met: Met | None) -> bool:
-        """Look at an item; False when one was found more than was asked for, or looking took its time before."""
+        """Look at an item. False when one was found more than was asked for, or looking took its time before."""
         if self._looked >= LOOK_SECONDS:
             self._late = True
             return False

@@ -42,7 +42,7 @@ class StoredTargets:
         return self._context.read(look, tr)
 
     def set(self, pattern: str, *, tr: Transaction | None = None, **limits: Unpack[LimitArguments]) -> str:
-        """Set the limits of a pattern and return it in its one spelling; a limit that is not named is inherited.
+        """Set the limits of a pattern and return it in its one spelling. A limit that is not named is inherited.
 
         At most 200 patterns have targets. Raises `BadGlob`, `BadName`, `BadSetting`.
         """

@@ -53,7 +53,7 @@ class Outlook:
 
 
 class OutlookRequest(Request[Outlook], frozen=True, gc=False):
-    """Look how many items can be taken now, and when that changes by itself; the answer is an `Outlook`."""
+    """Look how many items can be taken now, and when that changes by itself. The answer is an `Outlook`."""
 
     #: As that of `PopRequest`.
     wait: float = 0.0
@@ -113,7 +113,7 @@ def _lead(queue: OpenQueue, waiting: WaitQueue, take: Callable[[float], T], noth
 
 
 def look_out(queue: OpenQueue, waiting: WaitQueue, deadline: float, looks: int) -> int | None:
-    """Look once for the whole waiting, and sleep if there is nothing; None when the leader is to take something.
+    """Look once for the whole waiting, and sleep if there is nothing. None when the leader is to take something.
 
     Else how many looks in a row have found nothing.
     """

@@ -149,7 +149,7 @@ class Connection:
         return self.run(self.send(call, timeout=timeout))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine of this connection; a thread waits for it, and an interrupted one ends it."""
+        """Run a coroutine of this connection. A thread waits for it, and an interrupted one ends it."""
         future = self.begin(work)
         try:
             return future.result()
@@ -178,7 +178,7 @@ class Connection:
             self._loop.call_soon_threadsafe(do, *values)
 
     async def send(self, call: Call, *, timeout: float | None = None) -> Any:
-        """Return the JSON of an answer, repeating the call while there is none; raise the error that was answered."""
+        """Return the JSON of an answer, repeating the call while there is none. Raise the error that was answered."""
         timeout = self._timeout if timeout is None else timeout
         deadline = time.monotonic() + timeout + call.wait
         polled = time.monotonic() + call.wait
@@ -231,7 +231,7 @@ class Connection:
             self._waiting.discard(task)
 
     async def follow(self, told: Callable[[], object]) -> None:
-        """Follow the events of the site until canceled: `told` is called for what comes; a broken stream is renewed."""
+        """Follow the events of the site until canceled: `told` is called for what comes. A broken stream is renewed."""
         while True:
             with suppress(httpx.HTTPError):
                 request = self._request(Call(method="GET", path=("events",)))(0.0, ANSWER)

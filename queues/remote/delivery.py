@@ -65,7 +65,7 @@ class Delivery:
         self.connection.begin(self._land(ticket))
 
     def withdraw(self, ticket: Ticket) -> bool:
-        """End the wait of a request; it lands nevertheless, as it may have taken an item."""
+        """End the wait of a request. It lands nevertheless, as it may have taken an item."""
         self.connection.soon(self._stop_waiting, ticket)
         return False
 

@@ -207,7 +207,7 @@ class RemoteJob(Job):
         return self.told_speed
 
     def seconds_left(self) -> float | None:
-        """Return in how many seconds it will have met all; None when that is not known."""
+        """Return in how many seconds it will have met all. None when that is not known."""
         return self.told_seconds_left
 
 

@@ -50,7 +50,7 @@ class RemoteSite:
             stream.cancel()
 
     def look(self, queue: Queue, *, change: int | None = None) -> QueueLook | None:
-        """Return a look at a queue; None if it is as it was at this change."""
+        """Return a look at a queue. None if it is as it was at this change."""
         return queue.opened.send(LookRequest(queue.id, change))
 
     def targets(self, queue: str) -> Mapping[str, Any]:

@@ -121,7 +121,7 @@ class RemoteStore(Store):
         tr: Transaction | None = None,
         key: RequestKey | None = None,
     ) -> Actions:
-        """Return the actions that the HTTP API has; the site records them under the name of the token."""
+        """Return the actions that the HTTP API has. The site records them under the name of the token."""
         if tr is not None or key is not None:
             refuse()
         return RemoteActions(self.context, Means(self._connection, self), actor=actor, via=via, keep=keep)
@@ -204,7 +204,7 @@ class RemoteStore(Store):
         return self.queue(new)
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
-        """Put a queue into the trash and return the trash id; the token is the actor."""
+        """Put a queue into the trash and return the trash id. The token is the actor."""
         return str(self._write("DELETE", "queues", name, query={"confirm": name}, tr=tr)["trash_id"])
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:

@@ -43,7 +43,7 @@ def observation_of(status: QueueStatus, at: float, *, wait: float | None = None)
 
 
 def health_at(status: QueueStatus, targets: Targets, now: datetime) -> Health | None:
-    """Return the recorded health of a queue, judged now by these targets; None where nothing was recorded."""
+    """Return the recorded health of a queue, judged now by these targets. None where nothing was recorded."""
     health = status.health
     if health is None or status.unreadable or status.attached:
         return None

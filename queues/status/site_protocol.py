@@ -50,7 +50,7 @@ class Site(Protocol):
         """Follow the changes of all queues: what is returned waits for one, at most so many seconds."""
 
     def look(self, queue: Any, *, change: int | None = None) -> QueueLook | None:
-        """Return a look at a queue; None if it is as it was at this change."""
+        """Return a look at a queue. None if it is as it was at this change."""
 
     def targets(self, queue: str) -> Mapping[str, Any]:
         """Return the limits of a queue as JSON: where each comes from, and the share of the last day beyond it."""

@@ -115,7 +115,7 @@ class QueueStatus:
 
     @property
     def live_consumers(self) -> int | None:
-        """The number of live consumers; None when unknown, as where programs take that send no heartbeats."""
+        """The number of live consumers. None when unknown, as where programs take that send no heartbeats."""
         untold = self.attached or (self.health is not None and self.health.untold_takes)
         known = self.consumers.known and not untold
         return len(self.consumers.live) if self.consumers.live or known else None

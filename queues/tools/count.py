@@ -174,7 +174,7 @@ class CountedItem:
 def items_of(
     look: Look[Any], keys: QueueKeys, config: Config, state: str, generation: int
 ) -> Iterator[list[CountedItem | None]]:
-    """Yield the items of a state in steps; None stands for a key that neither this project nor the recipe writes.
+    """Yield the items of a state in steps. None stands for a key that neither this project nor the recipe writes.
 
     Of two items of one id in different states, the item of the later state is the one that finds the other.
     """
@@ -207,7 +207,7 @@ def items_of(
 def _parsed(
     keys: QueueKeys, of: GenerationKeys, config: Config, state: str, generation: int, key: bytes
 ) -> CountedItem | None:
-    """Return the item of a key with its priority and push order; None for a strange key."""
+    """Return the item of a key with its priority and push order. None for a strange key."""
     suffix, priority, count = b"", None, 0
     if state != "ready":
         ms, rand = keys.elements(key)[-2:]

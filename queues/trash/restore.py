@@ -90,7 +90,7 @@ class Restoring:
         return Restored(config=config, item=as_item(there, fifo=config.fifo, codec=config.values), count=1)
 
     def _foreign_item(self, header: dict[str, Any], value: bytes) -> Restored:
-        """Write an item of an attached queue back; it may have been attached under another name since."""
+        """Write an item of an attached queue back. It may have been attached under another name since."""
         config = self._referred({"prefix": header["foreign"]["prefix"], "name": header["queue"]})
         there = attached(suffix_of(header["item"]), value)
         state_machine.apply(self._tr, self._keyspace, config, [(None, there)], "restore")
@@ -111,7 +111,7 @@ class Restoring:
         )
 
     def _referred(self, reference: dict[str, Any]) -> Config:
-        """Return the config of a queue of a record; an attached one may have another name now."""
+        """Return the config of a queue of a record. An attached one may have another name now."""
         if reference["prefix"] is None:
             return self._config(reference["id"], reference["name"])
         config = prefixes.owner(self._tr, self._keyspace, bytes.fromhex(reference["prefix"]))
@@ -216,7 +216,7 @@ class _Undoing:
             one.gone = one.now is None
 
     def _find_blocked(self, logged: Sequence[_Logged]) -> bool:
-        """Find the items whose place before another item has, which counts as gone; say whether there are any."""
+        """Find the items whose place before another item has, which counts as gone. Say whether there are any."""
         keys, same = self._keyspace.queue(self._source.id), self._source.id == self._target.id
         if self._source.attached:
             state_machine.refuse_taken(self._tr, keys, self._source, [(None, one.restored()) for one in logged])

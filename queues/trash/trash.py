@@ -219,7 +219,7 @@ class Trash:
         visible: Callable[[str], bool] | None = None,
         tr: ReadTransaction | None = None,
     ) -> RecordPage[TrashEntry]:
-        """Return a page of what can still be restored, newest first; it may have fewer than `limit`.
+        """Return a page of what can still be restored, newest first. It may have fewer than `limit`.
 
         `queue` keeps entries of the queue that has this name or had it when they were written, `by` those of one
         person, `act` those of one action, `but` all except those of one, `visible` those of queues by their names then.
@@ -292,7 +292,7 @@ def _log(
     *,
     first: int = 0,
 ) -> None:
-    """Write changes, each before and after, beside a trash record, from a number on; before is None for an arrival."""
+    """Write changes, each before and after, beside a trash record, from a number on. Before is None for an arrival."""
     parts = keyspace.trash_parts.sub(trash_id)
     for n, (before, after) in enumerate(changes, first):
         header: dict[str, Any] = {"before": None if before is None else before.header_of_place(), "after": None}
@@ -305,7 +305,7 @@ def _log(
 
 
 def _foreign(config: Config, item: Item) -> dict[str, Any]:
-    """Return what a record says of an attached queue; raise `KeyTooLarge` for an item that could not be put back."""
+    """Return what a record says of an attached queue. Raise `KeyTooLarge` for an item that could not be put back."""
     assert config.prefix is not None
     if len(config.prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE:
         raise KeyTooLarge(

@@ -1,4 +1,4 @@
-"""Values for operators: a tree with exact numbers, text, or a hex dump; decompressed and redacted.
+"""Values for operators: a tree with exact numbers, text, or a hex dump. Decompressed and redacted.
 
 Values are untrusted. Nothing here runs or follows their contents; work is bounded by nodes, depth, characters and
 decompressed bytes; and every character that could hide or reorder text is made visible. One module for each kind of

@@ -55,7 +55,7 @@ def begins_packed(value: bytes) -> bool:
 
 
 def unpack_all(value: bytes) -> tuple[bytes, tuple[Unpacked, ...]]:
-    """Unpack a value that is packed several times; return what is inside, and the levels, the outermost first."""
+    """Unpack a value that is packed several times. Return what is inside, and the levels, the outermost first."""
     levels: list[Unpacked] = []
     while len(levels) < MAX_LEVELS and (level := unpack(value)) is not None:
         levels.append(level)

@@ -127,7 +127,7 @@ def masked(value: bytes, rules: Redaction) -> bytes:
 
 
 def what_searchers_see(config: Config) -> Callable[[bytes], bytes] | None:
-    """Return what hides parts of a queue's values from searches, as on pages; None where nothing is hidden."""
+    """Return what hides parts of a queue's values from searches, as on pages. None where nothing is hidden."""
     rules = rules_of(config.redact)
     return partial(masked, rules=rules) if rules else None
 

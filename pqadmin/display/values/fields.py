@@ -15,7 +15,7 @@ _SPACE = re.compile(rb"[ \t\r\n]*+")
 
 
 def in_json(value: bytes, paths: Sequence[str], spans: Sequence[Span], *, width: int, more: bool) -> str:
-    """Write the fields of JSON that was decoded from UTF-8, what `spans` hide marked; empty if none is there."""
+    """Write the fields of JSON that was decoded from UTF-8, what `spans` hide marked. Empty if none is there."""
     return _joined([_text(value, _find(value, path.split(".")), spans, width, more) for path in paths], width)
 
 

@@ -86,7 +86,7 @@ class _Cut(Exception):
 
 
 def unpack(value: bytes, rules: Redaction, *, cut: bool = False, inside: Judge | None = None) -> Unpacked | None:
-    """Read maps and arrays, or as much of them as there is with `cut`; None for other bytes.
+    """Read maps and arrays, or as much of them as there is with `cut`. None for other bytes.
 
     `inside` judges what bytes, extensions and strings that are no text hold.
     """
@@ -309,7 +309,7 @@ def _covered(raw: bytes) -> Other:
 
 
 def _moment(raw: bytes) -> str | None:
-    """Write a timestamp; None for one that is none, or of no year that a calendar here has."""
+    """Write a timestamp. None for one that is none, or of no year that a calendar here has."""
     if len(raw) == 4:
         seconds, nanoseconds = int.from_bytes(raw, "big"), 0
     elif len(raw) == 8:

@@ -117,7 +117,7 @@ def _covers(rules: Redaction, node: Any) -> bool:
 
 
 def name_of(key: Any) -> str:
-    """Return a member's name as rules of redaction compare it; empty for what is no name."""
+    """Return a member's name as rules of redaction compare it. Empty for what is no name."""
     if isinstance(key, Other):
         return key.name
     return key if isinstance(key, str) else ""

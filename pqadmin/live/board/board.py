@@ -167,7 +167,7 @@ class Board:
             self._generation += 1
 
     def take_touched(self) -> Collection[int]:
-        """Return the queues that changed, came or went since the last call; the first call returns all."""
+        """Return the queues that changed, came or went since the last call. The first call returns all."""
         with self._lock:
             touched, self._touched = self._touched, {}
             return list(self._queues if touched is None else touched)
@@ -247,7 +247,7 @@ class Board:
         )
 
     def last(self, now: float, scope: Scope) -> tuple[Overview | None, bool]:
-        """Return the last overview of a scope, and whether it is due to be recomputed; never waits.
+        """Return the last overview of a scope, and whether it is due to be recomputed. Never waits.
 
         An overview that is due to be dropped is not returned.
         """
@@ -272,7 +272,7 @@ class Board:
         return self._ids if sight.everything else frozenset(self._seen(sight))
 
     def ready(self, queue_id: int) -> int | None:
-        """Return a queue's ready items as last known; None for one that is not there, or not counted yet.
+        """Return a queue's ready items as last known. None for one that is not there, or not counted yet.
 
         Never waits: sockets ask for it in their event loop.
         """
@@ -331,7 +331,7 @@ def _observe(known: _Queue, now: float, *, held_until: float | None) -> None:
 
 
 def _seen_in(directory: Mapping[str, int]) -> Callable[[Scope], Mapping[int, str]]:
-    """Return what tells the names of the queues that a scope sees, by id; computed once for each scope."""
+    """Return what tells the names of the queues that a scope sees, by id. Computed once for each scope."""
 
     @lru_cache(maxsize=_MAX_OVERVIEWS)
     def seen(scope: Scope) -> Mapping[int, str]:

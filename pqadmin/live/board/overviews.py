@@ -23,7 +23,7 @@ EVERYTHING = Scope.of(Role.VIEWER)
 
 @lru_cache(maxsize=4096)
 def sight_of(scope: Scope) -> Scope:
-    """Return the part of a scope that decides what it sees; equal parts share one overview."""
+    """Return the part of a scope that decides what it sees. Equal parts share one overview."""
     if scope.everything:
         return EVERYTHING
     seen = Scope.of_globs(glob for glob, role in scope.grants if role.has(Right.READ))

@@ -1,4 +1,4 @@
-"""The row of one queue, as last read, with its rates and its verdict; pages and frames show it."""
+"""The row of one queue, as last read, with its rates and its verdict. Pages and frames show it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -59,12 +59,12 @@ class Row:
 
     @property
     def ready(self) -> int | None:
-        """Return how many items are ready; None if unknown: unreadable, or attached and not counted yet."""
+        """Return how many items are ready. None if unknown: unreadable, or attached and not counted yet."""
         return depth_of(self.status)
 
 
 def depth_of(status: QueueStatus) -> int | None:
-    """Return how many items are ready; None if unknown: unreadable, or attached and not counted yet."""
+    """Return how many items are ready. None if unknown: unreadable, or attached and not counted yet."""
     unknown = status.unreadable or (status.attached and status.counted_at is None)
     return None if unknown else status.totals.ready
 

@@ -55,7 +55,7 @@ def _read(store: Store, queue_ids: Sequence[int], now: float) -> Mapping[int, Hi
 
 
 def path(stretch: HistoryStretch | None, depth: int | None, now: float) -> str:
-    """Return the path of one line, `depth` being the newest; empty when nothing is known, with gaps where it is not."""
+    """Return the path of one line, `depth` being the newest. Empty when nothing is known, with gaps where it is not."""
     if stretch is None or (stretch.before is None and not stretch.points):
         return ""
     columns = _columns(stretch, depth, now)

@@ -58,7 +58,7 @@ class Summary:
 
     @property
     def worst(self) -> tuple[str, int]:
-        """The worst level of all, and how many queues have it; all is well where there is none."""
+        """The worst level of all, and how many queues have it. All is well where there is none."""
         return next(((level, n) for level, n in self.levels.items() if n), (LEVELS[-1], 0))
 
 

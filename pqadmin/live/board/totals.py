@@ -36,7 +36,7 @@ class Totals:
         return any(not self._has(sight, labels) for sight, labels in wanted.items())
 
     def work_out(self, now: float, number: int) -> bool:
-        """Bring the sums up to date for the tick of this number; return whether a text differs or is new."""
+        """Bring the sums up to date for the tick of this number. Return whether a text differs or is new."""
         before, at = self._made, store_now()
         overviews = {sight: self._board.overview(now, at, sight) for sight in self._wanted}
         self._made = {sight: (overview, self._sum(sight, overview, number)) for sight, overview in overviews.items()}

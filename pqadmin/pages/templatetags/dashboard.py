@@ -81,7 +81,7 @@ def raw_rate(per_second: float | None) -> str:
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """Draw an icon of the sprite; it is decoration, the words beside it say what it means."""
+    """Draw an icon of the sprite. It is decoration, the words beside it say what it means."""
     return _icon(name, static("pqadmin/icons/sprite.svg"))
 
 
@@ -98,7 +98,7 @@ def sample_number(context: Context) -> str:
 
 @register.simple_tag(takes_context=True)
 def sample_ends(context: Context) -> datetime | None:
-    """Return when the sample load ends by itself; None while none is at work that the reader sees something of."""
+    """Return when the sample load ends by itself. None while none is at work that the reader sees something of."""
     ends = sample_load.ends_at
     return (
         ends if ends and visibility.scope(context["request"]).of_those(plan.name for plan in sample_plans()) else None
@@ -160,7 +160,7 @@ def time_zones() -> Sequence[str]:
 
 @register.simple_tag
 def clock_skew() -> dict[str, str]:
-    """Say by how much this site's clock is ahead of the store's, or behind; nothing while that is little."""
+    """Say by how much this site's clock is ahead of the store's, or behind. Nothing while that is little."""
     skew = store_skew()
     return {"ahead" if skew > 0 else "behind": write.age(abs(skew))} if abs(skew) > SKEWED_CLOCK else {}
 

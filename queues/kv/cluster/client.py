@@ -18,7 +18,7 @@ _owner: int | None = None
 
 
 def open_database(cluster_file: str) -> Any:
-    """Return the database of a cluster file, the default one for ""; connects in the background.
+    """Return the database of a cluster file, the default one for "". Connects in the background.
 
     Raises `StoreUnreachable` where the library or the file is missing or wrong, `ForkedStore` in a child of a
     process that had opened a cluster: the client does not survive a fork, and cannot be started twice.

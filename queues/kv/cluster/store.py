@@ -62,7 +62,7 @@ class ClusterStore:
         self._silent = False
 
     def begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
-        """Begin a transaction to be driven step by step; its `commit` raises what `transact` would retry."""
+        """Begin a transaction to be driven step by step. Its `commit` raises what `transact` would retry."""
         self._lifecycle.check()
         return self._begin(background=background, timeout=timeout)
 

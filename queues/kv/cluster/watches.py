@@ -46,7 +46,7 @@ class Watches:
             return missing
 
     def begin(self, tr: ClusterTransaction, known: Mapping[bytes, bytes | None]) -> bool:
-        """Set watches in a transaction of their own; False, setting none, when a value differs already."""
+        """Set watches in a transaction of their own. False, setting none, when a value differs already."""
         reads = {key: tr.snapshot.get(key) for key in known}
         if any(read.wait() != known[key] for key, read in reads.items()):
             return False
@@ -77,7 +77,7 @@ class Watches:
         self._board.notify((key,))
 
     def _make_room(self) -> None:
-        """Drop the watches that were asked for longest ago; threads that still wait for them look again."""
+        """Drop the watches that were asked for longest ago. Threads that still wait for them look again."""
         dropped = []
         with self._lock:
             while len(self._set) > MAX_WATCHES:

@@ -67,7 +67,7 @@ class Attempt(SimulatedTransaction):
             self._on_end(self.reads)
 
     def _leave(self) -> None:
-        """Send the writes on their way; what they were made from stays readable until they land."""
+        """Send the writes on their way. What they were made from stays readable until they land."""
         assert self._faults is not None
         self._history.hold(self._version)
 

@@ -47,13 +47,13 @@ class Faults(Protocol):
     """Decides what goes wrong."""
 
     def at_commit(self) -> Fault | None:
-        """Return what goes wrong with the commit that is about to happen; None lets it pass."""
+        """Return what goes wrong with the commit that is about to happen. None lets it pass."""
 
     def lateness(self) -> Lateness:
         """Return how late the commit lands that `at_commit` made late."""
 
     def at_watch(self) -> Fault | None:
-        """Return what goes wrong with the watch that is about to begin; None lets it pass."""
+        """Return what goes wrong with the watch that is about to begin. None lets it pass."""
 
     def clock_jump(self) -> float:
         """Return the seconds by which a client's clock jumps now; mostly 0."""

@@ -103,7 +103,7 @@ class History:
         writes: dict[bytes, bytes | None],
         ranges: Iterable[KeyRange],
     ) -> tuple[int, set[bytes]] | None:
-        """Apply writes unless what was read has changed (None); return the new version and the keys touched."""
+        """Apply writes unless what was read has changed (None). Return the new version and the keys touched."""
         with self._lock:
             if self.conflicts(read, since):
                 self.refused += 1

@@ -99,7 +99,7 @@ class SimulatedStore:
         self.memory.openers += 1
 
     def begin(self) -> SimulatedTransaction:
-        """Begin a transaction to be driven step by step; its `commit` raises `Conflict` and never retries."""
+        """Begin a transaction to be driven step by step. Its `commit` raises `Conflict` and never retries."""
         self._lifecycle.check()
         self._land()
         return SimulatedTransaction(self.memory.history, self._clock, self.memory.board.notify)

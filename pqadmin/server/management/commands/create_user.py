@@ -89,7 +89,7 @@ def add_password(parser: ArgumentParser) -> None:
 
 
 def choose_password(user: User, options: dict[str, Any]) -> str:
-    """Return a generated password, or the first line of standard input; raises CommandError if that is too weak."""
+    """Return a generated password, or the first line of standard input. Raises CommandError if that is too weak."""
     if not options["password_stdin"]:
         return new_password()
     password = sys.stdin.readline().rstrip("\r\n")

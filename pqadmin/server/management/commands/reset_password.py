@@ -11,7 +11,7 @@ from pqadmin.server.management.commands.create_user import add_password, choose_
 
 
 class Command(OwnCommand):
-    """Give a user a new password and end the user's sessions; prints it, or reads one."""
+    """Give a user a new password and end the user's sessions. Prints it, or reads one."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the name and where the password comes from."""

@@ -27,7 +27,7 @@ THREADS_END_WITHIN = 3.0  # seconds
 
 
 class Command(OwnCommand):
-    """Serve the site; the first start makes everything that is needed and prints the admin's password."""
+    """Serve the site. The first start makes everything that is needed and prints the admin's password."""
 
     requires_system_checks = []
 
