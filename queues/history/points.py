@@ -14,8 +14,7 @@ from typing import NamedTuple
 from queues.errors import NewerFormat
 from queues.items.counters import wait_bucket
 
-#: The first format has no gaps, and a mix in fifteenths, which is too coarse to be shown.
-_FIRST, _FORMAT = 1, 2
+_FORMAT = 2
 #: In the byte that begins a mix: nothing is known of the time before the point; otherwise how many bands there are.
 _GAP = 0x80
 #: The counts of a point, in the order in which they are packed.
@@ -109,13 +108,13 @@ def decode(block: bytes | None) -> list[Point]:
     """Unpack points, the oldest first; raise one of `queues.model.records.UNREADABLE` for a damaged block."""
     if not block:
         return []
-    if block[0] not in (_FIRST, _FORMAT):
+    if block[0] != _FORMAT:
         raise NewerFormat("This history was written by a newer release (format {format}).", format=block[0])
     try:
         stream = zlib.decompress(block[1:])
     except zlib.error as error:
         raise ValueError("the block cannot be unpacked") from error
-    return list(read_points(stream, fifteenths=block[0] == _FIRST))
+    return list(read_points(stream))
 
 
 def bucket_ms(bucket: int) -> int:
@@ -174,8 +173,8 @@ def write_point(stream: bytearray, before: State, point: Point) -> State:
     return State(point.at, counts, oldest, point.mix or before.mix)
 
 
-def read_points(packed: bytes | bytearray, *, fifteenths: bool = False) -> Iterator[Point]:
-    """Read a stream of points; a mix in fifteenths is left out."""
+def read_points(packed: bytes | bytearray) -> Iterator[Point]:
+    """Read a stream of points."""
     at = moment = oldest = 0
     counts = [0] * len(STATES)
     last: tuple[int, ...] = ()
@@ -199,8 +198,6 @@ def read_points(packed: bytes | bytearray, *, fifteenths: bool = False) -> Itera
         gap = False
         if flags & 1 << 7:
             bands, gap, at = packed[at] & ~_GAP, bool(packed[at] & _GAP), at + 1
-            if fifteenths:
-                at, bands = at + (bands + 1) // 2, 0
             for then in _padded(last, bands):
                 difference, at = read_number(packed, at)
                 mix.append(then + _unfold(difference))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from queues.errors import TooLarge
 from queues.items.counters import CounterDelta, total, total_bytes
-from queues.items.stored_item import PlaceRead, StoredItem, clear_entries
+from queues.items.stored_item import StoredItem, clear_entries
 from queues.keys.queue_keys import (
     QueueKeys,
     id_by_age,
@@ -75,7 +75,7 @@ class Ahead:
 
     def pasts(self) -> bool:
         """Say whether ready items may have a past. Ask again for the next due where that prevented it."""
-        hidden = [key is not None and key <= of.tried for of, read in self._reads for key in [read.wait()]]
+        hidden = [key is not None and key <= of.delayed.prefix for of, read in self._reads for key in [read.wait()]]
         self._reads = [
             (of, self._tr.get_key(*of.delayed.all) if hides else read)
             for hides, (of, read) in zip(hidden, self._reads, strict=True)
@@ -130,24 +130,12 @@ def stored(
 
 
 def with_pasts(tr: ReadTransaction, keys: QueueKeys, items: Sequence[StoredItem]) -> list[StoredItem]:
-    """Return these ready items with their attempts, the log of these, and since when each is ready.
-
-    One key read for each item; one more where the mark of earlier builds is set, whose entries are those of all items.
-    """
-    marks = {generation: tr.get(keys.generation(generation).tried) for generation in {one.generation for one in items}}
-    reads = [tr.get(keys.generation(there.generation).later.key(there.rand)) for there in items]
-    earlier = {
-        there.rand: PlaceRead(tr, keys, (there.generation,), there.rand)
-        for there in items
-        if marks[there.generation].wait() is not None
-    }
-    places = [
-        earlier[there.rand].wait() if there.rand in earlier else read.wait()
-        for there, read in zip(items, reads, strict=True)
-    ]
+    """Return these ready items with their attempts, the log of these, and since when each is ready."""
+    reads = [(there, tr.get(keys.generation(there.generation).later.key(there.rand))) for there in items]
     return [
         there if where is None else replace(there, attempts=read_place(where)[2], header=place_header(where))
-        for there, where in zip(items, places, strict=True)
+        for there, read in reads
+        for where in [read.wait()]
     ]
 
 

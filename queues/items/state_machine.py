@@ -257,7 +257,7 @@ def settled(config: Config, there: StoredItem) -> StoredItem:
 
 def with_time(there: StoredItem) -> StoredItem:
     """Return an item with a time if it is ready and was tried: takers look for attempts where the times are."""
-    if there.state == "ready" and (there.attempts or there.header) and there.since_ms is None:  # of an earlier build
+    if there.state == "ready" and (there.attempts or there.header) and there.since_ms is None:  # restored
         return replace(there, header={**there.header, SINCE: minted_ms(there.rand)})
     return there
 

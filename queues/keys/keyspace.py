@@ -15,7 +15,6 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
     ("q", id, gen, "i", count, rand)      = value        ready, FIFO: the Queues recipe's key
     ("q", id, gen, "c", rand)             = place        ready items by id that became ready after their push, with the
                                                          log of their attempts
-    ("q", id, gen, "d")                   = ""           mark of earlier builds: places of ready items tell attempts
     ("q", id, gen, "d", due_ms, rand)     = record       delayed
     ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction; leased
                                                          and dead items are outside of generations: gen is 0

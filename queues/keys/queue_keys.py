@@ -198,7 +198,7 @@ class QueueKeys:
 class GenerationKeys:
     """Keys of the ready and delayed items and their totals in one generation."""
 
-    __slots__ = ("_prefix", "ahead", "bands", "counters", "delayed", "later", "ready", "tried")
+    __slots__ = ("_prefix", "ahead", "bands", "counters", "delayed", "later", "ready")
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
@@ -206,10 +206,8 @@ class GenerationKeys:
         self.ready = Subspace(prefix + _READY)
         #: Delayed items, the next due first.
         self.delayed = Subspace(prefix + _DELAYED)
-        #: Ready items by id that became ready after their push; the mark of earlier builds for tried ones; and then
-        #: the delayed items.
+        #: Ready items by id that became ready after their push, and then the delayed items.
         self.later = Subspace(prefix + _LATER)
-        self.tried = self.delayed.prefix
         self.ahead = self.later.all[0], self.delayed.all[1]
         #: Totals of states and of bands, in and out.
         self.counters = Subspace(prefix + _COUNTERS)

@@ -20,11 +20,8 @@ def canonical(name: str) -> str:
     return unicodedata.normalize("NFC", name) if len(name) <= MAX_CHARACTERS * 4 else name
 
 
-def check_name(name: str, *, new: bool = True) -> str:
-    """Return a valid name in NFC; raise `BadName`.
-
-    Only a `new` name is refused for invisible letters: older releases allowed them.
-    """
+def check_name(name: str) -> str:
+    """Return a valid name in NFC; raise `BadName`."""
     if not isinstance(name, str):
         raise BadName("A queue's name is text, not {type}.", type=type(name).__name__)
     if not name:
@@ -35,7 +32,7 @@ def check_name(name: str, *, new: bool = True) -> str:
         )
     name = canonical(name)
     for position, character in enumerate(name):
-        if not _allowed(character, first=position == 0) or (new and is_invisible(character)):
+        if not _allowed(character, first=position == 0) or is_invisible(character):
             raise BadName(
                 "A queue's name is made of letters, digits and . _ : - ; character {position} is {character}.",
                 position=position + 1,

@@ -181,7 +181,7 @@ class RemoteStore(Store):
         if tr is not None:
             refuse()
         try:
-            check_name(name, new=False)
+            check_name(name)
         except BadName:  # which has no address
             raise QueueNotFound(name) from None
         return self._open(self._connection.call(description_call(name)))

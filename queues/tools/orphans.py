@@ -135,8 +135,6 @@ def _kinds(kv: KeyValueStore, keys: QueueKeys) -> set[str]:
     """Return the kinds of keys that a queue has. The letters of the table in `queues.keys.keyspace`."""
 
     def behind(key: bytes) -> bytes:
-        if _kind(keys, key) == "mark":
-            return key + b"\0"  # delayed items follow the mark
         elements = keys.elements(key)
         return keys.behind(*elements[: 2 if isinstance(elements[0], int) else 1])
 
@@ -148,7 +146,7 @@ def _kind(keys: QueueKeys, key: bytes) -> str:
     elements = keys.elements(key)
     if not isinstance(elements[0], int):
         return str(elements[0])
-    return str(elements[1]) if len(elements) > 2 else "mark"
+    return str(elements[1])
 
 
 def _transact(kv: KeyValueStore, repair: Callable[..., str | None], now_ms: int) -> str | None:

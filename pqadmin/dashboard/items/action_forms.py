@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -67,7 +66,7 @@ class MoveForm(ActForm):
         _("To the queue"),
         widget=Suggested,
         missing=_("Say which queue the items move to."),
-        check=partial(check_name, new=False),
+        check=check_name,
         autofocus=True,
     )
     priority = TypedField(noted(_("Priority there"), _("if another")), max_length=MAX_PRIORITY, strip=False)

@@ -94,7 +94,7 @@ class BulkForm(forms.Form):
             self.add_error("to", _("Say which queue the items move to."))
             return
         try:
-            target = self._target(check_name(name, new=False))
+            target = self._target(check_name(name))
         except (BadName, QueueNotFound, NotThere) as error:
             self.add_error("to", said(error))
             return

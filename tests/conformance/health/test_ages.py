@@ -13,8 +13,6 @@ import pytest
 from queues import Lease, Queue, Store, Transaction, open_store
 from queues.items.counters import wait_bucket
 from queues.items.scan import Query
-from queues.items.stored_item import find
-from queues.keys.queue_keys import place
 from queues.kv import open_kv
 from queues.model.ids import at, to_ms
 from queues.status.status import TotalsRead
@@ -304,31 +302,6 @@ def test_one_old_item_is_seen_behind_many_that_became_ready_just_now(jobs: Queue
     assert jobs.oldest() == old
     assert jobs.remove(old.id) is not None
     assert jobs.status().oldest == items[0].due_at
-
-
-def test_attempts_that_an_earlier_build_wrote_are_counted_on(store: Store, jobs: Queue) -> None:
-    """Such a build put them into the one entry by id and age, and a mark before the delayed items."""
-    jobs.configure(max_attempts=3)
-    items = jobs.push_many([(b"tried", 1), (b"new", 2)])
-    keys = store.context.keyspace.queue(jobs.id)
-
-    def as_before(tr: Transaction) -> None:
-        (there,) = find(tr, keys, jobs.config, [bytes.fromhex(items[0].id)])
-        tr.set(there.index(keys), place(1, there.suffix, 2))
-        tr.set(keys.generation(1).tried, b"")
-
-    store.transact(as_before)
-    assert [(item.attempts, item.ready_at) for item in jobs.peek_many(2)] == [
-        (2, items[0].pushed_at),
-        (0, items[1].pushed_at),
-    ]
-    assert store.actions("ann").reprioritize("jobs", [items[0].id], priority=0).count == 1
-    check_full_count(store, jobs)
-    assert jobs.status().oldest == jobs.oldest().ready_at == items[0].pushed_at
-    (lease,) = jobs.lease_many(1, seconds=5)
-    assert (lease.item.id, lease.item.attempts) == (items[0].id, 3)
-    assert jobs.release(lease).state == "dead"
-    check_full_count(store, jobs)
 
 
 def test_plain_items_cost_no_key_more(store: Store, jobs: Queue, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from queues import Store, open_store
+from queues import open_store
 from queues.errors import BadName, display_name, is_invisible
 from queues.model.lookalikes import lookalikes
 from queues.model.names import check_name
@@ -74,30 +74,6 @@ def test_a_new_queues_name_has_no_letter_that_cannot_be_seen(letter: str) -> Non
 )
 def test_a_name_of_mixed_scripts_looks_like_another(name: str, letters: str) -> None:
     assert lookalikes(name) == tuple(letters)
-
-
-@pytest.fixture
-def older(monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A store in which an older release made a queue with an invisible letter in its name."""
-    store = open_store("memory:")
-    with monkeypatch.context() as patch:
-        patch.setattr("queues.model.names.is_invisible", lambda _: False)
-        store.create_queue("jobs\u3164").push(b"kept", priority=1)
-    return store
-
-
-def test_a_queue_of_an_older_release_is_used_renamed_and_deleted(older: Store) -> None:
-    name = "jobs\u3164"
-    older.create_queue("jobs")
-    older.actions("ann").move_items("jobs", [older.queue("jobs").push(b"v", priority=2).id], to=name)
-    assert older.queue(name).depth() == 2
-    assert older.rename_queue(name, "other").depth() == 2
-    assert set(older.directory()) == {"jobs", "other"}
-
-
-def test_it_is_deleted_by_the_name_that_it_has(older: Store) -> None:
-    older.actions("ann").delete_queue("jobs\u3164", confirm="jobs\u3164")
-    assert older.directory() == {}
 
 
 def test_the_doctor_notes_names_that_look_like_other_names() -> None:

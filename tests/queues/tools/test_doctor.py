@@ -174,7 +174,6 @@ def config_of_a_fifo_queue_gone(store: Store) -> None:
 def counters_of_nothing(store: Store) -> None:
     lost = store.context.keyspace.queue(777).generation(1)
     write(store, lost.counters.key("ready", "in"), total_bytes(4))
-    write(store, lost.tried, b"")
 
 
 def stale_slot(store: Store) -> None:
@@ -303,7 +302,6 @@ def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
 def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
     """What the queue was cannot be told from them: they are left alone, and told."""
     lost = store.context.keyspace.queue(777).generation(1)
-    write(store, lost.tried, b"")
     write(store, lost.delayed.at(b"\x15\x01\x01r\x00"), b"record")
     before = dump(store)
     found = store.doctor.repair()
