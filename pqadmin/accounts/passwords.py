@@ -13,7 +13,7 @@ _one = threading.Lock()
 
 
 class OneAtATime(Argon2PasswordHasher):
-    """Django's Argon2, one hash at a time: a flood of guesses takes the memory of one, not of one for each thread.
+    """Django's Argon2, one hash at a time. A flood of guesses takes the memory of one hash.
 
     One hash takes 46 MiB and two passes on one thread, more than OWASP asks for with that much memory; Django takes
     100 MiB. Hashes that were made with other parameters are still read, and made anew at the next login.

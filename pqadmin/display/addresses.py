@@ -1,4 +1,4 @@
-"""Addresses of queues and items, remembered because an overview needs hundreds of them; and the way on from a form."""
+"""Addresses of queues and items, cached as an overview needs hundreds; and where a form leads."""
 
 from functools import lru_cache
 

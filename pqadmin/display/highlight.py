@@ -1,4 +1,4 @@
-"""Hits of a search in values and errors: the part of a line around the first one, with all of them marked."""
+"""Hits of a search: the part of a value or an error around the first one, all hits marked."""
 
 import re
 

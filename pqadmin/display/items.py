@@ -43,7 +43,7 @@ def key(item: Item, limit: int = KEY_WIDTH) -> str:
 
 
 def row_mark(item: Item, rules: Redaction) -> str:
-    """Return a mark that changes when what a row shows of an item does, but for what changes by itself."""
+    """Return a mark of what a row shows of an item, times that run aside."""
     line = _again(item.raw[:_SHORT], rules, width=write.PREVIEW_WIDTH, more=item.size > _SHORT)  # however much was read
     why = error_text(item.reason, rules) if item.reason else ""
     told = (item.state, priority(item), item.due_at, item.attempts, item.size, item.worker, item.leased_at)

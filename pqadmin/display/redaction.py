@@ -83,7 +83,7 @@ class Redaction:
         return found
 
     def covers(self, text: str) -> bool:
-        """Return whether a text inside of a value is JSON with something hidden in it: then all of the text is."""
+        """Return whether a text inside a value is JSON with a hidden part. Then all of the text is hidden."""
         return '"' in text and bool(self.spans(text.encode("utf-8", "replace")))
 
     def _may_hide(self, value: bytes) -> bool:

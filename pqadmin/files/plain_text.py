@@ -29,7 +29,7 @@ def plain_text(value: bytes) -> str | None:
 
 
 def items(count: int, what: str = "") -> str:
-    """Say how many items, and what is said of several, of one too: “2 items are done”, “1 item is done”."""
+    """Return a number of items with a phrase, singular or plural: “2 items are done”, “1 item is done”."""
     several, _, rest = what.partition(" ")
     said = f"{_OF_ONE.get(several, several)} {rest}" if count == 1 else what
     return f"{'1 item' if count == 1 else f'{count:,} items'} {said}".rstrip()

@@ -45,7 +45,7 @@ PAGE_QUEUES = 2_000
 
 
 class Follower(Protocol):
-    """What looks at the board after each turn of the monitor, such as the feed of the API's event streams."""
+    """Observer of the board after each turn of the monitor, such as the feed of the API's events."""
 
     @property
     def wanted(self) -> bool:

@@ -35,7 +35,7 @@ class View(NamedTuple):
 
 @lru_cache(maxsize=256)
 def view_of(topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> View:
-    """Return the view of these: for equal ones the same, as comparing a hundred ids takes longer than a frame."""
+    """Return the one view of these queues: comparing a hundred ids takes longer than a frame."""
     return View(topic, ids, labels, sight)
 
 

@@ -1,4 +1,4 @@
-"""The words for scripts as a file: a browser keeps it for a year, as its address names what is in it."""
+"""The words for scripts as a file. Browsers keep it for a year, as its address names its content."""
 
 import hashlib
 import json

@@ -98,7 +98,7 @@ def sample_plans(queues: int = QUEUES) -> Sequence[QueuePlan]:
 
 
 def take_rate(planned: Sequence[QueuePlan]) -> float:
-    """Return the takes a second with which each queue is served as many times as fast as it fills as its plan says."""
+    """Return the takes a second of each queue: its pushes a second, times the factor of its plan."""
     return PUSHED * sum(plan.pop_weight for plan in planned) / sum(plan.push_weight for plan in planned)
 
 

@@ -77,7 +77,7 @@ def page_not_found(request: HttpRequest, exception: Exception | None = None) -> 
 
 
 def not_allowed(request: HttpRequest, allow: str) -> HttpResponse:
-    """Answer 405 to a link to what only a form does, or to a form sent to what is only read."""
+    """Answer 405 to a request with the wrong method."""
     return page(request, 405, title=_("Method not allowed"), context={"allow": allow}, headers={"Allow": allow})
 
 

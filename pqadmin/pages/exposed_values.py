@@ -17,7 +17,7 @@ _NAME, _RULES = 80, 120
 
 
 def lifted(before: Iterable[str], after: Iterable[str]) -> tuple[str, ...]:
-    """Return the rules by which other rules show more: those that hide no more, and those that show again since.
+    """Return the rules that make values visible: those that are gone, and those that show again.
 
     Rules are compared as they are written: globs are not compared by what they match.
     """

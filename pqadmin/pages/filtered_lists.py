@@ -1,4 +1,4 @@
-"""Lists of which one reading may show nothing though older records fit: more is read while an answer may take."""
+"""Lists that are read on until they show something, as long as an answer may take."""
 
 import time
 from collections.abc import Callable, Mapping

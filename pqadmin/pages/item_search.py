@@ -1,4 +1,4 @@
-"""Searches for items, in one queue and in several: in bounded steps, each a read of its own, while there is time."""
+"""Searches for items in one or several queues, in bounded steps, each a read of its own."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -14,7 +14,7 @@ from queues.errors import QueueNotFound, QueueUnreadable, display_name
 
 
 class StoreErrorMiddleware:
-    """Answer 503 for an error of the store or the database, 404 also for queues that the person may not see."""
+    """Answer 503 for errors of store and database, 404 for queues that the person may not see."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

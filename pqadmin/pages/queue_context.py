@@ -34,7 +34,7 @@ def row_of(status: QueueStatus, now: datetime) -> Row:
 
 
 def paused(status: QueueStatus, now: datetime) -> bool:
-    """Say whether a queue is paused: a pause that has run out is none, though its record stays until the next act."""
+    """Say whether a queue is paused. A pause that has run out is none; its record stays until the next act."""
     return status.pause is not None and status.pause.holds(to_ms(now))
 
 

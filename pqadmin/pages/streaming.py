@@ -1,4 +1,4 @@
-"""Answers that are too large to be made before they are sent: made step by step, as fast as they are taken.
+"""Answers that are made step by step, as fast as their readers take them.
 
 Each step is one short read transaction in a thread of its own, so nothing but one step is held in memory. Only so many
 run at once in a process, and fewer of one person; a reader that lost the right gets no more. What fails on the way is

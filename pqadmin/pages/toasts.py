@@ -48,7 +48,7 @@ def done(
 
 
 def undoable(request: HttpRequest, text: str, *trash_ids: str, link: str = "", link_label: str = "") -> None:
-    """Say on the next page what was done, with the way to undo it: one entry at once, several from the trash.
+    """Say on the next page what was done, and offer its undo: one entry there, several in the trash.
 
     `link` leads to what was done, beside undoing one entry.
     """

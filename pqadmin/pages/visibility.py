@@ -187,7 +187,7 @@ def may_steer(may: Scope, job: Job) -> bool:
 
 
 def _acts_on(may: Scope, queues: Sequence[tuple[int | None, str | None]], known: Mapping[int, str]) -> bool:
-    """Say whether the person acts on the queues under the names that they had and under those that they have now."""
+    """Say whether the person may act on the queues, by their names then and by those now."""
     if may.role.has(Right.ACT):
         return True
     asked = {name for _, name in queues if name is not None}

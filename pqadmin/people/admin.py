@@ -1,4 +1,4 @@
-"""What Django's admin shows: people, and the groups that are their roles; what it changes is told to the audit."""
+"""Django's admin of people and of the groups that are roles. The audit records its changes."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

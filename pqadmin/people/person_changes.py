@@ -63,7 +63,7 @@ def change_role(user: User, role: Role, *, by: Author) -> None:
 
 
 def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> None:
-    """Give a person a role on the queues that a glob matches, in place of the one that it had there."""
+    """Give a person a role on the queues that a glob matches, in place of the earlier one."""
     with transaction.atomic():
         user = _held(user)
         before = Grant.objects.filter(user=user, glob=glob).first()

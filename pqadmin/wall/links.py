@@ -53,7 +53,7 @@ def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
 
 
 def redeem_code(typed: str, *, address: str, now: datetime) -> tuple[str, str] | None:
-    """Return the board's slug and the secret of a new cookie for a short code that was never used."""
+    """Return slug and cookie secret for a short code that was never used."""
     code = typed.translate(_MISREAD).upper()
     found = _unused(now).filter(code_hash=_code_hash("".join(filter(str.isalnum, code))))
     link = found.select_related("board").first()

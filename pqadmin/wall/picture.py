@@ -102,7 +102,7 @@ def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, no
 
 
 def arrange(rows: Sequence[Row], order: str, room: int, now: datetime) -> list[Row]:
-    """Return the rows that get a tile, in order: whatever the order, what is in trouble is not left out for it."""
+    """Return the rows that get a tile, in order. In every order, queues in trouble get one first."""
     shown = heapq.nsmallest(room, rows, key=lambda row: worst_first(row, now))
     if order == "worst":
         return shown

@@ -59,7 +59,7 @@ class Spec:
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
     def turn(self, now: float) -> Turn:
-        """Return the turn at a time (seconds since the epoch): by the clock, so that screens side by side agree."""
+        """Return the turn at a time (seconds since the epoch), the same on all screens."""
         if len(self.parts) == 1:
             return ALWAYS
         turns = int(now // self.seconds)

@@ -28,7 +28,7 @@ _AFTER_NUMBER = re.compile(r"(?<=\d) ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The place of a tile: how many share its row on a wide and on a high screen, and whether that is the first."""
+    """Place of a tile: how many share its row on wide and high screens, and whether that is the first."""
 
     wide: int
     high: int

@@ -1,4 +1,4 @@
-"""The wall itself: a page for a screen that hangs somewhere, opened by a link without a login, or by the signed-in."""
+"""The wall: a page for a screen, opened by a link without a login, or by signed-in people."""
 
 import contextlib
 import logging

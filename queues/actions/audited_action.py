@@ -131,7 +131,7 @@ class Action:
         return trash_id.hex() if self.trash.keeps else None
 
     def record_job(self, queue: Queue | Config | QueueOf, job: Job, verb: str = "") -> None:
-        """Write the one audit record of a bulk job, under the job's id: its chunks bring it up to date."""
+        """Write the audit record of a bulk job under its id. Its chunks bring it up to date."""
         self._audit.write(
             self.tr,
             bytes.fromhex(job.id),

@@ -84,7 +84,7 @@ class Position:
 def position(
     tr: ReadTransaction, keys: QueueKeys, queue: Queue, suffix: bytes, leaving: Sequence[StoredItem]
 ) -> Position:
-    """Return the position that this suffix would give to one of the items that leave their places for it."""
+    """Return the position of an item that leaves its place for this suffix."""
     config = queue.config
     old = {there.suffix for there in leaving if there.state == "ready"}
     status = queue.status(preview=0, tr=tr)

@@ -42,7 +42,7 @@ def in_thread(
 def in_thread(
     verb: Callable[Concatenate[Any, P], Any], then: Callable[[Any], Any] = lambda answer: answer
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, Any]]:
-    """Return the method that runs the verb of this name of `self.sync` in a thread, and returns `then` of its answer.
+    """Return a method that runs a verb of `self.sync` in a thread and returns `then` of its answer.
 
     It takes no `tr`: a function that `AsyncStore.transact` runs calls the verbs of threads. A coroutine that is
     canceled leaves a thread that has begun to finish: the verb is then done and its answer is lost.

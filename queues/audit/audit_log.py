@@ -164,7 +164,7 @@ class Audit:
         return self._context.read(look, tr)
 
     def actor_named(self, name: str, *, tr: ReadTransaction | None = None) -> str:
-        """Return the actor of this name as the audit writes it, in whatever case it is given; `name` if there is none.
+        """Return the actor of this name in any letter case, as the audit has it; else `name`.
 
         At most 1,000 actors are looked through.
         """

@@ -1,4 +1,4 @@
-"""The due index: which queue has an item or a lease that falls due in which second, so that no sweep reads all queues.
+"""The due index: which queues have something due in which second. So no sweep reads all queues.
 
 A transaction that delays or leases an item marks its second without reading, so marks conflict with no other
 transaction. A mark may be out of date: most leases are acknowledged before they expire. The sweeper looks at the queue

@@ -61,7 +61,7 @@ def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: in
 def sweep_step(
     tr: Transaction, keyspace: Keyspace, now_ms: int, limit: int, begin: bytes | None = None
 ) -> _Cleared | None:
-    """Doom the entry of the first deadline that has passed, or clear some of its keys; None when there is none.
+    """Mark the first entry beyond its deadline as deleting, or clear some of its keys. None: there is none.
 
     `begin` leaves out the deadlines before it.
     """

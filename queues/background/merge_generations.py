@@ -1,4 +1,4 @@
-"""Merging the generations of a queue to which an undo brought purged items back: item by item, in short transactions.
+"""Merges the generations of a queue after the undo of a purge, item by item, in short transactions.
 
 An item keeps its place and its id: only the generation that its key names is another one afterwards. Every step is one
 transaction, so a merge that is killed anywhere goes on where it was; a key says which queues have something to merge.

@@ -346,7 +346,7 @@ def _worded(plain: Any) -> Any:
 
 
 def _failure(header: dict[str, Any]) -> str:
-    """Return why a job has failed: a text alone where an older release wrote it, or where the words are not its own."""
+    """Return why a job has failed: as words that can be translated, or as a text alone."""
     text: str = header.get("failure", "")
     try:
         words = _worded(header.get("failure_words"))

@@ -65,7 +65,7 @@ def fitting(queue: Queue, query: Query, act: str, place: Place | None) -> Query:
 
 
 def bounded(query: Query, order: Order) -> bool:
-    """Say whether a walk leaves out items of the state, so that its depth does not tell how many it meets."""
+    """Say whether a walk leaves out items of the state: its depth is not their number then."""
     edges = (query.since, query.until) if order == "age" else (query.low, query.high)
     return any(edge is not None for edge in edges)
 

@@ -1,4 +1,4 @@
-"""Chunks of a bulk job: each one transaction, with its trash and audit records and the mark of the job."""
+"""Chunks of a bulk job: each is one transaction with trash, audit and the mark of the job."""
 
 import os
 import secrets

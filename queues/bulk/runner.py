@@ -1,4 +1,4 @@
-"""The runner: does what is left of all jobs of a store, a chunk of each in turn, beside whatever else the process does.
+"""The runner does the bulk jobs of a store, a chunk of each in turn, in a thread of its own.
 
 Of several runners on one store one runs a job at a time: it holds the job, and renews that with every chunk. Another
 runner takes over a job whose holder died (`queues.serving.leadership`). Every chunk checks the holder.

@@ -82,7 +82,7 @@ def create(tr: Transaction, keyspace: Keyspace, config: Config, *, exist_ok: boo
 
 
 def check_same(there: Config, config: Config, *, any_bands: bool) -> None:
-    """Raise `QueueExists` unless the queue that is there is of the same kind as the one to be created."""
+    """Raise `QueueExists` unless the existing queue is of the same kind as the new one."""
     same = (
         (there.kind, there.codec) == (config.kind, config.codec)
         and not there.attached

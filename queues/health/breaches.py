@@ -44,7 +44,7 @@ class Breaches(Struct, frozen=True, array_like=True):
         )
 
     def share(self, limit: str, now: float) -> Share:
-        """Return how much of the 24 hours before now the queue was beyond a limit, and of how much that is unknown."""
+        """Return the share of the last 24 hours beyond a limit, and the share that is unknown."""
         begin = int(now) - _DAY
         before = min(max(0, int(self.since or now) - begin), _DAY)
         beyond = min(_within(self.beyond.get(limit, {}), begin), _DAY - before)

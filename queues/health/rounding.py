@@ -30,7 +30,7 @@ def told_at_least(value: float) -> float:
 
 
 def told(value: float | None, before: float | None) -> float | None:
-    """Return a number as it is told: to two digits, and as before while it is close to that; a small count exactly."""
+    """Return a number to two digits, or as before while it is close to that. A small count is exact."""
     if value is None or _is_exact(value):
         return value
     if before is not None and abs(value - before) <= _CLOSE * abs(before):

@@ -65,7 +65,7 @@ class Target(Struct, frozen=True):
 def resolve(
     name: str, own: Limits, patterns: Iterable[tuple[str, Limits]], defaults: Limits = UNSET
 ) -> dict[str, Target]:
-    """Return each limit of the queue of this name, by the name of the limit; in whichever order patterns come."""
+    """Return the limits of the queue of this name, in any order of the patterns."""
     matching = sorted(
         (one for one in patterns if pattern((one[0],)).fullmatch(name)), key=lambda one: specificity(one[0])
     )

@@ -200,7 +200,7 @@ def _unreadable(before: Health | None, seen: Observation) -> Health:
 
 
 def _breaches(before: Health, seen: Observation, latches: Mapping[str, Latch]) -> Breaches:
-    """Return the time in breach after a step: the queue was as before it, if it was watched or did not change."""
+    """Return the time in breach after a step, during which the queue was as before it."""
     was, targets = before.seen, before.targets
     watched = seen.at - was.at <= STALE or (before.settled and not seen.unreadable and seen.counts == was.counts)
     known = watched and Code.UNREADABLE not in before.verdict.codes

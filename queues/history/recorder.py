@@ -363,7 +363,7 @@ class Recorder:
         return advance(health, msgspec.structs.replace(health.seen, at=float(until)), health.targets)
 
     def _compare(self, line: _Line, counts: tuple[int, ...]) -> None:
-        """Note since when a queue is unknown that is new to this recorder: until its last point, if it has changed."""
+        """Note until when a queue that is new to this recorder is known: its last point, if it has changed."""
         last = line.blocks[SECONDS.name]
         if last.counts is not None and last.counts != counts and last.at is not None:
             self._missed = True

@@ -46,7 +46,7 @@ def insert(
 def suffixes(
     tr: Transaction, foreign: AttachedKeys, priorities: Sequence[Priority | None], rands: Sequence[bytes]
 ) -> list[bytes]:
-    """Return the keys behind the prefix of new items, in order, each one behind the last of its priority."""
+    """Return the keys of new items behind the prefix, each after the last of its priority."""
     counts: dict[Priority | None, int] = {}
     for priority in priorities:
         if priority not in counts:

@@ -24,7 +24,7 @@ from queues.model.tuples import pack_bytes, pack_number
 
 
 class Grant(NamedTuple):
-    """Ready items as they lie in the store that one worker gets until a time, with a nonce for each."""
+    """Ready items that one worker gets until a time, as they lie in the store, with nonces."""
 
     pairs: Sequence[KeyValue]
     now_ms: int

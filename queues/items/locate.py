@@ -1,4 +1,4 @@
-"""Items found by their ids for an action, with etags that tell whether they changed since a page showed them.
+"""Items found by their ids for an action, with etags of what a page showed.
 
 An etag is a digest of all that a page shows of an item: its place, state, lease and value. An action on what was shown
 passes the etags back, so that it leaves out or refuses items that have changed meanwhile.

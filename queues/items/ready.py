@@ -60,7 +60,7 @@ class Heads:
 
 
 class Ahead:
-    """A look at what is ahead of ready items: whether any has a past, and when the next delayed one is due.
+    """Tells whether any ready item has a past, and when the next delayed one is due.
 
     One key read for each generation, issued and not yet waited for. The entries of items that became ready after their
     push sort before all delayed items. Only where there is one do takers ask for pasts, and once more for the next due.

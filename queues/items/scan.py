@@ -1,4 +1,4 @@
-"""Walks over the items of one state inside one transaction: what is looked for, and where, from end to end, in chunks.
+"""Walks over the items of one state, in chunks of one transaction, and what they look for.
 
 By place, in the order in which the state keeps its items; or by age, through the index of ids, in which an item has one
 place for life. A walk remembers nothing but the last place: what comes and goes meanwhile neither stops nor turns it.

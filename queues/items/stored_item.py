@@ -143,7 +143,7 @@ class StoredItem(Struct, frozen=True, kw_only=True):
         return keys.index(self.state, self.generation).key(self.rand)
 
     def by_age(self, keys: QueueKeys) -> tuple[bytes, bytes] | None:
-        """Return the index entry by which an item is found by its age, if that is another one than by its id."""
+        """Return the index entry by age, if the item has another one than by its id."""
         since_ms = self.since_ms
         if since_ms is None:
             return None

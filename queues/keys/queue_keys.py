@@ -327,7 +327,7 @@ def ready_since(value: bytes) -> int | None:
 
 
 def by_age(rand: bytes, since_ms: int) -> bytes:
-    """Return what orders an item that became ready after its push in the index by age: that time, then its id."""
+    """Return the element of the index by age of an item that became ready after its push: time, then id."""
     return since_ms.to_bytes(TIME, "big") + rand
 
 

@@ -60,7 +60,7 @@ class Codec:
         return stored
 
     def _may_be_deep(self, stored: bytes) -> bool:
-        """Say whether a value has as many lists and objects as the deepest; of most values in no time."""
+        """Say whether a value may be nested too deeply: it has enough lists and objects."""
         if self.name == "json":
             return stored.count(b"[") + stored.count(b"{") > MAX_NESTING
         return self.name == "msgpack" and len(stored) > MAX_NESTING

@@ -1,4 +1,4 @@
-"""Limits of targets: each is a number that is set in one place, or inherited (None); 0 switches it off."""
+"""Limits of targets. Each is a number set in one place, or inherited (None); 0 switches it off."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypedDict

@@ -1,4 +1,4 @@
-"""Site behind a remote store: its queues with verdicts and rates, looks at one of them, and what tells of changes."""
+"""Site behind a remote store: its queues with verdicts and rates, looks at one, and its events."""
 
 import base64
 import threading

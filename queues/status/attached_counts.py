@@ -44,7 +44,7 @@ class Count:
 
 @dataclass(slots=True)
 class Pace:
-    """Schedule of a queue's counts: often if it is small and changes, seldom if it is large or idle."""
+    """Schedule of a queue's counts: often if small and changing, seldom if large or idle."""
 
     due: float
     #: Seconds between counts: now, and at least.

@@ -234,7 +234,7 @@ def _compare(
     entry: bytes | None,
     earlier: list[StoredItem],
 ) -> None:
-    """Compare an item with its entry in the index, and with the items of its id in the states before its own."""
+    """Compare an item with its index entry, and with items of its id in earlier states."""
     there = item.there
     if there.state == "leased":
         item.indexed, item.doubles = entry is not None, earlier

@@ -127,7 +127,7 @@ class Trash:
         act: str,
         to: Config | None = None,
     ) -> None:
-        """Add what a chunk of a bulk job changes, or pushes, to the one record of the job; `first` were there before.
+        """Add what a chunk of a bulk job changes to the record of the job; `first` were there before.
 
         Undoing the record is undoing the job. It is kept as long after its last chunk as that of any other action.
         """

@@ -124,7 +124,7 @@ def name_of(key: Any) -> str:
 
 
 def written(node: Any, rules: Redaction, *, room: int, indent: int = 0, mark: str) -> str:
-    """Write a tree as text in JSON's notation, at most about `room` characters; `indent` spaces a level, 0: one line.
+    """Write a tree in JSON's notation, at most about `room` characters. `indent` spaces a level, 0: one line.
 
     Values that JSON cannot express are written in their own notation, so the text is for reading and not for parsing.
     """

@@ -1,4 +1,4 @@
-"""The health of a queue on this site: the recorded one, brought up to what this process has read since.
+"""Health of a queue on this site: the recorded health with what this process read since.
 
 The recorder's verdict and this one come from the same model. Where nothing was recorded yet, the model begins here, and
 the verdict is unknown until it has seen enough.

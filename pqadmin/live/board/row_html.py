@@ -191,7 +191,7 @@ def _line(path: str) -> str:
 
 
 def _area(path: str) -> str:
-    """Return the outline of what lies under a line: each of its parts, down to the ground at both ends."""
+    """Return the outline of the area under a line, each part closed at the ground."""
     parts = [part.split(" ", 1) for part in path.split("M")[1:]]
     return "".join(f"M{start} {HEIGHT}V{line}V{HEIGHT}z" for start, line in parts)
 

@@ -81,7 +81,7 @@ def path(stretch: HistoryStretch | None, depth: int | None, now: float) -> str:
 
 
 def _columns(stretch: HistoryStretch, depth: int | None, now: float) -> Sequence[int | None]:
-    """Return the depth at the end of each column: between two points a queue was as at the first of them."""
+    """Return the depth at the end of each column. Between two points the depth is that of the first."""
     columns: list[int | None] = []
     last = None if stretch.before is None else stretch.before.ready
     points = iter(stretch.points)
