@@ -57,21 +57,23 @@ class Lifecycle:
         self._idle = threading.Condition(threading.RLock())
         _alive.add(self)
 
-    def enter(self) -> None:
-        """Begin an operation: `StoreClosed` or `ForkedStore` when the store may not be used."""
+    @contextmanager
+    def operation(self) -> Iterator[None]:
+        """Begin and end an operation; raise `NestedTransaction`, `StoreClosed` or `ForkedStore`."""
+        refuse_nesting()
         if self._forked:
             raise self.refusal()
         with self._idle:
             if self._closed:
                 raise self.refusal()
             self._under_way += 1
-
-    def leave(self) -> None:
-        """End an operation."""
-        with self._idle:
-            self._under_way -= 1
-            if not self._under_way and self._closed:
-                self._idle.notify_all()
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._under_way -= 1
+                if not self._under_way and self._closed:
+                    self._idle.notify_all()
 
     def check(self) -> None:
         """Raise `StoreClosed` or `ForkedStore` when the store may not be used."""

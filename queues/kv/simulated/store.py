@@ -106,26 +106,18 @@ class SimulatedStore:
 
     def read(self, fn: Callable[[ReadTransaction], T], *, background: bool = False) -> T:
         """Run `fn` on one consistent version and return its result."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.enter()
-        try:
+        with self._lifecycle.operation():
             tr = self.begin_accepted()
             try:
                 with lifecycle.running():
                     return fn(tr.snapshot)
             finally:
                 self._finish(tr)
-        finally:
-            self._lifecycle.leave()
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn`, commit, and return its result; conflicts are retried, unknown commits are settled."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.enter()
-        try:
+        with self._lifecycle.operation():
             return self._apply(fn)
-        finally:
-            self._lifecycle.leave()
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
