@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.files.shapes import STATES
 from queues import Priority, Queue
-from queues.admin import CODECS, MAX_VALUE_SIZE, PRIORITY_TYPES, Codec, parse_priority
+from queues.admin import CODECS, MAX_VALUE_SIZE, PRIORITY_TYPES, STATES, Codec, parse_priority
 
 N = TypeVar("N", int, float)
 

@@ -19,6 +19,7 @@ from pqadmin.files.entries import REDACTED, Format
 from pqadmin.files.export_parts import Shape, csv_rows, part
 from pqadmin.files.formula import defused, is_formula
 from pqadmin.files.plain_text import plain_text
+from pqadmin.files.shapes import OF_ATTEMPTS, shape_of
 from queues import Attempt, Item, Query, Queue
 from queues.admin import End
 
@@ -98,11 +99,7 @@ def _shape(item: Item, rules: Redaction, *, details: bool) -> Shape:
         shape["priority"] = item.priority
     if details:
         shape |= {
-            "id": item.id,
-            "state": item.state,
-            "pushed_at": None if item.pushed_at is None else item.pushed_at.isoformat(timespec="milliseconds"),
-            "due_at": None if item.due_at is None else item.due_at.isoformat(timespec="milliseconds"),
-            "attempts": item.attempts,
+            **shape_of(item, "id", "state", "pushed_at", "due_at", "attempts"),
             "reason": redacted(item.reason, rules),
             "attempt_log": [_attempt(one, rules) for one in item.attempt_log] or None,
             "size": item.size,
@@ -111,16 +108,8 @@ def _shape(item: Item, rules: Redaction, *, details: bool) -> Shape:
 
 
 def _attempt(one: Attempt, rules: Redaction) -> Shape:
-    return {
-        "number": one.number,
-        "worker": one.worker,
-        "began_at": one.began_at.isoformat(timespec="milliseconds"),
-        "ended_at": one.ended_at.isoformat(timespec="milliseconds"),
-        "expired": one.expired,
-        "died": one.died,
-        "error": redacted(one.error, rules),
-        "traceback": redacted(one.traceback, rules),
-    }
+    errors = {name: redacted(getattr(one, name), rules) for name in ("error", "traceback")}
+    return {**shape_of(one, *OF_ATTEMPTS), **errors}
 
 
 def _cells(columns: tuple[str, ...], shape: Shape) -> list[str]:

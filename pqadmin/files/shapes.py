@@ -18,6 +18,7 @@ from queues import Attempt, Changed, Consumer, Item, Job, Pause, Queue, QueueSta
 from queues.admin import (
     LIMIT_NAMES,
     NOTHING_KNOWN,
+    STATES,
     Backup,
     Codec,
     HealthVerdict,
@@ -31,8 +32,8 @@ from queues.errors import BadValue, Undecodable
 
 Shape = dict[str, object]
 
-#: The states of an item, in the order in which depths are printed.
-STATES = ("ready", "delayed", "leased", "dead")
+#: What is told of attempts and of consumers.
+OF_ATTEMPTS = tuple(field.name for field in fields(Attempt))
 _OF_CONSUMERS = tuple(field.name for field in fields(Consumer) if field.name != "id")
 
 
@@ -88,7 +89,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def attempt_shape(attempt: Attempt) -> Shape:
     """Describe one attempt of an item."""
-    shape = shape_of(attempt, "number", "worker", "began_at", "ended_at", "expired", "died", "error", "traceback")
+    shape = shape_of(attempt, *OF_ATTEMPTS)
     return {name: None if value == "" else value for name, value in shape.items()}
 
 

@@ -98,7 +98,7 @@ def sample_plans(queues: int = QUEUES) -> Sequence[QueuePlan]:
 
 
 def take_rate(planned: Sequence[QueuePlan]) -> float:
-    """Return the takes a second of each queue: its pushes a second, times the factor of its plan."""
+    """Return the takes a second of all queues together, by the weights of their plans."""
     return PUSHED * sum(plan.pop_weight for plan in planned) / sum(plan.push_weight for plan in planned)
 
 

@@ -5,8 +5,9 @@ from datetime import datetime
 from pqadmin.commands.arguments import STATE, Argument, OneOf, flag
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.format import clock
-from pqadmin.files.shapes import STATES, depth_shape
+from pqadmin.files.shapes import depth_shape
 from queues import Queue, Store, Totals
+from queues.admin import STATES
 
 
 class Command(StoreCommand):
