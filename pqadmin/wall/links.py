@@ -4,7 +4,6 @@ Both are 256 random bits, so a plain hash is enough: there is nothing to guess, 
 short code can be typed in the token's place; tries of codes are throttled.
 """
 
-import hashlib
 import secrets
 from collections.abc import Collection
 from contextlib import suppress
@@ -17,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from pqadmin.accounts.authentication import digest
 from pqadmin.accounts.scope import Scope
 from pqadmin.site_audit import Author, note
 from pqadmin.wall import specs
@@ -41,7 +41,7 @@ def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, 
     token, code = secrets.token_urlsafe(_BYTES), "".join(secrets.choice(_LETTERS) for _ in range(_CODE))
     with transaction.atomic():
         link = Link.objects.create(
-            board=board, label=label, token_hash=_hash(token), code_hash=_code_hash(code), made_by=by.name, made_at=now
+            board=board, label=label, token_hash=digest(token), code_hash=_code_hash(code), made_by=by.name, made_at=now
         )
         note(by, "mint_link", after=_told(link))
     return link, token, f"{code[:4]}-{code[4:]}"
@@ -49,7 +49,7 @@ def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, 
 
 def redeem(slug: str, token: str, *, address: str, now: datetime) -> str | None:
     """Return the secret of a new cookie for a token that was never used. None for any other."""
-    return _redeem(_unused(now).filter(board__slug=slug, token_hash=_hash(token)), address, now)
+    return _redeem(_unused(now).filter(board__slug=slug, token_hash=digest(token)), address, now)
 
 
 def redeem_code(typed: str, *, address: str, now: datetime) -> tuple[str, str] | None:
@@ -64,20 +64,20 @@ def redeem_code(typed: str, *, address: str, now: datetime) -> tuple[str, str] |
 def _redeem(unused: QuerySet[Link], address: str, now: datetime) -> str | None:
     secret = secrets.token_urlsafe(_BYTES)
     # One statement decides between two screens that use a link at once.
-    fresh = {"used_at": now, "cookie_hash": _hash(secret), "seen_at": now, "seen_from": address[:64]}
+    fresh = {"used_at": now, "cookie_hash": digest(secret), "seen_at": now, "seen_from": address[:64]}
     return secret if unused.update(**fresh) else None
 
 
 def is_unused(slug: str, token: str, *, now: datetime) -> bool:
     """Return whether a token could be redeemed, changing nothing."""
-    return _unused(now).filter(board__slug=slug, token_hash=_hash(token)).exists()
+    return _unused(now).filter(board__slug=slug, token_hash=digest(token)).exists()
 
 
 def find(slug: str, secret: str) -> Link | None:
     """Return the link of a cookie, if it opens the board and is not revoked."""
     if not secret:
         return None
-    return Link.objects.filter(board__slug=slug, cookie_hash=_hash(secret), revoked_at=None).first()
+    return Link.objects.filter(board__slug=slug, cookie_hash=digest(secret), revoked_at=None).first()
 
 
 def note_seen(link: Link, *, address: str, now: datetime) -> None:
@@ -133,7 +133,3 @@ def _unused(now: datetime) -> QuerySet[Link]:
 def _code_hash(code: str) -> str:
     """Return the hash of a short code, which needs the site's key: 40 bits could be tried out."""
     return salted_hmac("pqadmin.wall.code", code, algorithm="sha256").hexdigest()
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from queues.errors import QueueClosed, QueueFull, ValueTooLarge, Words, display_name
-from queues.keys.queue_keys import OUTSIDE, SIDES, QueueKeys, Side
+from queues.keys.queue_keys import IN_GENERATIONS, OUTSIDE, SIDES, QueueKeys, Side
 from queues.kv.port import Result, Transaction
 from queues.model.config import Config
 
@@ -137,7 +137,7 @@ def wait_bucket(ms: int) -> int:
 
 def counted_in(config: Config, state: str) -> tuple[int, ...]:
     """Return the generations whose totals tell the depth of a state."""
-    return config.generations if state in ("ready", "delayed") else (OUTSIDE,)
+    return config.generations if state in IN_GENERATIONS else (OUTSIDE,)
 
 
 def depth_of(config: Config, totals: dict[tuple[int, str, Side], int], state: str) -> int:
@@ -151,7 +151,6 @@ def depth_of(config: Config, totals: dict[tuple[int, str, Side], int], state: st
 # The limits of a queue
 
 
-_WAITING = ("ready", "delayed")
 #: How a refusal ends that has nothing more to say.
 _END = Words(".")
 
@@ -191,7 +190,7 @@ def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int]
 def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:
     reads: list[tuple[Side, Result[bytes | None]]] = [
         (side, tr.snapshot.get(keys.generation(generation).counters.key(state, side)))
-        for state in _WAITING
+        for state in IN_GENERATIONS
         for generation in counted_in(config, state)
         for side in SIDES
     ]
