@@ -326,6 +326,7 @@ def test_an_act_in_the_sheet_leaves_the_list_where_it_is(page: Page, jobs: Queue
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator(".toast")).to_contain_text("Undone: 3 items are as they were")
     expect(page.locator("#items tr[data-gone]")).to_have_count(0)
+    expect(page.locator("[data-chosen]")).to_have_text("4 selected")
     assert page.evaluate("[window.same, scrollY]") == [True, scrolled]
     assert store.queue("review").depth() == 0
     page.get_by_role("button", name="Close").locator("visible=true").click()

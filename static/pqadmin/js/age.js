@@ -70,7 +70,7 @@ async function check(own) {
   if (!items.isConnected) return;
   items.dataset.change = answer.change;
   rows.forEach((row, place) => mark(row, answer.rows[place], own));
-  if (own.size > 0) showSelections();
+  showSelections();
   count(items, answer);
   look(); // what changed meanwhile
 }
@@ -87,8 +87,7 @@ function mark(row, code, own) {
   const changed = !gone && code !== row.dataset.mark;
   row.toggleAttribute("data-gone", gone);
   row.toggleAttribute("data-changed", changed);
-  const box = row.querySelector(".pick input");
-  if (gone && box !== null && own.has(row.dataset.id)) box.checked = false;
+  choose(row, gone, own.has(row.dataset.id));
   let fate = row.querySelector(".fate");
   if (!gone && !changed) return fate?.remove();
   if (fate === null) {
@@ -97,6 +96,18 @@ function mark(row, code, own) {
     row.querySelector("td.wide")?.append(fate);
   }
   setText(fate, gone ? word(code === "-" ? "gone" : code.slice(1)) : word("changed"));
+}
+
+/** What the reader's own act took is no longer chosen; its undo brings the choice back too. */
+function choose(row, gone, own) {
+  const box = row.querySelector(".pick input");
+  if (box === null || (gone && !own)) return;
+  if (gone && box.checked) row.dataset.acted = "";
+  if (gone) box.checked = false;
+  else if ("acted" in row.dataset) {
+    box.checked = true;
+    delete row.dataset.acted;
+  }
 }
 
 /** Say what a new list would show. */
