@@ -101,6 +101,27 @@ def test_a_legend_has_the_newest_numbers_at_rest_and_those_at_the_cursor_in_ever
     assert legend(page, "depth", "ready") == "1\u202f000"
 
 
+def test_a_legend_at_rest_tells_of_when_its_numbers_are(page: Page, store: Store) -> None:
+    """As after a worker took all: what is empty now is told so, and the last waits with their time."""
+    context, at = store.context, [time.time() - 1800.0]
+    past = Store(context.kv, url=store.url, keyspace=context.keyspace, clock=lambda: at[0])
+    jobs, recorder = past.create_queue("jobs"), past.recorder(count=lambda: at[0])
+    jobs.push(b"x", priority=1)
+    recorder.look()
+    at[0] += 30
+    jobs.pop_min()
+    recorder.look()
+    at[0] += 600
+    jobs.push(b"x", priority=1, delay=3600)
+    recorder.look()
+    recorder.flush()
+    page.goto(f"{HERE}?span=1h")
+    times = {c: legend(page, c, "UTC") for c in ("depth", "oldest", "waits")}
+    assert legend(page, "oldest", "oldest") == "–", "nothing waits now"
+    assert legend(page, "waits", "half") == "32 s", "at most, as histories keep it"
+    assert times["oldest"] == times["depth"] > times["waits"]
+
+
 def test_axes_begin_at_zero_and_tell_each_step_exactly(page: Page, store: Store) -> None:
     """As where seven items come in eight seconds: steps of a quarter a second."""
     context, at = store.context, [time.time() - 540.0]

@@ -198,7 +198,7 @@ function plot(host, element, data, chart, sync) {
         : { ...axis, size: AXIS, ...(written === age ? { incrs: SPANS } : {}), values: (_, ticks) => ticks.map((tick) => short(tick, written)) },
     ],
     series: [
-      { label: local(Date.now()).zone, value: (u) => dayAndTime(rests(u) ? data.until : u.posToVal(u.cursor.left, "x")) },
+      { label: local(Date.now()).zone, value: (u) => dayAndTime(rests(u) ? momentAtRest(chart, data) : u.posToVal(u.cursor.left, "x")) },
       ...series.map((line) => ({ ...line, show: !off.has(lineOf(element, line)) })),
     ],
     hooks: {
@@ -234,7 +234,7 @@ function lineSeries(data, chart, written, token, element) {
     fill: n === 0 ? token("--accent-bg") : undefined,
     paths: chart.sloping ? uPlot.paths.linear() : uPlot.paths.stepped({ align: held }),
     points: { show: chart.times.length < 30 },
-    value: (u, value, at) => written(rests(u) ? atRest(u.data[at]) : value),
+    value: (u, value) => written(rests(u) ? (chart.columns[n][placeAtRest(chart)] ?? null) : value),
   }));
   if (data.forecast === null || element.dataset.chart !== "depth") return { times: chart.times, columns: chart.columns, series: lines };
   // The forecast goes on behind the last moment, where no column has a number.
@@ -256,9 +256,14 @@ function rests(u) {
   return !(u.cursor.left >= 0);
 }
 
-/** The last number that is known: what a legend shows while there is no cursor. */
-function atRest(column) {
-  return column.findLast((value) => value !== null) ?? null;
+/** Where a legend looks while there is no cursor: at the newest moment; for rates and waits, the newest with a number. */
+function placeAtRest(chart) {
+  if (chart.sloping || chart.written === "number") return chart.times.length - 1;
+  return chart.times.findLastIndex((_, n) => chart.columns.some((column) => (column[n] ?? null) !== null));
+}
+
+function momentAtRest(chart, data) {
+  return chart.times[placeAtRest(chart)] ?? data.until;
 }
 
 /** The place of the moment that holds at a time: the last one until then, or the first one from then on; null: none. */
