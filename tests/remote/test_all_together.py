@@ -12,10 +12,10 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -33,17 +33,27 @@ __all__ = ["serve"]
 SECONDS = float(os.environ.get("PQ_SOAK_SECONDS", "6"))
 KILLS = int(os.environ.get("PQ_SOAK_KILLS", "2"))
 #: Writes that are repeated, as their connections are cut; items that die; writes of commands.
-WRITES, DEATHS, COMMANDS = int(os.environ.get("PQ_SOAK_WRITES", "60")), 20, 3
+WRITES = int(os.environ.get("PQ_SOAK_WRITES", "60"))
+DEATHS, COMMANDS = WRITES // 3, 3 + int(SECONDS) // 10
 PUSHERS = 4
+T = TypeVar("T")
 #: A quarter of all requests is cut.
 PLAN = tuple(fate for cut in ("unsent", "sent", "answered") for fate in (cut, "pass", "pass", "pass"))
+
+
+def paced(values: Sequence[T]) -> Iterator[T]:
+    """Yield values evenly through the whole run, so that each kill meets load."""
+    began = time.monotonic()
+    for n, value in enumerate(values):
+        time.sleep(max(0.0, began + n * SECONDS / len(values) - time.monotonic()))
+        yield value
 
 
 class Events:
     """Follows the events of a site, from the last one on whenever the connection is lost."""
 
-    def __init__(self, address: str, secret: str) -> None:
-        self._address, self._secret = address, secret
+    def __init__(self, address: str, secret: str, queues: str) -> None:
+        self._address, self._secret, self._queues = address, secret, queues
         self._last = ""
         self.dead: set[str] = set()
         #: The newest state of each queue.
@@ -61,7 +71,7 @@ class Events:
     def _follow(self, stopped: threading.Event) -> None:
         connection = http.client.HTTPConnection(urlsplit(self._address).netloc, timeout=20)
         headers = {"Authorization": f"Bearer {self._secret}"} | ({"Last-Event-ID": self._last} if self._last else {})
-        connection.request("GET", "/api/v1/events", headers=headers)
+        connection.request("GET", f"/api/v1/events?queues={self._queues}", headers=headers)
         answer = connection.getresponse()
         try:
             if answer.status != 200:
@@ -162,34 +172,32 @@ def test_nothing_is_lost_or_done_twice_while_the_site_is_killed(serve: Callable[
         died: list[str] = []
 
         def push(part: int) -> None:
-            own = names[part::PUSHERS]
-            for name in own:
+            for name in paced(names[part::PUSHERS]):
                 work.push(name, 1)
-                time.sleep(SECONDS / len(own) / 2)
 
         def die() -> None:
-            for n in range(DEATHS):
+            for n in paced(range(DEATHS)):
                 dying.push(b"x", n)
                 lease = dying.lease(wait=True)
                 assert dying.release(lease, reason=f"failed {n}").state == "dead"
                 died.append(lease.item.id)
-                time.sleep(SECONDS / DEATHS / 2)
 
         def use_commands() -> None:
             variables = {"PQADMIN_STORE": between.address, "PQADMIN_TOKEN": secret, "PQADMIN_DATA": str(tmp_path)}
-            for n in range(COMMANDS):
+            for n in paced(range(COMMANDS)):
                 told = "cannot be reached"
                 while told:  # a command waits some seconds only for a site that is being started
                     assert "cannot be reached" in told
                     with process("push", "work", f"command {n}", "--priority=1", text=True, **variables) as pushing:
                         told = pushing.communicate(timeout=PATIENCE)[1]
-                time.sleep(SECONDS / COMMANDS / 4)
 
-        events = Events(between.address, secret)
+        events, only = Events(between.address, secret, "*"), Events(between.address, secret, "d*")
         pool = Pool(store, worker, ["work"], threads=4)
         pool.start()
         with threads(
-            lambda: events.run(ended), lambda: look_at_pages(between.address, cookies, ended, pages)
+            lambda: events.run(ended),
+            lambda: only.run(ended),
+            lambda: look_at_pages(between.address, cookies, ended, pages),
         ) as followed:
             pushes = [lambda part=part: push(part) for part in range(PUSHERS)]
             with threads(*pushes, die, use_commands):
@@ -197,14 +205,14 @@ def test_nothing_is_lost_or_done_twice_while_the_site_is_killed(serve: Callable[
             everything = Counter([*names, *(b"command %d" % n for n in range(COMMANDS))])
             await_true(lambda: pool.stats().done == everything.total() or followed)
             pool.stop(PATIENCE)
-            await_true(lambda: events.dead >= set(died) or followed)
+            await_true(lambda: events.dead & only.dead >= set(died) or followed)
             await_true(lambda: told(events, "dying", "dead") == DEATHS or followed)
             await_true(lambda: told(events, "work", "ready") == told(events, "work", "leased") == 0 or followed)
             ended.set()
         assert handled == everything
-        assert (between.cuts >= WRITES // 2, events.streams > KILLS) == (True, True)
+        assert (between.cuts >= WRITES // 2, min(events.streams, only.streams) > KILLS) == (True, True)
         assert all_of(local.priority_queue("work")) == (everything.total(), everything.total(), 0)
-        assert {item.id for item in local.queue("dying").dead(limit=1_000).items} == set(died) == events.dead
+        assert {item.id for item in local.queue("dying").dead(limit=1_000).items} == set(died) == events.dead == only.dead
         assert pages["200"]
         assert [what for what in pages if what not in ("200", "lost") and not what.startswith("503")] == []
         assert not local.doctor.examine().findings
