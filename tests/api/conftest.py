@@ -1,5 +1,6 @@
 """The API without a server: programs with tokens, and a store of the site's own."""
 
+import asyncio
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
 from queues import Store
 from tests.accounts.conftest import granted, person
+from tests.api.streams import PATIENCE
 from tests.sites import cheap_passwords, site_store
 
 __all__ = ["cheap_passwords", "granted", "person"]
@@ -70,3 +72,10 @@ class Program(httpx.AsyncClient):
 def program(site: Store, token: Callable[..., str]) -> Program:
     """A program that may do everything."""
     return Program(token())
+
+
+async def in_wait(queue: Any) -> None:
+    """Return when a request waits for an item of a queue that none waited for."""
+    async with asyncio.timeout(PATIENCE):
+        while queue.opened.context.wait_queues.of(queue.id).lookout is None:
+            await asyncio.sleep(0.001)

@@ -17,7 +17,7 @@ from pqadmin.api.handler import ApiHandler
 from pqadmin.api.verbs import take as takes
 from queues import FifoQueue, PriorityQueue, Store
 from queues.errors import ERRORS
-from tests.api.conftest import Program, in_thread
+from tests.api.conftest import Program, in_thread, in_wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 60.0
@@ -31,13 +31,6 @@ def jobs(site: Store) -> PriorityQueue:
 @pytest.fixture
 def line(site: Store) -> FifoQueue:
     return site.create_queue("line", kind="fifo")
-
-
-async def in_wait(queue: Any) -> None:
-    """Return when a request waits for an item of a queue that none waited for."""
-    async with asyncio.timeout(PATIENCE):
-        while queue.opened.context.wait_queues.of(queue.id).lookout is None:
-            await asyncio.sleep(0.001)
 
 
 def problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:

@@ -212,7 +212,9 @@ def test_nothing_is_lost_or_done_twice_while_the_site_is_killed(serve: Callable[
         assert handled == everything
         assert (between.cuts >= WRITES // 2, min(events.streams, only.streams) > KILLS) == (True, True)
         assert all_of(local.priority_queue("work")) == (everything.total(), everything.total(), 0)
-        assert {item.id for item in local.queue("dying").dead(limit=1_000).items} == set(died) == events.dead == only.dead
+        assert (
+            {item.id for item in local.queue("dying").dead(limit=1_000).items} == set(died) == events.dead == only.dead
+        )
         assert pages["200"]
         assert [what for what in pages if what not in ("200", "lost") and not what.startswith("503")] == []
         assert not local.doctor.examine().findings
