@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from argparse import Namespace
+from argparse import SUPPRESS, Action, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,13 +37,32 @@ class Arguments(CommandParser):
         """End the command with one line for a shell; raise `CommandError` for a caller."""
         if not self.called_from_command_line:
             super().error(message)
-        told = f"{self.prog}: {write.one_line(message)}; see {self.prog} --help"
-        shape = {"error": {"code": "UsageError", "message": told, "suggestions": []}}
-        self.exit(Exit.USAGE, (json_text(shape) if self._as_json else told) + "\n")
+        self._end(Exit.USAGE, "UsageError", f"{self.prog}: {write.one_line(message)}; see {self.prog} --help")
+
+    def refuse(self, message: str) -> NoReturn:
+        """End the command as refused, as `error` does."""
+        if not self.called_from_command_line:
+            raise CommandError(message)
+        self._end(Exit.FAILED, "CommandError", message)
+
+    def _end(self, code: Exit, name: str, told: str) -> NoReturn:
+        shape = {"error": {"code": name, "message": told, "suggestions": []}}
+        self.exit(code, (json_text(shape) if self._as_json else told) + "\n")
+
+
+class _NoServer(Action):
+    """An option of commands on stores, which another command refuses by its reason."""
+
+    def __call__(self, parser: Any, namespace: Namespace, values: Any, option_string: str | None = None) -> None:
+        """Refuse the command."""
+        parser.refuse(self.metavar)
 
 
 class OwnCommand(BaseCommand):
     """A command whose docstring is its help, whose `--version` is pqadmin's, and whose usage errors are one line."""
+
+    #: Why the command takes no `--server`; empty: it does.
+    takes_no_server = "This command is about the site of this machine: run it there, without --server."
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Take the help text from the docstring."""
@@ -54,6 +73,9 @@ class OwnCommand(BaseCommand):
         """Make Django's parser, of our class."""
         parser = super().create_parser(program(prog_name), subcommand, **kwargs)
         parser.__class__ = Arguments
+        if self.takes_no_server:
+            for name in ("--server", "--token-file"):
+                parser.add_argument(name, action=_NoServer, metavar=self.takes_no_server, help=SUPPRESS)
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:

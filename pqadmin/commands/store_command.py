@@ -30,6 +30,8 @@ from queues.admin import verify_store
 from queues.errors import LocalStoreOnly, QueueError, StoreDamaged, StoreError, StoreUnavailable
 
 Options = dict[str, Any]
+#: Why a command does not work through a server.
+ON_THE_MACHINE = "This command works on a store itself: run it on the machine of the site."
 
 
 class StoreCommand(OwnCommand):
@@ -42,6 +44,7 @@ class StoreCommand(OwnCommand):
     has_store = True
     #: Whether the command works through the server of a store too.
     on_servers = True
+    takes_no_server = ""
     #: Whether the command prints JSON on demand.
     has_json = True
     #: The list in the command's document of which --jsonl prints one line each.
@@ -73,7 +76,7 @@ class StoreCommand(OwnCommand):
         url = self._url = self.store_url(options)
         if saved_tokens.is_server(url):
             if not self.on_servers:
-                raise LocalStoreOnly("This command works on a store itself: run it on the machine of the site.")
+                raise LocalStoreOnly(ON_THE_MACHINE)
             self.run_at(url, options)
             return
         self.watch(url)

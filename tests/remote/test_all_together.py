@@ -3,10 +3,12 @@
 For some seconds; `PQ_SOAK_SECONDS=600 PQ_SOAK_KILLS=10 PQ_SOAK_WRITES=1000` are ten minutes of it.
 """
 
+import faulthandler
 import http.client
 import json
 import os
 import signal
+import sys
 import threading
 import time
 import urllib.error
@@ -149,6 +151,7 @@ def kill_again_and_again(site: Site, serve: Callable[..., Site], between: Proxy,
 @pytest.mark.crash
 @pytest.mark.slow
 def test_nothing_is_lost_or_done_twice_while_the_site_is_killed(serve: Callable[..., Site], tmp_path: Path) -> None:
+    faulthandler.dump_traceback_later(SECONDS + 600, exit=True, file=sys.__stderr__)  # pytest's own is ten minutes
     site = serve(PQADMIN_REQUESTS_PER_ADDRESS="0")
     assert site.get("/readyz")[0] == 200
     cookies = log_in(site)

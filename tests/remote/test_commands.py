@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, get_commands, load_command_class
 
 from pqadmin.commands import saved_tokens
 from pqadmin.commands.exit_codes import Exit
@@ -20,11 +21,14 @@ from queues.errors import LocalStoreOnly
 from tests.api.test_two_sites import command
 from tests.commands.conftest import command as process
 from tests.commands.test_completion import completed
-from tests.server.conftest import PATIENCE, Site
+from tests.server.conftest import PATIENCE, ROOT, Site
 
 __all__ = ["process"]
 
 Run = Callable[..., Any]
+_REFERENCE = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+#: The table of commands through a server.
+ON_A_SERVER = _REFERENCE.partition("| command | through a server |")[2].partition("\n\n")[0]
 
 
 @pytest.fixture(autouse=True)
@@ -209,6 +213,19 @@ def test_what_needs_the_store_itself_says_so(run: Run, arguments: tuple[str, ...
         run(*arguments)
     assert refused.value.returncode == Exit.FAILED
     assert isinstance(refused.value.__cause__, LocalStoreOnly)
+
+
+@pytest.mark.parametrize("name", [name for names in GROUPS.values() for name in names])
+def test_every_command_takes_a_server_or_is_listed_as_one_that_says_why_not(name: str) -> None:
+    found = load_command_class(get_commands()[name], name)
+    row = re.search(rf"^\|[^|]*`{name}`[^|]*\| no: ", ON_A_SERVER, re.MULTILINE)
+    if not found.takes_no_server:
+        assert "--server" in found.create_parser("pqadmin", name).format_usage()
+        assert (row is None) is found.on_servers
+        return
+    with pytest.raises(CommandError, match=re.escape(found.takes_no_server)):
+        call_command(found, "--server", "https://queues.example.org")
+    assert row is not None
 
 
 def test_a_token_file_that_a_group_or_all_may_read_is_refused(run: Run, token_file: Path) -> None:

@@ -12,6 +12,7 @@ class Command(OwnCommand):
     """Print the code by which a shell completes pqadmin."""
 
     requires_system_checks: list[str] = []
+    takes_no_server = "This command asks no site: it prints code for a shell."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the shell."""

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from pqadmin.commands.arguments import Argument, flag
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.stop_signals import Interrupted, Interruption
-from pqadmin.commands.store_command import StoreCommand, refuse_missing
+from pqadmin.commands.store_command import ON_THE_MACHINE, StoreCommand, refuse_missing
 from pqadmin.display.format import number, size
 from pqadmin.files.plain_text import json_text
 from queues.admin import Copied, Progress, copy_store
@@ -41,6 +41,7 @@ class Command(StoreCommand):
         flag("--quiet", "no progress; the result is shown"),
     )
     has_store = False
+    takes_no_server = ON_THE_MACHINE
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Copy the store."""

@@ -20,6 +20,7 @@ class Command(OwnCommand):
     """
 
     requires_system_checks: list[str] = []
+    takes_no_server = "This command takes the address as its argument: pqadmin login https://HOST."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the site."""

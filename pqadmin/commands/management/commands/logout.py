@@ -12,6 +12,7 @@ class Command(OwnCommand):
     """Forget the token that login kept for a site. The token itself stays valid: revoke it at the site."""
 
     requires_system_checks: list[str] = []
+    takes_no_server = "This command takes the address as its argument: pqadmin logout https://HOST."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the site."""

@@ -5,6 +5,7 @@ from typing import Any
 from rich.table import Table
 
 from pqadmin.accounts.models import Token
+from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.store_command import StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.files.shapes import Shape, time_shape
@@ -15,6 +16,7 @@ class Command(StoreCommand):
     """List the tokens of programs: owner, verbs, queues, expiry and last use."""
 
     has_store = False
+    takes_no_server = OwnCommand.takes_no_server
     listed = "tokens"
 
     def handle(self, *args: Any, **options: Any) -> None:
