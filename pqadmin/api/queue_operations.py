@@ -26,7 +26,7 @@ from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import row_of, status_of
 from pqadmin.store import get_store, store_now
 from queues import Actions, Purged
-from queues.admin import LIMIT_NAMES, HistoryPoint, TargetRules, check_glob, name_pattern, time_of_ms
+from queues.admin import ALL_QUEUES, LIMIT_NAMES, HistoryPoint, TargetRules, check_glob, name_pattern, time_of_ms
 
 router = Router(tags=["Queues"])
 
@@ -183,32 +183,46 @@ def health(request: HttpRequest, queue: str) -> HttpResponse:
     )
 
 
+Resolution = Annotated[
+    Literal["s", "m", "h"],
+    Query(description="Points of a second (10 minutes are kept), a minute (2 days) or an hour (90 days)."),
+]
+Since = Annotated[Moment | None, Query(description="By default as long ago as points are kept.")]
+Until = Annotated[Moment | None, Query(description="By default now.")]
+
+
 @router.get("/queues/{queue}/history", operation_id="history", summary="History", response=schemas.History)
 @in_thread
 def history(
-    request: HttpRequest,
-    queue: str,
-    resolution: Annotated[
-        Literal["s", "m", "h"],
-        Query(description="Points of a second (10 minutes are kept), a minute (2 days) or an hour (90 days)."),
-    ] = "m",
-    since: Annotated[Moment | None, Query(description="By default as long ago as points are kept.")] = None,
-    until: Annotated[Moment | None, Query(description="By default now.")] = None,
+    request: HttpRequest, queue: str, resolution: Resolution = "m", since: Since = None, until: Until = None
 ) -> HttpResponse:
     """Return what a queue held and did. Points are changes: until the next one the queue was as at the first."""
-    there, now = found(request, queue, Verb.READ, Right.READ), store_now()
+    there = found(request, queue, Verb.READ, Right.READ)
+    return answer({"queue": there.name, **_history_of(there.id, resolution, since, until)})
+
+
+@router.get("/history", operation_id="history_of_all", summary="History of all queues", response=schemas.Sums)
+@in_thread
+def history_of_all(
+    request: HttpRequest, resolution: Resolution = "m", since: Since = None, until: Until = None
+) -> HttpResponse:
+    """Return the sums over all queues, with points as those of one. Takes the right to read every queue."""
+    scope = allow(request, Verb.READ, Right.READ)
+    if not scope.everything:
+        raise RightMissing(Right.READ, scope.role)
+    return answer(_history_of(ALL_QUEUES, resolution, since, until))
+
+
+def _history_of(queue_id: int, resolution: str, since: datetime | None, until: datetime | None) -> Shape:
+    now = store_now()
     begin = int(now.timestamp()) - _KEPT[resolution] if since is None else int(since.timestamp())
-    end = int((until or now).timestamp())
-    stretch = get_store().history.of(there.id, resolution, since=begin, until=end)
-    return answer(
-        {
-            "queue": there.name,
-            "resolution": resolution,
-            "before": None if stretch.before is None else _point(stretch.before),
-            "points": [_point(point) for point in stretch.points],
-            "damaged": [_time(at) for at in stretch.damaged],
-        }
-    )
+    stretch = get_store().history.of(queue_id, resolution, since=begin, until=int((until or now).timestamp()))
+    return {
+        "resolution": resolution,
+        "before": None if stretch.before is None else _point(stretch.before),
+        "points": [_point(point) for point in stretch.points],
+        "damaged": [_time(at) for at in stretch.damaged],
+    }
 
 
 @router.get(

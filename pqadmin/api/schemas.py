@@ -413,14 +413,19 @@ class Point(Schema):
     gap: bool
 
 
-class History(Schema):
-    """What a queue held and did."""
+class Sums(Schema):
+    """What all queues together held and did."""
 
-    queue: str
     resolution: str
     before: Point | None
     points: list[Point]
     damaged: list[Time]
+
+
+class History(Sums):
+    """What a queue held and did."""
+
+    queue: str
 
 
 class LastDay(Schema):
@@ -588,4 +593,23 @@ class Hits(Schema):
     hits: list[Hit]
     searched: int
     unreadable: list[str]
+    next: str | None
+
+
+class DeadOfError(Schema):
+    """Dead items whose errors differ only in ids, numbers and values."""
+
+    error: str
+    items: int
+    first_died_at: Time
+    last_died_at: Time
+    sample: str = Field(description="The id of the item that died last.")
+
+
+class DeadErrors(Schema):
+    """Dead items by error, the most frequent first."""
+
+    queue: str
+    errors: list[DeadOfError]
+    searched: int
     next: str | None

@@ -1,4 +1,4 @@
-"""Search for items in all queues that the caller may see, in bounded steps."""
+"""Search for items in all queues that the caller may see, and dead items by their errors, in bounded steps."""
 
 import base64
 import binascii
@@ -13,13 +13,15 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
 from pqadmin.api.answers import answer
-from pqadmin.api.authorization import allow
+from pqadmin.api.authorization import allow, found
 from pqadmin.api.items import PREVIEW, State
 from pqadmin.api.parameters import Cursor, Limit
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.display.redaction import rules_of
+from pqadmin.files.shapes import time_shape
+from pqadmin.pages.error_groups import dead_errors
 from pqadmin.pages.item_search import Search
 from pqadmin.store import get_store
 from queues import Query as ItemQuery
@@ -60,6 +62,30 @@ def search(
     ]
     onward = None if look.onward is None else _write(*look.onward)
     return answer({"hits": hits, "searched": look.searched, "unreadable": look.unread, "next": onward})
+
+
+@router.get(
+    "/queues/{queue}/errors", operation_id="dead_errors", summary="Dead items by error", response=schemas.DeadErrors
+)
+@in_thread
+def dead(request: HttpRequest, queue: str, cursor: Cursor = None) -> HttpResponse:
+    """Return how many items died of which error, of the 10,000 that died last; errors differ in more than numbers.
+
+    `error` is for lists and bulk jobs of dead items. With a `next` there are more dead items behind.
+    """
+    there = found(request, queue, Verb.READ, Right.READ)
+    errors = dead_errors(there.name, cursor)
+    groups = [
+        {
+            "error": group.error,
+            "items": group.count,
+            "first_died_at": time_shape(group.first),
+            "last_died_at": time_shape(group.last),
+            "sample": group.sample,
+        }
+        for group in errors.groups
+    ]
+    return answer({"queue": there.name, "errors": groups, "searched": errors.looked, "next": errors.cursor})
 
 
 def _write(name: str, state: str, after: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 
 from pqadmin.dashboard.items import action_definitions
 from pqadmin.dashboard.items.action_previews import Preview
-from pqadmin.dashboard.items.dead_errors import Group
 from pqadmin.dashboard.items.page import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import tell
 from pqadmin.display import format as write
 from pqadmin.display.redaction import Redaction
 from pqadmin.display.values import Shown, show
+from pqadmin.pages.error_groups import Group
 from queues import Item, Job
 from queues.admin import BULK_HELD_MS, STATES, Neighbors, to_ms
 

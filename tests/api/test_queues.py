@@ -11,6 +11,7 @@ from pqadmin.accounts.rights import Role
 from queues import Store
 from tests.api.conftest import Program, in_thread
 from tests.api.test_verbs import problem
+from tests.dashboard.history.test_history import record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -170,3 +171,33 @@ async def test_a_token_without_the_verb_configures_nothing(site: Store, token: C
     problem(await theirs.delete("queues/jobs?confirm=jobs"), 403, "Forbidden")
     trash_id = site.actions("ann").delete_queue("jobs", confirm="jobs")
     problem(await theirs.post(f"undo/{trash_id}"), 403, "Forbidden")
+
+
+async def test_the_history_of_all_queues_is_for_callers_that_see_all(
+    program: Program, site: Store, granted, token
+) -> None:
+    for name in ("a:1", "b:1"):
+        site.create_queue(name).push(b"x", 1)
+    record(site)
+    found = (await program.get("history?resolution=s")).json()
+    assert (found["resolution"], [point["ready"] for point in found["points"]]) == ("s", [2])
+    theirs = Program(await in_thread(token, await in_thread(granted, Role.NONE, {"a:*": Role.VIEWER})))
+    assert (await theirs.get("queues/a:1/history")).status_code == 200
+    problem(await theirs.get("history"), 403, "Forbidden")
+
+
+async def test_dead_items_are_counted_by_error_and_retried_by_it(program: Program, site: Store) -> None:
+    jobs = site.create_queue("jobs")
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"x", n) for n in range(4)])
+    reasons = ("Timeout: 1 s", "Timeout: 2 s", "KeyError: 'a'", '{"password": "hunter2"}')
+    dead = [jobs.release(lease, reason=why) for lease, why in zip(jobs.lease_many(4), reasons, strict=True)]
+    found = (await program.get("queues/jobs/errors")).json()
+    assert (found["queue"], found["searched"], found["next"]) == ("jobs", 4, None)
+    first = found["errors"][0]
+    assert (first["error"], first["items"], first["sample"]) == ("Timeout: # s", 2, dead[1].id)
+    assert first["first_died_at"] <= first["last_died_at"]
+    assert {each["error"] for each in found["errors"][1:]} == {"KeyError: 'a'", '{"password": …}'}
+    listed = (await program.get("queues/jobs/items", params={"state": "dead", "error": first["error"]})).json()
+    assert {each["id"] for each in listed["items"]} == {dead[0].id, dead[1].id}
+    problem(await program.get("queues/jobs/errors?cursor=x"), 422, "BadCursor")

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from pqadmin.accounts.roles import Role
-from pqadmin.dashboard.items.dead_errors import dead_errors
 from pqadmin.display.error_text import redacted
 from pqadmin.display.redaction import Redaction
+from pqadmin.pages.error_groups import dead_errors
 from queues import Actions, Item, Queue, Store
 from queues.admin import error_group
 from tests.dashboard.audit.test_audit import body
