@@ -66,12 +66,12 @@ class OpenBlock:
         if len(self._stream) > _TIMES * self._resolution.room:
             self._rewrite(decode(self.block()))
 
-    def add_as_before(self, at: int) -> None:
-        """Repeat the newest point at a later time, until which nothing changed."""
-        _, *counts, oldest, aged, mixed = _TAIL.unpack(self._tail)
+    @property
+    def newest(self) -> Point:
+        """The newest point, without its waits; there is one."""
+        at, *counts, oldest, aged, mixed = _TAIL.unpack(self._tail)
         states = dict(zip(STATES, counts, strict=True))
-        mix = self._last_mix if mixed else ()
-        self.add(Point(at=at, **states, oldest_at=oldest if aged else None, mix=mix))
+        return Point(at=at, **states, oldest_at=oldest if aged else None, mix=self._last_mix if mixed else ())
 
     def next_block(self) -> "OpenBlock":
         """Return the next block: empty, with the newest point to continue from."""

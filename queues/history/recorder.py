@@ -76,6 +76,8 @@ class _Line:
     #: By resolution, until the next point: the moment up to which it was recorded by another process, where it has
     #: changed since.
     unknown_after: dict[str, int]
+    #: How it was at that moment, which its points of minutes and hours do not tell yet.
+    last: Point | None = None
 
     def has_gap(self, resolution: Resolution) -> bool:
         """Say whether the next point comes after a time that is unknown, and longer than a step."""
@@ -371,6 +373,7 @@ class Recorder:
             sums = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
             known = max(last.at, min(sums or 0, line.first)) if self._sums is None else last.at
             line.unknown_after = {resolution.name: known for resolution in _RESOLUTIONS} | line.unknown_after
+            line.last = last.newest
 
     def _add_up(self, read: Mapping[int, QueueStatus], now: int) -> None:
         """Bring the sums up to now, and make their points that are due."""
@@ -382,7 +385,7 @@ class Recorder:
             self._sums = Sums(last.counts)
             read = {queue_id: track.status for queue_id, track in self._tracks.items()}
             if last.at is not None and self._missed:
-                line.first = now
+                line.first, line.last = now, last.newest
                 line.unknown_after |= {resolution.name: last.at for resolution in _RESOLUTIONS}
         for queue_id, status in read.items():
             if status.unreadable:
@@ -483,7 +486,8 @@ class Recorder:
             if at == now:
                 block.add(replace(point, gap=gap))
             else:
-                block.add_as_before(at)
+                same_as = block.newest if known is None or line.last is None else line.last
+                block.add(replace(same_as, at=at))
             self._blocks[keyspace.history.key(queue_id, name, start)] = block
         line.blocks[name] = block
         self._wait()

@@ -105,7 +105,7 @@ def test_points_that_are_added_one_by_one_are_those_of_a_plain_list(
     if given:
         newest = given[-1]
         assert filling.points[-1].counts == newest.counts
-        filling.add_as_before(newest.at + 5)
+        filling.add(replace(filling.newest, at=newest.at + 5))
         assert filling.points[-1].at == newest.at + 5
         assert filling.points[-1].counts == newest.counts
         assert filling.points[-1].oldest_at == newest.oldest_at
