@@ -91,7 +91,7 @@ from queues.queue import for_client
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration
-from queues.status.health_observation import health_at, observation_of
+from queues.status.health_observation import average_rates, health_at, observation_of
 from queues.status.site_protocol import JudgedQueue, QueueLook, Site
 from queues.status.status import unreadable_status
 from queues.store import MAX_SNAPSHOT

@@ -19,6 +19,7 @@ OK, WARNING, CRITICAL, UNKNOWN = Level.OK, Level.WARNING, Level.CRITICAL, Level.
 CALM = frozenset({OK})
 NO_ALARM = frozenset({OK, WARNING})
 TROUBLE = frozenset({WARNING, CRITICAL})
+ALARM = TROUBLE | {UNKNOWN}
 
 Levels = frozenset[Level]
 Play = Callable[[World, int], None]
@@ -259,6 +260,19 @@ def _restarting(play: Play) -> Play:
 
     def played(world: World, second: int) -> None:
         if second % (10 * MINUTE) == 0:
+            world.restart()
+        play(world, second)
+
+    return played
+
+
+def _forgotten(play: Play) -> Play:
+    """The record of the queue's health is damaged while the site restarts."""
+
+    def played(world: World, second: int) -> None:
+        if is_at(second, HOUR):
+            key = world.store.context.keyspace.queue(world.queue.id).health
+            world.store.transact(lambda tr: tr.set(key, b"\x01damaged"))
             world.restart()
         play(world, second)
 
@@ -628,7 +642,7 @@ def scenarios() -> Iterator[Scenario]:
     yield Scenario(
         name="three of four come back",
         play=_storm(0.75, HOUR, 99 * HOUR),
-        phases=(Phase(0, CALM), Phase(HOUR, TROUBLE, 600, code="retries")),
+        phases=(Phase(0, CALM), Phase(HOUR, TROUBLE, code="retries")),
     )
     yield Scenario(name="one of ten comes back", play=_storm(0.1, 0, 99 * HOUR), phases=calm)
     yield Scenario(name="site restarts often", play=_restarting(_steady(3.0, 100)), phases=calm)
@@ -642,6 +656,28 @@ def scenarios() -> Iterator[Scenario]:
         phases=(Phase(0, CALM), Phase(90 * MINUTE, frozenset({CRITICAL}), code="no-consumer")),
         short=True,
     )
+    yield Scenario(
+        name="stalled before any process watches",
+        play=_away(_nothing, TICK, HOUR),
+        phases=(
+            Phase(HOUR, ALARM, 0),
+            Phase(HOUR + SOON, frozenset({CRITICAL}), code="no-consumer"),
+        ),
+        begin=_stock,
+        short=True,
+    )
+    yield Scenario(
+        name="what was recorded is damaged, stalled",
+        play=_forgotten(_nothing),
+        phases=(
+            Phase(0, frozenset({CRITICAL}), code="no-consumer"),
+            Phase(HOUR, ALARM, 0),
+            Phase(HOUR + SOON, frozenset({CRITICAL}), code="no-consumer"),
+        ),
+        begin=_stock,
+        short=True,
+    )
+    yield Scenario(name="what was recorded is damaged, steady", play=_forgotten(_steady(3.0, 100)), phases=calm)
     yield Scenario(name="clock steps back", play=_skewed(_steady(3.0, 100), HOUR, -HOUR), phases=calm)
     yield Scenario(name="clock steps forward", play=_skewed(_steady(3.0, 100), HOUR, HOUR), phases=calm, short=True)
     yield Scenario(name="clock steps back, stalled", play=_skewed(_nothing, HOUR, -HOUR), phases=stalled, begin=_stock)
@@ -721,7 +757,7 @@ def scenarios() -> Iterator[Scenario]:
         phases=(
             Phase(0, CALM),
             Phase(HOUR + 2 * MINUTE, frozenset({WARNING}), code="deep"),
-            Phase(80 * MINUTE, CALM, 600),
+            Phase(80 * MINUTE, CALM),
         ),
         begin=_deep_target,
     )
@@ -735,7 +771,7 @@ def scenarios() -> Iterator[Scenario]:
     yield Scenario(
         name="pushes before the first consumer",
         play=_pushes(1.0),
-        phases=(Phase(0, TROUBLE, 300, "growing"),),
+        phases=(Phase(0, TROUBLE, code="growing"),),
         minutes=50,
     )
     yield Scenario(

@@ -26,7 +26,16 @@ from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import row_of, status_of
 from pqadmin.store import get_store, store_now
 from queues import Actions, Purged
-from queues.admin import ALL_QUEUES, LIMIT_NAMES, HistoryPoint, TargetRules, check_glob, name_pattern, time_of_ms
+from queues.admin import (
+    ALL_QUEUES,
+    LIMIT_NAMES,
+    HistoryPoint,
+    TargetRules,
+    average_rates,
+    check_glob,
+    name_pattern,
+    time_of_ms,
+)
 
 router = Router(tags=["Queues"])
 
@@ -170,14 +179,16 @@ def consumers(request: HttpRequest, queue: str) -> HttpResponse:
 def health(request: HttpRequest, queue: str) -> HttpResponse:
     """Return the verdict on a queue: its level, reasons, trend and rates."""
     allow(request, Verb.READ, Right.READ, queue)
-    now = store_now()
-    row = row_of(status_of(queue), now)
+    status, now = status_of(queue), store_now()
+    row = row_of(status, now)
+    averages = average_rates(status, get_store().targets.rules().targets(status.name, status.limits), now)
     return answer(
         {
             "queue": row.status.name,
             "verdict": verdict_shape(row.verdict),
             "rate_in": row.rate_in,
             "rate_out": row.rate_out,
+            "averages": None if averages is None else {"pushed": averages[0], "taken": averages[1]},
             "at": time_shape(now),
         }
     )

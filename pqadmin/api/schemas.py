@@ -387,6 +387,13 @@ class Purged(Schema):
     finished: bool
 
 
+class Averages(Schema):
+    """Items a second that programs push and take, averaged over 1, 5 and 15 minutes; kept in the store."""
+
+    pushed: list[float]
+    taken: list[float]
+
+
 class HealthOf(Schema):
     """The verdict on a queue."""
 
@@ -394,6 +401,7 @@ class HealthOf(Schema):
     verdict: Verdict
     rate_in: float | None
     rate_out: float | None
+    averages: Averages | None
     at: Time
 
 

@@ -1,6 +1,7 @@
 """Consumers of a queue as its page shows them: those that are live, or why there are none."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 from pqadmin.display.format import visible
 from queues import Consumer, QueueStatus
@@ -10,6 +11,8 @@ from queues.admin import EPOCH, to_ms
 MOST = 100
 
 Json = dict[str, Any]
+#: Characters by which a search is one of a field: see `pqadmin.dashboard.items.query`.
+_SIGNS = frozenset(':~"')
 
 _BLANK = Consumer(
     id="",
@@ -56,6 +59,12 @@ def panel(status: QueueStatus) -> Json:
     }
 
 
+def held_address(worker: str) -> str:
+    """Return where a queue's page lists what a worker holds; all leased items for a name that is no plain text."""
+    text = {"q": worker} if worker and worker == visible(worker) and not _SIGNS & set(worker) else {}
+    return "?" + urlencode({"state": "leased", **text}) + "#items"
+
+
 def described(status: QueueStatus) -> Json:
     """Describe the consumers of a queue for a frame."""
     live, ended = status.consumers.live, status.consumers.ended
@@ -79,5 +88,6 @@ def _consumer(consumer: Consumer) -> Json:
         "rate": round(consumer.rate, 2),
         "waiting": consumer.waiting,
         "holds": consumer.holds,
+        "held": held_address(consumer.worker),
         "heard": to_ms(consumer.heard),
     }

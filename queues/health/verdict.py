@@ -12,11 +12,12 @@ missed twice over by a queue that does not drain. Everything else is a warning.
 """
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from msgspec import MsgspecError, Struct, field, msgpack
 from msgspec.structs import replace
 
-from queues.health.averages import Averages
+from queues.health.averages import SPANS, Averages
 from queues.health.breaches import Breaches
 from queues.health.growth import Marks
 from queues.health.levels import Code, Level, Reason, Trend, Verdict
@@ -27,6 +28,8 @@ from queues.model.limits import LIMIT_NAMES
 
 #: Seconds for which one step counts at most, and after which nothing is known any more without an observation.
 STEP, STALE = 60.0, 120.0
+#: Seconds for which items are watched at least, where nothing was recorded of them, before they are judged.
+_WATCHED = 60.0
 #: Seconds for which a queue from which nothing was ever taken is quiet, not stalled.
 FIRST_HOUR = 3600.0
 #: How many times the usual pause between takes must pass before it is unusual; and in seconds its longest where no
@@ -75,10 +78,12 @@ class Latch(Struct, frozen=True, array_like=True):
                 else replace(self, toward=self.level, pending=0.0)
             )
         pending = self.pending + seconds if toward == self.toward else 0.0
-        if pending < (signal.up if toward > self.level else signal.down):
-            return replace(self, toward=toward, pending=pending)
         since = self.since if self.level and toward else signal.since or at - pending
-        return Latch(level=toward, since=since, toward=toward)
+        if pending >= (signal.up if toward > self.level else signal.down):
+            return Latch(level=toward, since=since, toward=toward)
+        if self.level == _OK and pending >= signal.warns:
+            return Latch(level=_WARNING, since=since, toward=toward, pending=pending)
+        return replace(self, toward=toward, pending=pending)
 
 
 class Signal(Struct, frozen=True):
@@ -90,6 +95,8 @@ class Signal(Struct, frozen=True):
     #: Seconds for which it must last to raise the level, and to lower it.
     up: float = 0.0
     down: float = 60.0
+    #: Seconds after which it is a warning at least.
+    warns: float = inf
     #: When it began; None: now.
     since: float | None = None
     value: float | None = None
@@ -124,6 +131,9 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     unknown: float = 0.0
     #: How long it was beyond its targets in the last day.
     breaches: Breaches = Breaches()
+    #: Seconds for which its items were watched without a sign of a consumer, since there was no record; None: they were
+    #: not, or there was a sign.
+    unproven: float | None = None
 
     @property
     def consumers(self) -> int | None:
@@ -134,6 +144,12 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     def untold_takes(self) -> bool:
         """Say whether items were taken lately while no consumer told of itself."""
         return not self.seen.consumers and self.unknown > 0
+
+    @property
+    def beyond(self) -> Mapping[str, Latch]:
+        """What is beyond its target, by the name of the limit; also where another reason tells enough of it."""
+        raised = [(code, latch) for code, latch in self.latches.items() if latch.level and code in LIMIT_OF]
+        return {LIMIT_OF[code]: latch for code, latch in reversed(raised)}
 
     @property
     def is_unused(self) -> bool:
@@ -175,7 +191,14 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
     if before is None or not seen.follows(before.seen):
         latches = {} if before is None else before.latches
         verdict = Verdict(Level.OK, seen.at) if before is None else before.verdict
-        before = Health(seen=seen, verdict=verdict, began=_first(seen), latches=latches, targets=targets)
+        before = Health(
+            seen=seen,
+            verdict=verdict,
+            began=_first(seen),
+            latches=latches,
+            targets=targets,
+            unproven=0.0 if recorded is None else recorded.unproven,
+        )
     health = _watched(before, seen)
     signals = list(_signals(health, targets))
     if targets != before.targets:
@@ -286,7 +309,8 @@ def _watched(before: Health, seen: Observation) -> Health:
     marks = Marks() if paused else before.marks
     if by_hand:
         marks = marks.shifted(seen.ready - was.ready)
-    silent = 0.0 if paused or not waiting or seen.signs != was.signs else before.silent + seconds
+    unseen = waiting and not paused and seen.signs == was.signs
+    silent = before.silent + seconds if unseen else 0.0
     untaken = 0.0 if paused or not waiting or taken else before.untaken + seconds
     usual = before.usual
     returned, finished = seen.returned - was.returned, seen.done != was.done
@@ -315,6 +339,7 @@ def _watched(before: Health, seen: Observation) -> Health:
         fruitless=0.0 if paused or finished else before.fruitless + seconds,
         failed=0 if paused or finished else before.failed + returned,
         began=before.began if before.began is not None else _first(seen),
+        unproven=None if before.unproven is None or not unseen else before.unproven + seconds,
         **_untold(before, seen, seconds, taken),
     )
 
@@ -384,6 +409,16 @@ def _is_quiet(health: Health) -> bool:
     return not health.seen.signs and health.began is not None and health.seen.at - health.began < FIRST_HOUR
 
 
+def _is_unproven(health: Health) -> bool:
+    """Say whether items wait, and too little was watched to know whether anything takes them."""
+    seen, allowed = health.seen, health.targets.no_consumer
+    if health.unproven is None or not allowed or seen.attached or _is_quiet(health):
+        return False
+    # When it was seen first, the oldest had not waited for long yet.
+    young = seen.oldest is not None and seen.at - seen.oldest - health.unproven < allowed
+    return not young and health.unproven < max(_WATCHED, allowed)
+
+
 def _fruitless(health: Health, *, own: bool) -> Signal:
     fails = own and health.fruitless >= _FRUITLESS and health.failed >= _FAILED
     # What came back long ago says nothing of now.
@@ -406,13 +441,17 @@ def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
 
 def _retries(health: Health, *, own: bool) -> Signal:
     averages, level = health.averages, None
-    taken, returned = averages.of(averages.taken)[1], averages.of(averages.returned)[1]
-    share = returned / taken if taken > _NONE else 0.0
-    if not own or share < _LITTLE:
+    taken, returned = averages.of(averages.taken), averages.of(averages.returned)
+    # Of one minute, where that are enough items to say so, and of five.
+    shares = [back / out if out > _NONE else 0.0 for back, out in zip(returned[:2], taken[:2], strict=True)]
+    enough = (2 * _SEVERAL, _SEVERAL)
+    many = [rate * span >= least for rate, span, least in zip(returned, SPANS, enough, strict=False)]
+    much = [share for share, are in zip(shares, many, strict=True) if are and share >= _MUCH]
+    if not own or max(shares) < _LITTLE:
         level = _OK
-    elif share >= _MUCH and returned * 300.0 >= _SEVERAL:
+    elif much:
         level = _WARNING
-    return Signal(Code.RETRIES, level, up=30.0, value=min(1.0, share))
+    return Signal(Code.RETRIES, level, up=30.0, value=min(1.0, max(much, default=shares[1])))
 
 
 def _beyond(
@@ -420,6 +459,7 @@ def _beyond(
 ) -> Signal:
     """Return whether a number is beyond its target, or twice that. A queue that drains is never critical by it."""
     level: int | None = None
+    warns = up
     if not applies or not limit or value < _WITHIN * limit:
         level = _OK
     elif value >= _TWICE * limit and not drains:
@@ -434,7 +474,9 @@ def _beyond(
     if code is Code.OLD:
         down = 10.0 if value else 0.0
     beyond = _WARNING if value >= limit else _OK
-    return Signal(code, level, up=up, down=down, since=since, value=shown, limit=float(limit), beyond=beyond)
+    return Signal(
+        code, level, up=up, down=down, warns=warns, since=since, value=shown, limit=float(limit), beyond=beyond
+    )
 
 
 # The verdict
@@ -458,7 +500,11 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
     reasons = [reason for reason in reasons if not _follows(reason, raised)]
     reasons.sort(key=lambda reason: -reason.level)
     level = max((reason.level for reason in reasons), default=Level.OK)
-    blind = {Code.ATTACHED: seen.attached, Code.TARGETS: health.targets.unreadable}
+    blind = {
+        Code.STALE: not reasons and _is_unproven(health),
+        Code.ATTACHED: seen.attached,
+        Code.TARGETS: health.targets.unreadable,
+    }
     for code in [code for code, holds in blind.items() if holds]:
         level = max(level, Level.UNKNOWN)
         since = next((reason.since for reason in before.reasons if reason.code is code), at)
@@ -505,7 +551,7 @@ def _trend(before: Trend, health: Health) -> Trend:
     if Code.GROWING in raised:
         return Trend.GROWING
     unmoved = health.untaken >= max(_LEARNED, _UNUSUAL * health.usual)
-    if hung or (seen.ready and (unmoved or _is_quiet(health))):
+    if hung or (seen.ready and (unmoved or _is_quiet(health) or _is_unproven(health))):
         return Trend.UNKNOWN
     if not seen.ready and not any(average[0] > _NONE for average in (health.averages.pushed, health.averages.taken)):
         return Trend.EMPTY

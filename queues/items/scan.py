@@ -31,6 +31,8 @@ from queues.model.tuples import Range
 MAX_TEXT = 1_000
 Order = Literal["place", "age"]
 ORDERS: tuple[Order, ...] = ("place", "age")
+#: States whose items are noted with a text beside their value.
+_NOTED = ("dead", "leased")
 
 
 @dataclass(slots=True)
@@ -68,7 +70,8 @@ class Query:
     """What is looked for: items of one state that fit in every respect that is named. Bounds belong to their ranges."""
 
     state: str = "ready"
-    #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead.
+    #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead; of a leased
+    #: one, or of the name of its worker.
     text: str = ""
     #: A dotted path such as `customer.id`: the text is looked for in this field of JSON or msgpack alone. `exact`: the
     #: field is the text; otherwise it contains it.
@@ -97,7 +100,7 @@ class Query:
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
-        return self.fits(item) and (self.says(item.raw, shown=shown) or self._reasons(item, shown))
+        return self.fits(item) and (self.says(item.raw, shown=shown) or self._noted(item, shown))
 
     def fits(self, item: Item) -> bool:
         """Say whether an item fits in all respects but its value."""
@@ -124,13 +127,15 @@ class Query:
     def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
         """Return what a walk met as an item if it fits. Its value is looked at first, as that is the less work."""
         said = self.says(met.value, shown=shown)
-        if not said and self.state != "dead":
+        if not said and self.state not in _NOTED:
             return None
         item = met.item()
-        return item if self.fits(item) and (said or self._reasons(item, shown)) else None
+        return item if self.fits(item) and (said or self._noted(item, shown)) else None
 
-    def _reasons(self, item: Item, shown: Callable[[bytes], bytes] | None) -> bool:
-        """Say whether the reason why an item is dead contains the text, in a part that no rule may hide."""
+    def _noted(self, item: Item, shown: Callable[[bytes], bytes] | None) -> bool:
+        """Say whether the worker, or why an item is dead, contains the text, in a part that no rule may hide."""
+        if item.state == "leased":
+            return self.says((item.worker or "").encode("utf-8", "surrogatepass"))
         reason = item.reason if shown is None else without_values(item.reason)
         return item.state == "dead" and self.says(reason.encode("utf-8", "surrogatepass"))
 

@@ -49,3 +49,13 @@ def health_at(status: QueueStatus, targets: Targets, now: datetime) -> Health | 
         return None
     at = max(now.timestamp(), health.seen.at)
     return advance(health, observation_of(status, at, wait=health.seen.wait), targets)
+
+
+def average_rates(status: QueueStatus, targets: Targets, now: datetime) -> tuple[list[float], list[float]] | None:
+    """Return what programs push and take a second, over 1, 5 and 15 minutes; None where nothing was recorded."""
+    health = health_at(status, targets, now)
+    if health is None:
+        return None
+    averages = health.averages
+    pushed, taken = averages.of(averages.pushed), averages.of(averages.taken)
+    return [round(rate, 3) for rate in pushed], [round(rate, 3) for rate in taken]

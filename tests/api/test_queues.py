@@ -158,9 +158,16 @@ async def test_targets_consumers_health_and_history_are_told(program: Program, s
     assert (await program.delete("targets/jobs:*")).json()["targets"] == {}
     problem(await program.delete("targets/jobs:*"), 404, "PatternNotFound")
     assert (await program.get("queues/jobs:a/consumers")).json()["consumers"] is None
-    assert (await program.get("queues/jobs:a/health")).json()["verdict"]["level"]
+    health = (await program.get("queues/jobs:a/health")).json()
+    assert health["verdict"]["level"]
+    assert health["averages"] is None  # nothing was recorded
+    recorder = site.recorder()
+    recorder.look()
+    recorder.flush()
+    health = (await program.get("queues/jobs:a/health")).json()
+    assert (len(health["averages"]["pushed"]), health["averages"]["taken"]) == (3, [0.0, 0.0, 0.0])
     history = (await program.get("queues/jobs:a/history?resolution=s")).json()
-    assert (history["resolution"], history["points"]) == ("s", [])
+    assert (history["resolution"], len(history["points"])) == ("s", 1)
     problem(await program.get("queues/jobs:a/history?since=yesterday"), 422, "InvalidRequest")
 
 

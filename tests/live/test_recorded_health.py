@@ -10,6 +10,8 @@ from pqadmin.live.board.board import Board
 from pqadmin.live.board.rows import Row
 from pqadmin.live.words import verdict_words
 from queues import Queue, Store, open_store
+from queues.admin import average_rates
+from queues.health.targets import DEFAULTS
 from tests.conftest import Clock, store_url
 
 
@@ -156,3 +158,52 @@ def test_the_page_of_a_queue_tells_the_number_of_now_and_a_row_a_rough_one(store
         row = site.pass_time(20, jobs)
     assert "200+ dead" in words(row, clock)
     assert "222 dead" in words(row, clock, whole=True)
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_items_that_waited_while_nothing_was_recorded_are_not_said_to_be_well(
+    store: Store, clock: Clock, damaged: bool
+) -> None:
+    jobs = used(store)
+    if damaged:
+        assert Site(store, clock).pass_time(120, jobs).level == "critical"
+        key = store.context.keyspace.queue(jobs.id).health
+        store.transact(lambda tr: tr.set(key, b"\x01damaged"))
+        jobs.push(b"x", 1)  # what was read before is read again
+    clock.advance(1_800)
+    site = Site(store, clock)
+    told = [words(site.pass_time(10, jobs), clock) for _ in range(12)]
+    assert "ok" not in {text.partition(" ")[0] for text in told}, told
+    assert told[0] == "unknown · nothing recorded yet"
+    assert told[-1].startswith("critical · no consumer for")
+
+
+def test_a_consumer_that_takes_soon_after_a_first_start_is_told_as_well(store: Store, clock: Clock) -> None:
+    jobs = used(store)
+    clock.advance(1_800)
+    jobs.configure(target_oldest=0)
+    site = Site(store, clock)
+    assert words(site.pass_time(10, jobs), clock) == "unknown · nothing recorded yet"
+    jobs.pop_many(5)
+    assert words(site.pass_time(10, jobs), clock) == "ok"
+
+
+def test_every_process_tells_the_same_averages_also_just_after_a_restart(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    site = Site(store, clock)
+    for _ in range(120):
+        jobs.push_many([(b"x", 1)] * 20)
+        jobs.pop_many(10)
+        site.pass_time(10, jobs)
+    clock.advance(60)
+
+    def told() -> object:
+        return average_rates(jobs.status(), DEFAULTS, store.now())
+
+    before = told()
+    assert before is not None
+    for average, steady in zip(before, (2.0, 1.0), strict=True):
+        # Nothing came in the last minute: the shorter an average, the less is left of it.
+        assert [round(rate / steady, 1) for rate in average] == [0.4, 0.8, 0.9]
+    Site(store, clock).recorder.look()
+    assert told() == before

@@ -19,8 +19,14 @@ from queues.errors import BadCursor
 
 #: Items on one page of a queue.
 PAGE = 50
-#: The state whose items are in trouble, by the first reason of a verdict; by any other one the ready ones are.
-_IN_TROUBLE = {HealthCode.NOTHING_DONE: "leased", HealthCode.RETRIES: "delayed", HealthCode.DEAD: "dead"}
+#: The state whose items are in trouble, by the first reason of a verdict; by any other one the ready ones are. What
+#: came back may wait for its next attempt.
+_IN_TROUBLE = {
+    HealthCode.NONE_TAKEN: "leased",
+    HealthCode.NOTHING_DONE: "delayed",
+    HealthCode.RETRIES: "delayed",
+    HealthCode.DEAD: "dead",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,10 @@ from pqadmin.dashboard.targets.fields import ITEMS, LABELS, shown_limit
 from pqadmin.display import format as write
 from queues import QueueStatus
 from queues.admin import (
-    LIMIT_OF,
     NOTHING_KNOWN,
     Health,
     HealthCode,
-    HealthReason,
+    HealthLevel,
     Share,
     Target,
     TargetOrigin,
@@ -65,17 +64,16 @@ class Line:
 def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
     """Return each target of a queue, with the value now and whether the queue is beyond it."""
     health = health_at(status, rules.targets(status.name, status.limits), now)
-    reasons = [] if health is None else health.verdict.reasons
-    beyond = {LIMIT_OF[reason.code]: reason for reason in reasons if reason.code in LIMIT_OF}
+    beyond = {} if health is None else health.beyond
     values = _values(status, health, now)
     found = []
     for limit, target in rules.resolve(status.name, status.limits).items():
-        value, reason = values[limit], beyond.get(limit)
+        value, latch = values[limit], beyond.get(limit)
         state, note = "within", ""
         if not target.limit:
             state = "off"
-        elif reason is not None:
-            state = reason.level.name.lower()
+        elif latch is not None:
+            state = HealthLevel(latch.level).name.lower()
         elif health is None or (limit == "wait" and value is None):
             state = "unknown"
         elif health.targets.unreadable and target.origin is not TargetOrigin.QUEUE:
@@ -91,7 +89,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
                 value=_shown(limit, value),
                 state=state,
                 note=note,
-                since=None if reason is None else _crossed(limit, target, reason, now),
+                since=None if latch is None else _crossed(limit, target, latch.since, now),
                 day=NOTHING_KNOWN if health is None else health.breaches.share(limit, now.timestamp()),
             )
         )
@@ -100,8 +98,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
 
 def _values(status: QueueStatus, health: Health | None, now: datetime) -> dict[str, float | None]:
     """Return the numbers that limits are compared with; None where there is none."""
-    reasons = () if health is None else health.verdict.reasons
-    lasts = {LIMIT_OF.get(each.code): now.timestamp() - each.since for each in reasons}
+    lasts = {} if health is None else {limit: now.timestamp() - latch.since for limit, latch in health.beyond.items()}
     return {
         "depth": status.totals.ready,
         "oldest": None if status.oldest is None else max(0.0, (now - status.oldest).total_seconds()),
@@ -112,9 +109,9 @@ def _values(status: QueueStatus, health: Health | None, now: datetime) -> dict[s
     }
 
 
-def _crossed(limit: str, target: Target, reason: HealthReason, now: datetime) -> datetime:
+def _crossed(limit: str, target: Target, since: float, now: datetime) -> datetime:
     """Return since when a queue is beyond a limit; a time without a consumer begins before it is too long."""
-    since = reason.since + (target.limit if limit == "no_consumer" else 0.0)
+    since += target.limit if limit == "no_consumer" else 0.0
     return datetime.fromtimestamp(min(since, now.timestamp()), UTC)
 
 

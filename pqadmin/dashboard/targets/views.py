@@ -24,7 +24,7 @@ from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.queue_context import about
 from pqadmin.store import get_store, store_now
 from queues import QueueStatus
-from queues.admin import LIMIT_NAMES, UNSET, Limits, TargetRules, check_limits, name_pattern
+from queues.admin import LIMIT_NAMES, UNSET, Limits, TargetRules, average_rates, check_limits, name_pattern
 from queues.errors import QueueError, SettingsChanged, StoreError
 
 #: Queues that a preview, and a list of patterns, judges at most; and lines of a preview, and of the times in breach.
@@ -91,7 +91,12 @@ def queue_targets(request: HttpRequest, name: str) -> HttpResponse:
 def standing(status: QueueStatus, rules: TargetRules) -> dict[str, Any]:
     """Return what `_targets.html` shows of a queue."""
     now = store_now()
-    return {"targets": [] if status.attached or status.unreadable else lines(status, rules, now), "targets_at": now}
+    averages = average_rates(status, rules.targets(status.name, status.limits), now)
+    return {
+        "targets": [] if status.attached or status.unreadable else lines(status, rules, now),
+        "targets_at": now,
+        "averages": averages and ["\u00a0·\u00a0".join(map(write.rate, average)) for average in averages],
+    }
 
 
 class _ForAll(ActionView):

@@ -10,10 +10,12 @@ from django.utils.translation import get_language
 
 from pqadmin.live import asset_version
 from pqadmin.live import words_view as file
+from pqadmin.live.consumers_panel import held_address
 from pqadmin.live.words import level_word, standing_words, words, worst_words
 
 register = template.Library()
 register.filter(worst_words)
+register.filter(held_address)
 
 register.filter("level_word", level_word)
 register.filter("standing", standing_words)

@@ -48,8 +48,12 @@ function write(element, consumer, now) {
         setRate(part, value);
         break;
       case "waiting":
+        setText(part, number(value));
+        break;
       case "holds":
         setText(part, number(value));
+        if (value === 0) part.removeAttribute("href");
+        else if (part.getAttribute("href") !== consumer.held) part.href = consumer.held;
         break;
       default:
         setText(part, String(value));

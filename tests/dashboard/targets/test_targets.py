@@ -339,6 +339,25 @@ def test_the_overview_judges_by_targets_as_they_are_set_without_a_recorder_betwe
     assert "target 5" not in operator.open("/")
 
 
+def test_growth_where_nothing_is_taken_is_told_beside_its_target(desk: Callable[..., Desk], tmp_path: Path) -> None:
+    clock = Clock()
+    with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        jobs.push_many([(b"x", 1)] * 3)
+        jobs.pop_min()
+        recorder = store.recorder(count=clock)
+        for _ in range(60):
+            recorder.look()
+            jobs.push_many([(b"x", 1)] * 20)
+            clock.advance(10)
+        recorder.flush()
+        status = jobs.status()
+        found = {line.limit: line for line in lines(status, store.targets.rules(), store.now())}
+    assert status.health.verdict.codes == ("no-consumer",)
+    assert (found["no_consumer"].state, found["growing"].state) == ("critical", "warning")
+    assert found["growing"].value == "8 min"
+
+
 def test_the_time_beyond_a_target_begins_where_it_was_crossed(desk: Callable[..., Desk], tmp_path: Path) -> None:
     clock = Clock()
     with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:

@@ -332,3 +332,24 @@ def test_a_consumer_that_ended_by_itself_may_come_again(lost: bool, level: Level
             )
         )
     assert watched(*seen)[-1].level is level
+
+
+def test_what_is_far_beyond_its_target_is_a_warning_before_it_is_critical() -> None:
+    seen = [Observation(BEGIN + n, ready=50, pushed=50 + n, taken=n, done=n, oldest=BEGIN) for n in range(1, 200, 10)]
+    levels = [verdict.level for verdict in watched(*seen, targets=Targets(depth=20))]
+    assert levels[:3] == [Level.OK] * 3
+    assert levels[3:12] == [Level.WARNING] * 9
+    assert levels[12:] == [Level.CRITICAL] * 8
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(1, 100), (0.1, 400)])
+def test_attempts_that_fail_are_told_the_sooner_the_more_there_are(rate: float, seconds: int) -> None:
+    def seen(second: int) -> Observation:
+        taken = int(second * rate)
+        failed = int(max(0, second - 1_800) * rate * 0.8)
+        return Observation(BEGIN + second, pushed=taken, taken=taken, done=taken - failed, released=failed, consumers=1)
+
+    verdicts = watched(*map(seen, range(0, 3_600, 10)))
+    first = next(n for n, verdict in enumerate(verdicts) if verdict.codes)
+    assert verdicts[first].codes == (Code.RETRIES,)
+    assert first * 10 - 1_800 <= seconds
