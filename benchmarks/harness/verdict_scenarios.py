@@ -653,7 +653,11 @@ def scenarios() -> Iterator[Scenario]:
     yield Scenario(
         name="consumer dies while the site is away",
         play=_away(_dies(70 * MINUTE, 99 * HOUR), HOUR, 90 * MINUTE),
-        phases=(Phase(0, CALM), Phase(90 * MINUTE, frozenset({CRITICAL}), code="no-consumer")),
+        phases=(
+            Phase(0, CALM),
+            Phase(90 * MINUTE, ALARM, 0),
+            Phase(90 * MINUTE + SOON, frozenset({CRITICAL}), code="no-consumer"),
+        ),
         short=True,
     )
     yield Scenario(

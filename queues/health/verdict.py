@@ -131,8 +131,8 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     unknown: float = 0.0
     #: How long it was beyond its targets in the last day.
     breaches: Breaches = Breaches()
-    #: Seconds for which its items were watched without a sign of a consumer, since there was no record; None: they were
-    #: not, or there was a sign.
+    #: Seconds for which its items were watched without a sign of a consumer, since there was no record, or a gap; None:
+    #: they were not, or there was a sign.
     unproven: float | None = None
 
     @property
@@ -339,9 +339,17 @@ def _watched(before: Health, seen: Observation) -> Health:
         fruitless=0.0 if paused or finished else before.fruitless + seconds,
         failed=0 if paused or finished else before.failed + returned,
         began=before.began if before.began is not None else _first(seen),
-        unproven=None if before.unproven is None or not unseen else before.unproven + seconds,
+        unproven=_unproven(before, seen, seconds, unseen=unseen),
         **_untold(before, seen, seconds, taken),
     )
+
+
+def _unproven(before: Health, seen: Observation, seconds: float, *, unseen: bool) -> float | None:
+    """Return for how long items were watched without a sign of a consumer, since nothing was known of them."""
+    if seen.at - before.seen.at > STALE:  # what took items meanwhile may be gone
+        alive = seen.signs != before.seen.signs and seen.consumers
+        return None if alive or not seen.ready or seen.paused is not None else 0.0
+    return None if before.unproven is None or not unseen else before.unproven + seconds
 
 
 def _untold(before: Health, seen: Observation, seconds: float, taken: int) -> dict[str, float | None]:

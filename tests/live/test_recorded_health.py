@@ -207,3 +207,38 @@ def test_every_process_tells_the_same_averages_also_just_after_a_restart(store: 
         assert [round(rate / steady, 1) for rate in average] == [0.4, 0.8, 0.9]
     Site(store, clock).recorder.look()
     assert told() == before
+
+
+def test_a_consumer_that_died_while_no_process_watched_is_not_said_to_be_well(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    site = Site(store, clock)
+    for _ in range(30):
+        jobs.push(b"x", 1)
+        jobs.pop_min()
+        assert words(site.pass_time(10, jobs), clock) == "ok"
+    clock.advance(60)
+    jobs.pop_min()
+    jobs.push_many([(b"x", 1)] * 9)
+    clock.advance(600)
+    site = Site(store, clock)
+    told = [words(site.pass_time(10, jobs), clock).partition(" ")[0] for _ in range(9)]
+    assert (told[0], told[-1]) == ("unknown", "critical")
+    assert set(told) == {"unknown", "critical"}
+
+
+def test_an_idle_queue_that_gets_an_old_item_back_was_watched_all_the_time(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 2)
+    jobs.pop_min()
+    taken = store.actions("ana").pop("jobs")
+    site = Site(store, clock)
+    assert site.pass_time(120, jobs).level == "ok"
+    for _ in range(60):
+        clock.advance(10)
+        site.recorder.look()
+        site.board.hold([jobs.id], clock())
+    store.actions("ana").undo(str(taken.trash_id))
+    site.board.apply(store.snapshot([jobs.id], previous=site.board.previous([jobs.id])), clock())
+    row = site.board.row(jobs.id, clock())
+    assert row is not None
+    assert row.level == "ok"

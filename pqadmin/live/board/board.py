@@ -158,6 +158,8 @@ class Board:
                     _observe(known, now, held_until=None)
                 else:
                     changed, held_until = known.change != change, known.checked
+                    if changed:
+                        known.watch.hold(known.as_of.timestamp())
                     if changed or known.status is not status:
                         known.status, known.change, known.until = status, change, 0.0
                         self._touch(queue_id)

@@ -44,6 +44,12 @@ class Watch:
         self.health = health
         return health.verdict
 
+    def hold(self, at: float) -> None:
+        """Note that nothing had changed until a time: what is not looked at because it stays the same is watched."""
+        health = self.health
+        if health is not None and self.settled and at > health.seen.at:
+            self.health = advance_health(health, structs.replace(health.seen, at=at), health.targets)
+
     def glance(self, status: QueueStatus, at: float, targets: Targets) -> HealthVerdict:
         """Return the verdict on a status without keeping anything of it."""
         return replace(self).look(status, at, targets)
