@@ -124,6 +124,11 @@ def read_text(text: str) -> Query:
     return Query(text=field["text"], field=field["path"], exact=field["sign"] == ":")
 
 
+def too_long() -> str:
+    """Say why a text that is too long is not looked for."""
+    return _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_SEARCH_TEXT)}
+
+
 def write_text(query: Query) -> str:
     """Write a text or a field as it is typed."""
     if query.field:
@@ -173,7 +178,7 @@ class _Reading:
         self.typed["q"] = text = self._fields.get("q", "")
         if len(text) > MAX_SEARCH_TEXT:
             self.typed["q"] = text[:MAX_SEARCH_TEXT]
-            self.wrong["q"] = _("One looks for at most %(n)s characters.") % {"n": write.number(MAX_SEARCH_TEXT)}
+            self.wrong["q"] = too_long()
             return Query()
         return read_text(text)
 

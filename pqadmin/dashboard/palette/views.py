@@ -19,7 +19,7 @@ from pqadmin.accounts.roles import can, require
 from pqadmin.accounts.scope import Scope
 from pqadmin.dashboard.palette.entries import MOST, Entry, Found, Kind, Place
 from pqadmin.dashboard.palette.items import acts_here, find_item
-from pqadmin.dashboard.search.views import hits, in_all_queues, read_query
+from pqadmin.dashboard.search.views import Hit, hits, in_all_queues, read_query
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.live.board.rows import Row
@@ -30,7 +30,7 @@ from queues.errors import display_name
 #: Queues among the entries of one answer, so that pages and acts are not crowded out; and those with acts.
 MOST_QUEUES, MOST_ACTED = 8, 8
 #: Items whose values hold what is typed, and the seconds that looking for them takes at most.
-_MOST_HITS, _HIT_SECONDS = 5, 0.15
+_MOST_HITS, _HIT_SECONDS = 5, 0.3
 #: Paths of the acts that take much away.
 _GRAVE = {"purge/", "delete/", "detach/"}
 #: And of those that few queues need: to resume, and to retry dead items.
@@ -101,26 +101,26 @@ def find(request: HttpRequest, text: str, place: Place) -> Found:
         ]
     note = ""
     if words:
-        entries = entries[: MOST - 1 - _MOST_HITS]
-        entries += _hits(text, may) if ":" in text or "~" in text or not entries else []
+        entries, scope = entries[: MOST - 1 - _MOST_HITS], _("in all queues")
+        if ":" in text or "~" in text or not entries:
+            look = in_all_queues(read_query(text.strip()), may)
+            look.run("", "", "", limit=_MOST_HITS, seconds=_HIT_SECONDS)
+            entries += map(_hit, hits(look))
+            if look.onward is not None and len(look.hits) < _MOST_HITS:
+                scope = _("in all queues: %(n)s of %(all)s were looked through here")
+                scope %= {"n": write.number(look.done), "all": write.number(len(look.names))}
         url = f"{reverse('dashboard:search')}?{urlencode({'q': text})}"
         label = _("Search items for “%(text)s”") % {"text": write.shorten(write.visible(text), 60)}
-        entries.append(Entry(kind=Kind.PAGE, label=label, detail=_("in all queues"), url=url))
+        entries.append(Entry(kind=Kind.PAGE, label=label, detail=scope, url=url))
     if words and len(fitting) > MOST_QUEUES:
         note = _("%(n)s queues fit, the best %(shown)s are here: type more of the name.")
         note %= {"n": write.number(len(fitting)), "shown": MOST_QUEUES}
     return Found(entries=entries[:MOST], note=note)
 
 
-def _hits(text: str, may: Scope) -> list[Entry]:
-    """Return the first items whose values hold the text, as far as a short look goes."""
-    look = in_all_queues(read_query(text.strip()), may)
-    look.run("", "", "", limit=_MOST_HITS, seconds=_HIT_SECONDS)
-    where = _("in %(queue)s")
-    return [
-        Entry(kind=Kind.ITEM, label=hit.line, url=hit.url, detail=where % {"queue": hit.queue_name})
-        for hit in hits(look)
-    ]
+def _hit(hit: Hit) -> Entry:
+    where = _("in %(queue)s") % {"queue": hit.queue_name}
+    return Entry(kind=Kind.ITEM, label=hit.line, url=hit.url, detail=where)
 
 
 def _queues(words: Sequence[str], labels: Mapping[str, str]) -> list[str]:

@@ -15,7 +15,8 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.items.query import MAX_CURSOR, read_text
+from pqadmin.dashboard.items.query import MAX_CURSOR, read_text, too_long
+from pqadmin.dashboard.jobs.words import scope_words
 from pqadmin.display import format as write
 from pqadmin.display import highlight, items
 from pqadmin.display.addresses import item_url, queue_url
@@ -86,7 +87,9 @@ def search(request: HttpRequest) -> HttpResponse:
     if asked["state"] not in STATES:
         asked["state"] = ""
     context: dict[str, Any] = {"section": "search", "asked": asked, "states": _state_words(), "looked": bool(text)}
-    if text:
+    if len(request.GET.get("q", "")) > MAX_SEARCH_TEXT:
+        context |= {"wrong": too_long(), "looked": False}
+    elif text:
         context |= _found(request, asked, read_query(text), may)
     return render(request, "dashboard/search.html", context)
 
@@ -141,7 +144,7 @@ def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Sc
         "more_to_search": bool(onward),
         "total": len(look.names),
         "listed": {"searched": look.done, "ended": not onward},
-        "scope": words,
+        "scope": " · ".join((*scope_words(query), words)),
         "scope_limits": _LIMITS if query.text else "",
         "unread": [display_name(name) for name in look.unread],
         "not_yet": look.not_yet,

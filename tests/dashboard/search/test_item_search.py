@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
+from pqadmin.dashboard.palette import views as palette
 from pqadmin.dashboard.search import views
 from pqadmin.live import monitor as monitors
 from queues import Store
@@ -131,6 +132,25 @@ def test_queues_that_were_not_read_yet_are_told(operator: Desk, store: Store, mo
 )
 def test_hostile_addresses_are_answered(query: str, operator: Desk, orders: None) -> None:
     assert operator.open(f"/search/?{query}").status == 200
+
+
+def test_a_search_says_how_it_read_what_was_typed(operator: Desk, orders: None) -> None:
+    for typed, read in (
+        ("customer.id:4711", "customer.id is “4711”"),
+        ("customer.id~47", "customer.id contains “47”"),
+        ("customer.id~", "value contains “customer.id~”"),
+        ("customer.id: 4711", "value contains “customer.id: 4711”"),
+    ):
+        assert f"{read} · searched 4 items" in operator.open(f"/search/?q={quote(typed)}").text, typed
+    page = operator.open(f"/search/?q={'a' * 3_000}")
+    assert "One looks for at most 1 000 characters." in page
+    assert "Nothing found" not in page
+
+
+def test_the_palette_says_how_far_it_looked(operator: Desk, orders: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "looked through here" not in operator.open("/palette/?q=customer.id:9")
+    monkeypatch.setattr(palette, "_HIT_SECONDS", 0.0)
+    assert "in all queues: 0 of 3 were looked through here" in operator.open("/palette/?q=customer.id:4711")
 
 
 def test_the_palette_finds_items_by_a_field_and_leads_to_the_search(operator: Desk, orders: None) -> None:
