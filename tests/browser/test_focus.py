@@ -266,7 +266,7 @@ def test_jobs_that_begin_and_end_leave_the_focus_on_the_same_job(page: Page, sto
     page.goto(f"/jobs/{two.id}/")
     page.get_by_role("button", name="Cancel").focus()
     ann.cancel_bulk(two.id)
-    expect(page.get_by_role("button", name="Let it go on")).to_be_visible()
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
     assert page.evaluate("document.activeElement.id") == "main", "never on another act"
 
 

@@ -67,7 +67,7 @@ class BulkMove:
         self._begin(rate)
         self._until_some_more(fifth)
         moved = self._cancel()
-        self._press("Let it go on")
+        self._press("Continue")
         self._until_some_more(max(moved, 2 * fifth))
         self._restart("killed", self._site.kill)
         if more:
@@ -200,7 +200,7 @@ def test_progress_is_live_while_it_runs_and_silent_afterwards(page: Page, store:
     ann.cancel_bulk(job.id)
     expect(word).to_have_text("canceled")
     assert page.evaluate("window.mark") == "the same document"
-    expect(page.get_by_role("button", name="Let it go on")).to_be_visible()
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.clock.run_for(20_000)

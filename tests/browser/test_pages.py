@@ -188,6 +188,19 @@ def test_a_long_name_leaves_room_for_the_values_of_a_search(width: int, new_page
     assert card.evaluate("card => card.scrollWidth - card.clientWidth") == 0
 
 
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_long_patterns_leave_room_for_their_targets(width: int, new_page: NewPage, store: Store) -> None:
+    actions = store.actions("admin")
+    for pattern in ("x" * 150 + "*", "orders:*"):
+        actions.set_targets(pattern, depth=500, oldest=600)
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/targets/")
+    card = page.locator(".table-card").first
+    assert card.evaluate("card => card.scrollWidth - card.clientWidth") == 0
+    for pattern in ("x" * 150 + "*", "orders:*"):
+        actions.remove_targets(pattern)
+
+
 @pytest.mark.parametrize("width", [360, 768, 960, 1280, 2560])
 def test_nothing_in_a_row_lies_over_another(width: int, new_page: NewPage) -> None:
     page = new_page(viewport={"width": width, "height": 800})

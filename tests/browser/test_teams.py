@@ -28,6 +28,7 @@ def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
     expect(admin.get_by_label("Name to sign in with")).to_have_value("nora")
     admin.get_by_role("button", name="Create").click()
     password = admin.locator("#password").inner_text()
+    expect(admin.get_by_role("button", name="Copy")).to_be_visible()
     Operator(admin).expect_usable()
 
     nora = new_page(storage_state=None)
