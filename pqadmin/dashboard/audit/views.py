@@ -218,6 +218,8 @@ def _plain(name: str, value: Any) -> str:
         return write.moment(datetime.fromisoformat(value))
     if isinstance(value, bool):
         return _("yes") if value else _("no")
+    if name == "size" and isinstance(value, int):
+        return write.size(value)
     if isinstance(value, int | float):
         exact = isinstance(value, float) and value.is_integer() and name != "priority"
         return write.priority_short(int(value) if exact else value)

@@ -46,6 +46,10 @@ def what(page: Screen) -> str:
     return page.text.split("What was done, and why")[-1]
 
 
+def test_the_size_of_a_value_has_its_unit(operator: Desk, busy: None) -> None:
+    assert "priority 1 size 1 B" in what(operator.open("/audit/?verb=push&queue=jobs")).replace("\u202f", " ")
+
+
 def test_acts_are_found_by_queue_person_verb_item_and_time(operator: Desk, store: Store, busy: None) -> None:
     item = store.audit.entries(verb="pop_min").entries[0].item
     for query, here, not_here in (
