@@ -134,6 +134,15 @@ def test_nothing_is_drawn_or_offered_of_a_queue_that_cannot_be_read(
     store.transact(lambda tr: tr.set(key, config))  # a queue that cannot be read cannot be deleted either
 
 
+def test_the_end_of_a_pause_is_asked_for_when_it_is_a_moment(page: Page, store: Store) -> None:
+    store.create_queue("jobs")
+    page.goto("/queues/jobs/pause/")
+    expect(page.get_by_label("Moment")).not_to_be_visible()
+    page.get_by_label("Resumes").select_option("at")
+    expect(page.get_by_label("Moment")).to_be_visible()
+    expect(page.get_by_label("Time zone").last).to_be_visible()
+
+
 @pytest.mark.parametrize("path", ["pop/?end=max", "pop/?end=min"])
 def test_the_question_is_on_the_screen_with_its_answer(path: str, new_page: NewPage, store: Store) -> None:
     store.create_queue("jobs").push(json.dumps({f"key {n}": n for n in range(60)}).encode(), priority=1)
