@@ -16,6 +16,7 @@ from django.urls import path, re_path
 
 from pqadmin.api import long_polls
 from pqadmin.api.cors import Cors
+from pqadmin.api.fast_path import FastPath
 from pqadmin.api.handler import ApiHandler, beside
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits.body_size import Bodies
@@ -37,10 +38,9 @@ routes = [
     re_path("", WebsocketDenier.as_asgi()),
 ]
 sockets = SameOrigin(AuthMiddlewareStack(URLRouter(routes)))
+api = Cors(ApiHandler(), settings.PQADMIN_CORS_ORIGINS)
 admitted = Admission(
-    ProtocolTypeRouter(
-        {"http": beside(pages, Cors(ApiHandler(), settings.PQADMIN_CORS_ORIGINS)), "websocket": sockets}
-    ),
+    ProtocolTypeRouter({"http": beside(pages, api), "websocket": sockets}),
     per_address=settings.PQADMIN_REQUESTS_PER_ADDRESS,
     per_session=settings.PQADMIN_REQUESTS_PER_PERSON,
     sockets_per_address=settings.PQADMIN_CONNECTIONS_PER_ADDRESS,
@@ -49,4 +49,7 @@ admitted = Admission(
 # Files are not counted: a page has more of them than a person may have requests under way, and by HTTP/2 a browser
 # asks for all at once.
 site = ProtocolTypeRouter({"http": assets.serve(admitted), "websocket": admitted})
-application = Bodies(Health(TrustedProxy(site, trusted=settings.PQADMIN_TRUSTED_PROXY)))
+proxied = TrustedProxy(site, trusted=settings.PQADMIN_TRUSTED_PROXY)
+application = Bodies(Health(proxied))
+#: Answers usual requests of the API as `application` does.
+fast = FastPath(proxied, admitted, api)

@@ -1,6 +1,6 @@
 """Cross-origin requests: pages of declared origins may call the API with a token, never with a session's cookie."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pqadmin.conf.proxy import Application
@@ -30,22 +30,19 @@ class Cors:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run one request."""
         sent = dict(scope["headers"])
-        origin = sent.get(b"origin", b"")
-        if not self._origins:
+        allowed = self.headers_for(sent)
+        if not allowed:
             await self._application(scope, receive, send)
             return
-        allowed = [(b"vary", b"Origin")]
-        if origin.lower() in self._origins:
-            allowed += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _EXPOSED)]
-            if scope["method"] == "OPTIONS" and b"access-control-request-method" in sent:
-                allowed += [
-                    (b"access-control-allow-methods", _METHODS),
-                    (b"access-control-allow-headers", _ACCEPTED),
-                    (b"access-control-max-age", _MAX_AGE),
-                ]
-                await send({"type": "http.response.start", "status": 204, "headers": allowed})
-                await send({"type": "http.response.body", "body": b""})
-                return
+        if len(allowed) > 1 and scope["method"] == "OPTIONS" and b"access-control-request-method" in sent:
+            allowed += [
+                (b"access-control-allow-methods", _METHODS),
+                (b"access-control-allow-headers", _ACCEPTED),
+                (b"access-control-max-age", _MAX_AGE),
+            ]
+            await send({"type": "http.response.start", "status": 204, "headers": allowed})
+            await send({"type": "http.response.body", "body": b""})
+            return
 
         async def send_allowing(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -53,3 +50,13 @@ class Cors:
             await send(message)
 
         await self._application(scope, receive, send_allowing)
+
+    def headers_for(self, sent: Mapping[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+        """Return the headers that the answer to a request has more; none without origins."""
+        if not self._origins:
+            return []
+        origin = sent.get(b"origin", b"")
+        allowed = [(b"vary", b"Origin")]
+        if origin.lower() in self._origins:
+            allowed += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", _EXPOSED)]
+        return allowed

@@ -5,7 +5,7 @@ A request that waits, or whose client is slow, is a coroutine. A client that goe
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from functools import lru_cache
 from typing import IO, Any
 
@@ -14,12 +14,14 @@ from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import ResolverMatch, get_resolver
 
+from pqadmin.accounts.caller import Caller
 from pqadmin.api import limits, long_polls, problems
 from pqadmin.api.application import answer_error
 from pqadmin.api.problems import Problem
 from pqadmin.conf.proxy import Application
 from pqadmin.limits.body_size import API, BODY
 from pqadmin.server.security import HEADERS
+from pqadmin.server.whole_request import Answer
 from pqadmin.store import opened_store, store_now
 
 URLS = "pqadmin.api.urls"
@@ -41,8 +43,12 @@ def _match(path: str) -> ResolverMatch:
 class ApiRequest(ASGIRequest):
     """A request whose body is bounded by the server and by its view, not by the setting for forms."""
 
+    #: Its caller, once that is known.
+    auth: Caller
+
     def __init__(self, scope: Any, body: IO[bytes], receive: Any) -> None:
         super().__init__(scope, body)
+        self._body: bytes
         #: Brings what else comes from the client, at last that it went away.
         self.receive = receive
 
@@ -50,14 +56,49 @@ class ApiRequest(ASGIRequest):
     def body(self) -> bytes:
         """The whole body."""
         if not hasattr(self, "_body"):
-            self._body: bytes = self._stream.read()
+            self._body = self._stream.read()
         return self._body
+
+    def set_body(self, body: bytes) -> None:
+        """Set the whole body."""
+        self._body = body
 
     @property
     def body_file(self) -> IO[bytes]:
         """The body as a file."""
         file: IO[bytes] = self._stream
         return file
+
+
+def resolved(request: ApiRequest) -> ResolverMatch:
+    """Return the view of a request; raise what is wrong with its host or the form of its body, or Http404."""
+    request.get_host()
+    if request.content_type == "multipart/form-data":
+        raise Problem("UnsupportedMediaType", "The API takes no forms.")
+    if request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() not in ("identity", ""):
+        words = "The API takes no compressed bodies: send it without Content-Encoding."
+        raise Problem("UnsupportedMediaType", words, headers={"Accept-Encoding": "identity"})
+    request.resolver_match = match = _match(request.path_info)
+    return match
+
+
+def whole_answer(response: HttpResponse, scope: Mapping[str, Any]) -> Answer:
+    """Return what is sent of an answer that is no stream, with its length."""
+    content = response.content
+    headers = dict(_SECURITY_LINES)
+    for name, value in (*response.headers.items(), *_of_answer(scope).items()):
+        headers[name.encode("ascii")] = value.encode("latin-1")
+    if response.status_code not in _EMPTY:
+        headers[b"Content-Length"] = b"%d" % len(content)
+    return Answer(response.status_code, headers.items(), content)
+
+
+def _of_answer(scope: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of rates and of the time."""
+    headers: dict[str, str] = dict(scope.get(limits.HEADERS, ()))
+    if opened_store() is not None:
+        headers["PQ-Time"] = store_now().isoformat(timespec="milliseconds")
+    return headers
 
 
 class ApiHandler(ASGIHandler):
@@ -92,12 +133,8 @@ class ApiHandler(ASGIHandler):
 
     async def _answer(self, scope: Any, body: Any, receive: Any, send: Any) -> None:
         response = await self._response(scope, body, receive)
-        for name, value in scope.get(limits.HEADERS, {}).items():
-            response.headers[name] = value
-        if opened_store() is not None:
-            response.headers["PQ-Time"] = store_now().isoformat(timespec="milliseconds")
         if not isinstance(response, HttpResponse):
-            for name, value in _SECURITY.items():
+            for name, value in {**_of_answer(scope), **_SECURITY}.items():
                 response.headers.setdefault(name, value)
             try:
                 async with long_polls.while_there(receive):
@@ -106,12 +143,8 @@ class ApiHandler(ASGIHandler):
                 response.close()
             return
         # Nothing is to be closed, and with its length it is one write.
-        content = response.content
-        own = {name.encode("ascii"): value.encode("latin-1") for name, value in response.headers.items()}
-        headers = list({**_SECURITY_LINES, **own}.items())
-        if response.status_code not in _EMPTY:
-            headers.append((b"Content-Length", b"%d" % len(content)))
-        await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+        status, headers, content = whole_answer(response, scope)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
     async def _response(self, scope: Any, body: Any, receive: Any) -> HttpResponseBase:
@@ -120,14 +153,7 @@ class ApiHandler(ASGIHandler):
         except UnicodeDecodeError:
             return problems.answer(problems.shape("BadRequest", "The address is not valid UTF-8."))
         try:
-            request.get_host()
-            if request.content_type == "multipart/form-data":
-                raise Problem("UnsupportedMediaType", "The API takes no forms.")
-            if request.META.get("HTTP_CONTENT_ENCODING", "identity").strip().lower() not in ("identity", ""):
-                words = "The API takes no compressed bodies: send it without Content-Encoding."
-                raise Problem("UnsupportedMediaType", words, headers={"Accept-Encoding": "identity"})
-            match = _match(request.path_info)
-            request.resolver_match = match
+            match = resolved(request)
             view: Awaitable[HttpResponseBase] = match.func(request, *match.args, **match.kwargs)
             response = await view
         except DisallowedHost:

@@ -27,12 +27,9 @@ async def caller_of(request: HttpRequest) -> Caller:
 
     Raises `Unauthenticated`, `CsrfRefused`, the problem of too many requests, or a DatabaseError.
     """
-    scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
-    if scheme.lower() == "bearer":  # another scheme is that of a proxy, perhaps
-        request.META[_BADGE] = Badge(token=digest(secret.strip()))
+    if mark_token(request):
         caller = await caller_now(request)
-        limits.count(request, caller)
-        credentials.record_use(caller, str(request.META.get("REMOTE_ADDR", "")))
+        count(request, caller)
         return caller
     key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
     if not key:
@@ -42,6 +39,21 @@ async def caller_of(request: HttpRequest) -> Caller:
     if request.method not in SAFE:
         _check_csrf(request)
     return caller
+
+
+def mark_token(request: HttpRequest) -> bool:
+    """Note the badge of a request with a token, and return whether it has one."""
+    scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    if scheme.lower() != "bearer":  # another scheme is that of a proxy, perhaps
+        return False
+    request.META[_BADGE] = Badge(token=digest(secret.strip()))
+    return True
+
+
+def count(request: HttpRequest, caller: Caller) -> None:
+    """Count a request of a token, and record its use; raises the problem of too many requests."""
+    limits.count(request, caller)
+    credentials.record_use(caller, str(request.META.get("REMOTE_ADDR", "")))
 
 
 async def caller_now(request: HttpRequest) -> Caller:

@@ -6,7 +6,7 @@ of an admin. Any client can send the headers, so nothing else follows.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pqadmin.conf import ip
@@ -38,10 +38,12 @@ class TrustedProxy:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass one request or socket on."""
         if scope["type"] in _SECURE:
-            scope = self._believe(dict(scope))
+            scope = self.believed(scope)
         await self._application(scope, receive, send)
 
-    def _believe(self, scope: dict[str, Any]) -> dict[str, Any]:
+    def believed(self, scope: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a scope with the client and scheme that a trusted proxy names, without the headers of proxies."""
+        scope = dict(scope)
         headers: Iterable[tuple[bytes, bytes]] = scope.get("headers", ())
         peer, *port = scope.get("client") or [""]
         peer = ip.plain(peer)

@@ -2,6 +2,8 @@
 
 import hashlib
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from channels.security.websocket import WebsocketDenier
@@ -27,6 +29,17 @@ class Admission:
         self._cookie = cookie
         self._addresses, self._sessions = Places(per_address), Places(per_session)
         self._sockets = Places(sockets_per_address)
+
+    @contextmanager
+    def place(self, address: str) -> Iterator[bool]:
+        """Take a place for a request without a session, if one is free; give whether."""
+        client = ip.client(address)
+        taken = self._addresses.take(client)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._addresses.give_back(client)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass one request or socket on, or refuse it."""

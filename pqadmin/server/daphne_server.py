@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 from daphne.server import Server
@@ -17,7 +17,7 @@ from twisted.logger import LogEvent, LogLevel, formatEvent, globalLogBeginner
 
 from pqadmin.limits.body_size import BODY
 from pqadmin.live.fast_path import PIPE
-from pqadmin.server.http_channel import Limits, SiteFactory, SiteRequest
+from pqadmin.server.http_channel import FastPath, Limits, SiteFactory, SiteRequest
 from pqadmin.server.receive_rate import Pace, unsent
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 from queues.admin import LogLimit
@@ -40,7 +40,13 @@ class DaphneServer(Server):  # type: ignore[misc]
     """Daphne's server on an open socket. The first signal drains it, the second ends the process at once."""
 
     def __init__(
-        self, application: Any, listener: socket.socket, limits: Limits, *, on_drain: Callable[[], None]
+        self,
+        application: Any,
+        listener: socket.socket,
+        limits: Limits,
+        *,
+        fast: FastPath | None = None,
+        on_drain: Callable[[], None],
     ) -> None:
         super().__init__(
             application,
@@ -54,13 +60,14 @@ class DaphneServer(Server):  # type: ignore[misc]
         )
         self._listener = listener
         self._limits = limits
+        self._fast = fast
         self._on_drain = on_drain
         self._draining: asyncio.Task[None] | None = None
         self.connections: dict[Any, dict[str, Any]] = {}
 
     def run(self) -> None:
         """Serve until a signal; returns when everything is drained."""
-        self.http_factory = SiteFactory(self, self._limits)
+        self.http_factory = SiteFactory(self, self._limits, self._fast)
         self.ws_factory = WebSocketFactory(self, server=self.server_name)
         self.ws_factory.protocol = SiteSocket
         self.ws_factory.setProtocolOptions(
@@ -123,6 +130,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         for protocol, details in list(self.connections.items()):
             if "application_instance" not in details:  # finished, not yet swept: Daphne would fail on it
                 del self.connections[protocol]
+        self.http_factory.cancel_answers()
         return super().kill_all_applications()
 
     def _signalled(self) -> None:
@@ -137,17 +145,11 @@ class DaphneServer(Server):  # type: ignore[misc]
             for protocol in self._open(SiteSocket):
                 with contextlib.suppress(Exception):  # a half-open one cannot be closed by a code
                     protocol.serverClose(GOING_AWAY)
-            await self._until_none(SiteRequest, REQUESTS_FINISH_WITHIN)
-            await self._until_none(SiteSocket, SOCKETS_CLOSE_WITHIN)
+            await _until_none(lambda: self._open(SiteRequest) or self.http_factory.answering, REQUESTS_FINISH_WITHIN)
+            await _until_none(lambda: self._open(SiteSocket), SOCKETS_CLOSE_WITHIN)
             await asyncio.wait([told], timeout=SOCKETS_CLOSE_WITHIN)
         finally:
             self.stop()
-
-    async def _until_none(self, kind: type, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while self._open(kind) and loop.time() < deadline:
-            await asyncio.sleep(_LOOK_EVERY)
 
     def _open(self, kind: type) -> list[Any]:
         return [
@@ -155,6 +157,13 @@ class DaphneServer(Server):  # type: ignore[misc]
             for protocol, details in self.connections.items()
             if isinstance(protocol, kind) and "disconnected" not in details
         ]
+
+
+async def _until_none(found: Callable[[], Collection[Any]], seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while found() and loop.time() < deadline:
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 def _unsent(protocol: Any) -> int:

@@ -1,16 +1,18 @@
 """HTTP connections: Twisted's channel with limits on bodies, deadlines, and a limit of connections.
 
 Twisted's own timeout is one of silence, which a byte now and then renews; these are of a whole request. A usual request
-of the API goes past Daphne's queues, and its answer is one write.
+of the API goes past Daphne's queues, and its answer is one write. A request of the fast path goes past Twisted's parser
+too.
 """
 
 import asyncio
+import contextlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from io import BytesIO
-from typing import IO, Any
+from typing import IO, Any, Protocol
 from urllib.parse import unquote
 
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -23,6 +25,8 @@ from pqadmin.conf import ip
 from pqadmin.limits.body_size import API, BODY
 from pqadmin.limits.concurrency import Places
 from pqadmin.server import plain_page
+from pqadmin.server.receive_rate import unsent
+from pqadmin.server.whole_request import Answer, WholeRequest, whole_request
 from queues.admin import LogLimit
 
 _Protocol: Any = protocol.Protocol  # half of Twisted is typed, not this half
@@ -45,6 +49,8 @@ _OF_DAPHNE = {b"upgrade", b"daphne-root-path"}
 _BAD = re.compile(rb"[\0\r\n]")
 _API = API.encode("ascii")
 _SLACK = 65_536
+#: Seconds for which a request of the fast path goes on without its client, as Daphne's others do.
+_GOES_ON = 5.0
 #: Connections over a limit that are told so at once; more are closed without a word. Seconds that they have.
 TOLD_AT_ONCE, TOLD_WITHIN = 50, 3.0
 
@@ -60,6 +66,13 @@ class Limits:
     connections_per_address: int
     #: Says whether an address is a proxy's, behind which many people are.
     is_proxy: Callable[[str], bool]
+
+
+class FastPath(Protocol):
+    """Answers usual requests without a Twisted request; see `pqadmin.api.fast_path`."""
+
+    def begin(self, request: WholeRequest, client: str) -> Coroutine[Any, Any, Answer | None] | None:
+        """Return what answers a request, or None, or returns None where that is to go the other way."""
 
 
 class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
@@ -162,20 +175,14 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         """Write an answer; return False if it does not tell its length."""
         if self.finished or self.channel is None:
             return True  # the client has gone
-        code, has_length = head["status"], False
-        lines = [b"%s %d %s\r\n" % (self.clientproto, code, http.RESPONSES.get(code, b""))]
-        for name, value in head["headers"]:
-            has_length = has_length or name.lower() == b"content-length"
-            lines += (name, b": ", value, b"\r\n")
-        if not has_length:
+        headers = [*head["headers"]]
+        if not any(name.lower() == b"content-length" for name, _ in headers):
             return False
         for name, values in self.responseHeaders.getAllRawHeaders():  # that the connection ends
-            lines += (name, b": ", values[0], b"\r\n")
-        lines.append(b"server: %s\r\n\r\n" % self.server.server_name.encode("ascii"))
-        if self.method != b"HEAD":
-            lines.append(body)
-        self.code, self.startedWriting, self._response_started = code, 1, True
-        self.channel.writeSequence(lines)
+            headers.append((name, values[0]))
+        body = b"" if self.method == b"HEAD" else body
+        self.code, self.startedWriting, self._response_started = head["status"], 1, True
+        self.channel.answer(Answer(head["status"], headers, body), self.clientproto)
         self.finish()
         return True
 
@@ -192,6 +199,9 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     _seen = 0
     _awaits_body = False
     _deadline: Any = None
+    #: The request of the fast path that is under way.
+    _fast: asyncio.Task[None] | None = None
+    _gone = False
 
     def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
         """Begin to wait for a request."""
@@ -202,6 +212,9 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
         """Forget the connection."""
         self._within(None)
+        self._gone = True
+        if self._fast is not None:
+            self.callLater(_GOES_ON, self.cancel_answer)
         super().connectionLost(reason)
         self.factory.left(self.transport)
 
@@ -211,7 +224,10 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             self._past += len(data)
             if self._past > MOST_PAST:
                 self.transport.abortConnection()
-            return
+        elif self._wire or self._awaits_body or self._handlingRequest or not self._goes_fast(data):
+            self._receive(data)
+
+    def _receive(self, data: bytes) -> None:
         self._wire += len(data)
         super().dataReceived(data)
         if self._deadline is None and not self._refused:  # most requests have come as a whole
@@ -219,6 +235,76 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
                 self._within(EVERY, self._look_at_rate)
             elif not self._handlingRequest and self._wire:
                 self._within(HEAD_WITHIN, self._head_too_slow)  # the next request on the same connection
+
+    def _goes_fast(self, data: bytes) -> bool:
+        """Begin to answer a request of the fast path, and return whether this is one."""
+        fast = self.factory.fast
+        request = None if fast is None else whole_request(data)
+        if fast is None or request is None:
+            return False
+        answering = fast.begin(request, self._host())
+        if answering is None:
+            return False
+        self._within(None)
+        self.resetTimeout()
+        self._handlingRequest = True
+        self.setRawMode()  # what comes now waits
+        self._fast = asyncio.ensure_future(self._answer_fast(data, answering))
+        self.factory.answering.add(self)
+        return True
+
+    async def _answer_fast(self, data: bytes, answering: Coroutine[Any, Any, Answer | None]) -> None:
+        try:
+            found = await answering
+        except Exception:
+            log.exception("A request of the API failed")
+            self.loseConnection()
+            return
+        finally:
+            self._fast = None
+            self.factory.answering.discard(self)
+        if self._gone or self._refused:
+            return
+        self._handlingRequest = False
+        later = b"".join(self._dataBuffer)
+        self._dataBuffer.clear()
+        self.setLineMode()
+        if not self._waitingForTransport:
+            self._networkProducer.resumeProducing()
+        self.resetTimeout()
+        self._wire = 0
+        if found is None:
+            self._receive(data)
+        else:
+            self.answer(found)
+        if later:
+            self.dataReceived(later)
+
+    def answer(self, answer: Answer, protocol: bytes = b"HTTP/1.1") -> None:
+        """Write an answer, to the socket at once if nothing waits before it: that spares a turn of the event loop."""
+        lines = [b"%s %d %s\r\n" % (protocol, answer.status, http.RESPONSES.get(answer.status, b""))]
+        for name, value in answer.headers:
+            lines += (name, b": ", value, b"\r\n")
+        lines += (self.factory.server_line, answer.body)
+        data, sent, transport = b"".join(lines), 0, self.transport
+        open_socket = getattr(transport, "socket", None) if transport.connected else None
+        if open_socket is not None and not (transport.disconnecting or unsent(transport)):
+            with contextlib.suppress(OSError):  # it is full, or the transport finds what is wrong
+                sent = open_socket.send(data)
+        if sent < len(data):
+            transport.write(data[sent:])
+
+    def cancel_answer(self) -> None:
+        """Cancel the request of the fast path that is under way."""
+        if self._fast is not None:
+            self._fast.cancel()
+
+    def timeoutConnection(self) -> None:  # noqa: N802 # Twisted's name
+        """End a connection without requests; one of the fast path may take its time."""
+        if self._fast is None:
+            super().timeoutConnection()
+        else:
+            self.setTimeout(self.timeOut)
 
     def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
         """Take in a part of a body, or of the requests that come after it."""
@@ -356,9 +442,14 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
 
     protocol = SiteChannel
 
-    def __init__(self, server: Any, limits: Limits) -> None:
+    def __init__(self, server: Any, limits: Limits, fast: FastPath | None = None) -> None:
         super().__init__(server)
         self.limits = limits
+        self.fast = fast
+        #: Connections with a request of the fast path under way.
+        self.answering: set[SiteChannel] = set()
+        #: The end of each head.
+        self.server_line = b"server: %s\r\n\r\n" % server.server_name.encode("ascii")
         #: Connections that are being told that there are too many.
         self.told = 0
         #: By connection: the client that it counts for; None for a proxy, which is not counted by address.
@@ -382,6 +473,11 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         channel = super().buildProtocol(addr)
         channel.requestFactory = SiteRequest
         return channel
+
+    def cancel_answers(self) -> None:
+        """Cancel requests of the fast path that are under way."""
+        for channel in tuple(self.answering):
+            channel.cancel_answer()
 
     def log(self, request: Any) -> None:
         """Write no line for each request: Twisted would make one that nothing keeps."""

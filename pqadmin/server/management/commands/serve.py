@@ -92,7 +92,7 @@ class Command(OwnCommand):
             asgi.stop_waits()
             monitor.shutdown()
 
-        server = DaphneServer(application, listener, limits, on_drain=drain)
+        server = DaphneServer(application, listener, limits, fast=asgi.fast, on_drain=drain)
         badge = [("Environment", settings.PQADMIN_ENVIRONMENT)] if settings.PQADMIN_ENVIRONMENT else []
         _show(
             [
