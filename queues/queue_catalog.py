@@ -16,9 +16,6 @@ from queues.model.priority import Priority
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, open_queue
 from queues.trash.trash import Trash
 
-#: Reads a config; those read last are kept for callers that open a queue for each request.
-_config_of = lru_cache(1_000)(Config.of)
-
 
 class OfAnyKind(TypedDict, total=False):
     """Options of a new queue of either kind."""
@@ -41,6 +38,8 @@ class QueueCatalog:
         #: The parts of the open store: for tools and tests, not for programs.
         self.context = context
         self._trash = Trash(context)
+        #: Opens what is stored under a name, once for the same record: the API does so for each request.
+        self._opened = lru_cache(1_000)(lambda name, record: open_queue(context, Config.of(name, record)))
 
     @overload
     def create_queue(
@@ -132,7 +131,7 @@ class QueueCatalog:
         """
         with self.suggesting(tr):
             record = self.context.read(lambda tr: directory.find_record(tr, self.context.keyspace, name), tr)
-            return open_queue(self.context, _config_of(name, record))
+            return self._opened(name, record)
 
     def priority_queue(self, name: str, *, tr: ReadTransaction | None = None) -> PriorityQueue:
         """Return the priority queue of this name; raise `QueueNotFound`, and `WrongKind` for a FIFO queue."""

@@ -285,7 +285,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         lines = [b"%s %d %s\r\n" % (protocol, answer.status, http.RESPONSES.get(answer.status, b""))]
         for name, value in answer.headers:
             lines += (name, b": ", value, b"\r\n")
-        lines += (self.factory.server_line, answer.body)
+        lines += (b"server: %s\r\n\r\n" % self.factory.server.server_name.encode("ascii"), answer.body)
         data, sent, transport = b"".join(lines), 0, self.transport
         open_socket = getattr(transport, "socket", None) if transport.connected else None
         if open_socket is not None and not (transport.disconnecting or unsent(transport)):
@@ -448,8 +448,6 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         self.fast = fast
         #: Connections with a request of the fast path under way.
         self.answering: set[SiteChannel] = set()
-        #: The end of each head.
-        self.server_line = b"server: %s\r\n\r\n" % server.server_name.encode("ascii")
         #: Connections that are being told that there are too many.
         self.told = 0
         #: By connection: the client that it counts for; None for a proxy, which is not counted by address.

@@ -3,15 +3,16 @@
 import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from tests.api.test_served import call, exchange
-from tests.server.conftest import PATIENCE, Site, log_in, serve
+from tests.server.conftest import PATIENCE, ROOT, Site, log_in, serve
 from tests.server.conftest import site as plain_site
 from tests.waiting import await_true
 
@@ -40,11 +41,6 @@ def shared(plain_site: Site) -> tuple[Site, str]:
 
 
 def token(site: Site) -> str:
-    import subprocess
-    import sys
-
-    from tests.server.conftest import ROOT
-
     made = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), "create_token", "t", "--queues", "*", "--verbs", "all"],
         env={"PQADMIN_DATA": str(site.data), "PYTHONPATH": str(ROOT)},
@@ -174,16 +170,11 @@ def test_a_client_that_does_not_read_gets_all_of_its_answers(shared: tuple[Site,
     assert all(len(one) > 60_000 for one in found)
 
 
-@pytest.fixture
-def stopping(serve: Callable[..., Site]) -> Iterator[tuple[Site, str]]:
+def test_a_site_that_stops_answers_what_it_executes(serve: Callable[..., Site]) -> None:
+    """Every push that was executed is answered, or its client's connection ended under that one request."""
     site = serve()
     authorized(site)
-    yield site, token(site)
-
-
-def test_a_site_that_stops_answers_what_it_executes(stopping: tuple[Site, str], serve: Callable[..., Site]) -> None:
-    """Every push that was executed is answered, or its client's connection ended under that one request."""
-    site, secret = stopping
+    secret = token(site)
     told, cut_off, warm = [0] * 8, [0] * 8, threading.Semaphore(0)
 
     def push(client: int) -> None:
@@ -221,10 +212,6 @@ def test_small_bodies_are_bounded_too(serve: Callable[..., Site]) -> None:
     site = serve(PQADMIN_MAX_BODY="2000", PQADMIN_MAX_UPLOAD="5000")
     authorized(site)
     secret = token(site)
-    found: list[Any] = [call_raw(site, request(secret, path, b" " * 5_001)) for path in ("items", "pop")]
-    assert all(one.startswith(b"HTTP/1.1 413 ") for one in found)
-    assert call_raw(site, request(secret, "pop", b" " * 1_999, "Connection: close")).startswith(b"HTTP/1.1 200 ")
-
-
-def call_raw(site: Site, sent: bytes) -> bytes:
-    return exchange(site, sent)
+    for path in ("items", "pop"):
+        assert exchange(site, request(secret, path, b" " * 5_001)).startswith(b"HTTP/1.1 413 ")
+    assert exchange(site, request(secret, "pop", b" " * 1_999, "Connection: close")).startswith(b"HTTP/1.1 200 ")

@@ -25,8 +25,8 @@ from queues.admin import parse_priority
 
 #: Bytes of a body that the event loop parses itself; a larger one would hold up other requests.
 PARSED_AT_ONCE = 65_536
-#: Headers of a push of one raw value.
-_OF_RAW = ("PQ-Priority", "PQ-Delay", "PQ-Due")
+#: Headers of a push of one raw value, by their keys in META.
+_OF_RAW = {"HTTP_PQ_PRIORITY": "PQ-Priority", "HTTP_PQ_DELAY": "PQ-Delay", "HTTP_PQ_DUE": "PQ-Due"}
 
 
 @router.post("/queues/{queue}/items", operation_id="push", summary="Push items", response={201: schemas.Pushed})
@@ -45,8 +45,8 @@ async def push(
     """
     opened = await open_queue(request, queue, Verb.PUSH, Right.ACT)
     if content_type(request) not in (BYTES, TEXT):
-        for name in _OF_RAW:
-            if name in request.headers:
+        for field, name in _OF_RAW.items():
+            if field in request.META:
                 message = "is of a raw value (bytes or plain text): the items of this body have their own"
                 raise invalid([{"in": "header", "field": name, "message": message}])
     if content_type(request) in (NDJSON, CSV):
