@@ -3,7 +3,7 @@
 import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,7 +25,7 @@ from queues.model.moment import either
 from queues.queue import AnyQueue, FifoQueue
 from queues.queue_catalog import QueueCatalog
 from queues.remote.connection import FIRST_REST, Call, Connection
-from queues.remote.shapes import item_of, job_of
+from queues.remote.shapes import item_of, job_of, shape_of_query, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class RemoteActions(Actions):
 
     def pause(self, name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None) -> None:
         """Stop taking from a queue."""
-        self._post(name, "pause", reason=reason, until=_time(until), queue_id=expect_id)
+        self._post(name, "pause", reason=reason, until=text_of(until), queue_id=expect_id)
 
     def resume(self, name: str, *, reason: str = "", expect_id: int | None = None) -> None:
         """Let items be taken again."""
@@ -92,7 +92,7 @@ class RemoteActions(Actions):
         """Change settings of a queue."""
         _refuse_condition(expect, expect_id)
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
-        self._send("PATCH", "queues", name, body={**plain, "reason": reason})
+        self._means.connection.write("PATCH", "queues", name, body={**plain, "reason": reason})
         return self._means.catalog.queue(name)
 
     def delete_queue(
@@ -108,7 +108,7 @@ class RemoteActions(Actions):
         """Put a queue into the trash."""
         _refuse_condition(expect_id)
         query = {"confirm": confirm, "expected": expect_depth, "reason": reason}
-        return str(self._send("DELETE", "queues", name, query=query)["trash_id"])
+        return str(self._means.connection.write("DELETE", "queues", name, query=query)["trash_id"])
 
     def purge(
         self,
@@ -166,7 +166,7 @@ class RemoteActions(Actions):
         config, picked, missing = self._means.catalog.queue(queue_name).config, list[Picked](), list[str]()
         for item_id in item_ids:
             try:
-                shape = self._get("queues", queue_name, "items", item_id)
+                shape = self._means.connection.get("queues", queue_name, "items", item_id)
             except ItemNotFound:
                 missing.append(item_id)
             else:
@@ -228,12 +228,12 @@ class RemoteActions(Actions):
     ) -> str:
         """Set the limits of a pattern."""
         body = {**limits, "expect": expect, "reason": reason}
-        return str(self._send("PUT", "targets", pattern, body=body)["pattern"])
+        return str(self._means.connection.write("PUT", "targets", pattern, body=body)["pattern"])
 
     def remove_targets(self, pattern: str, *, expect: Mapping[str, float] | None = None, reason: str = "") -> None:
         """Remove a pattern with its limits."""
         _refuse_condition(expect)
-        self._send("DELETE", "targets", pattern, query={"reason": reason})
+        self._means.connection.write("DELETE", "targets", pattern, query={"reason": reason})
 
     # Bulk jobs: the site runs them
 
@@ -252,7 +252,13 @@ class RemoteActions(Actions):
         """Begin a bulk job on all items that match a query; the site runs it."""
         _refuse_condition(expect_id)
         asked = {name: value for name, value in how.items() if value is not None}
-        body = {"action": act, "query": _query(query), "expected": expect_depth, "reason": reason, **asked}
+        body = {
+            "action": act,
+            "query": {} if query is None else shape_of_query(query),
+            "expected": expect_depth,
+            "reason": reason,
+            **asked,
+        }
         return job_of(self._post(queue_name, "bulk", **body))
 
     def run_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None, **_: Any) -> Job:
@@ -265,27 +271,27 @@ class RemoteActions(Actions):
 
     def cancel_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """End a job after the chunk that is being done."""
-        return job_of(self._send("DELETE", "jobs", job_id, query={"reason": reason}))
+        return job_of(self._means.connection.write("DELETE", "jobs", job_id, query={"reason": reason}))
 
     def resume_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """Let a job go on that was canceled or has failed."""
-        return job_of(self._send("POST", "jobs", job_id, "resume", body={"reason": reason}))
+        return job_of(self._means.connection.write("POST", "jobs", job_id, "resume", body={"reason": reason}))
 
     def job(self, job_id: str, **_: Any) -> Job:
         """Return a job as it is now."""
-        return job_of(self._get("jobs", job_id))
+        return job_of(self._means.connection.get("jobs", job_id))
 
     def jobs(self, limit: int = 50, **_: Any) -> list[Job]:
         """Return jobs, the newest first."""
-        return [job_of(shape) for shape in self._get("jobs", query={"limit": limit})["jobs"]]
+        return [job_of(shape) for shape in self._means.connection.get("jobs", limit=limit)["jobs"]]
 
     def running_jobs(self, **_: Any) -> list[Job]:
         """Return the jobs that have not ended, the oldest first."""
-        return [job_of(shape) for shape in self._get("jobs", query={"running": "true"})["jobs"]]
+        return [job_of(shape) for shape in self._means.connection.get("jobs", running="true")["jobs"]]
 
     def undo(self, action_id: str, *, partial: bool = False, reason: str = "") -> Undone:
         """Undo an action; a bulk job is undone by a job of the site."""
-        found = self._send("POST", "undo", action_id, body={"partial": partial, "reason": reason})
+        found = self._means.connection.write("POST", "undo", action_id, body={"partial": partial, "reason": reason})
         return Undone(
             queue=found["queue"],
             count=found["items"],
@@ -313,42 +319,20 @@ class RemoteActions(Actions):
         if isinstance(moment, timedelta):
             body["delay"] = moment.total_seconds()
         elif moment is not None:
-            body["due_at"] = _time(moment)
+            body["due_at"] = text_of(moment)
         if verb == "delete":
             body["keep"] = self._keep
         return _changed(self._post(name, "act", action=verb, ids=list(ids), **body))
 
     def _post(self, name: str, *what: str, **body: Any) -> Any:
-        return self._send("POST", "queues", name, *what, body=body)
-
-    def _get(self, *path: str, query: Mapping[str, Any] | None = None) -> Any:
-        return self._means.connection.call(Call(method="GET", path=path, query=query or {}))
-
-    def _send(self, method: str, *path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Any:
-        return self._means.connection.call(Call.writing(method, *path, body=body, query=query or {}))
+        return self._means.connection.write("POST", "queues", name, *what, body=body)
 
 
 def _changed(found: Mapping[str, Any]) -> Changed:
     return Changed(count=found["items"], skipped=found["skipped"], trash_id=found["trash_id"])
 
 
-def _query(query: Query | None) -> dict[str, Any]:
-    """Return which items are meant, as the API names it."""
-    if query is None:
-        return {}
-    names = {"text": "match", "item_id": "id"}
-    return {
-        names.get(name, name): value.isoformat() if isinstance(value, datetime) else value
-        for name, value in asdict(query).items()
-        if value not in (None, "", False)
-    }
-
-
 def _refuse_condition(*conditions: object) -> None:
     """Raise `LocalStoreOnly` for a condition that the HTTP API would not compare."""
     if any(condition is not None for condition in conditions):
         raise LocalStoreOnly("This condition needs the store itself: a server does not compare it.")
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="milliseconds")

@@ -148,6 +148,14 @@ class Connection:
         """Return the JSON of an answer; a thread waits for it. Raises the error that was answered."""
         return self.run(self.send(call, timeout=timeout))
 
+    def get(self, *path: str, **query: Any) -> Any:
+        """Return the JSON at a path; a thread waits for it."""
+        return self.call(Call(method="GET", path=path, query=query))
+
+    def write(self, method: str, *path: str, body: Any = None, query: Mapping[str, Any] | None = None) -> Any:
+        """Change something once, and return the answer's JSON; a thread waits for it."""
+        return self.call(Call.writing(method, *path, body=body, query=query or {}))
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine of this connection. A thread waits for it, and an interrupted one ends it."""
         future = self.begin(work)

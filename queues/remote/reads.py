@@ -5,7 +5,6 @@ from typing import Any
 
 from queues.consumers.consumer import Consumers
 from queues.errors import ItemNotFound
-from queues.items.scan import Query
 from queues.model import cursor as cursors
 from queues.model.item import Item, Page
 from queues.operations.measure import ConsumersRequest, DepthRequest, TotalsRequest
@@ -15,7 +14,7 @@ from queues.operations.search import FindRequest, Found, SearchRequest
 from queues.operations.wait import Outlook, OutlookRequest
 from queues.remote.connection import Connection
 from queues.remote.delivery import outlook_call, over_http, refuse
-from queues.remote.shapes import consumers_of, item_of, judged_of, look_of
+from queues.remote.shapes import consumers_of, item_of, judged_of, look_of, shape_of_query
 from queues.remote.verbs import call_on
 from queues.status.site_protocol import QueueLook
 from queues.status.status import Totals
@@ -70,7 +69,7 @@ async def _page(
 @over_http(SearchRequest)
 async def search(connection: Connection, queue: OpenQueue, request: SearchRequest, key: str) -> Found:
     """Do some steps of a search."""
-    wanted, query = request.query, {**_asked(request.query), "end": request.end}
+    wanted, query = request.query, {**shape_of_query(request.query), "end": request.end}
     found = await _list(connection, queue, query, cursor=request.after, limit=request.limit, preview=request.preview)
     items = tuple(item_of(shape, queue.config) for shape in found["items"])
     return Found(
@@ -82,21 +81,6 @@ async def search(connection: Connection, queue: OpenQueue, request: SearchReques
         searched_so_far=found["searched"],
         found_so_far=len(items),
     )
-
-
-def _asked(query: Query) -> dict[str, Any]:
-    return {
-        "state": query.state,
-        "match": query.text,
-        "field": query.field,
-        "exact": str(query.exact).lower(),
-        "id": query.item_id,
-        "error": query.error,
-        "low": None if query.low is None else str(query.low),
-        "high": None if query.high is None else str(query.high),
-        "since": None if query.since is None else query.since.isoformat(),
-        "until": None if query.until is None else query.until.isoformat(),
-    }
 
 
 async def _list(

@@ -9,7 +9,7 @@ from queues.health import TargetRules
 from queues.kv.port import ReadTransaction
 from queues.model.paging import RecordPage
 from queues.operations.targets import StoredTargets
-from queues.remote.connection import Call, Connection
+from queues.remote.connection import Connection
 from queues.remote.delivery import refuse
 from queues.remote.shapes import rules_of
 
@@ -39,7 +39,7 @@ class RemoteAudit(Audit):
         query |= {"limit": limit, "cursor": after}
         for name, moment in (("since", since), ("until", until)):
             query[name] = None if moment is None else moment.isoformat()
-        page = self._connection.call(Call(method="GET", path=("audit",), query=query))
+        page = self._connection.get("audit", **query)
         entries = (AuditEntry(**{**shape, "at": datetime.fromisoformat(shape["at"])}) for shape in page["entries"])
         return RecordPage(entries=tuple(entries), cursor=page["next"])
 
@@ -55,4 +55,4 @@ class RemoteTargets(StoredTargets):
         """Return all patterns and the defaults, which tell the targets of any queue."""
         if tr is not None:
             refuse()
-        return rules_of(self._connection.call(Call(method="GET", path=("targets",))))
+        return rules_of(self._connection.get("targets"))

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from queues.model import ids
 from queues.model.config import Config
 from queues.model.settings import check_settings
 from queues.operations.configure import ConfigureRequest, PauseRequest
 from queues.operations.open_queue import OpenQueue
 from queues.remote.connection import Connection
 from queues.remote.delivery import over_http
+from queues.remote.shapes import text_of
 from queues.remote.verbs import call_on
 
 
@@ -19,8 +19,8 @@ async def pause(connection: Connection, queue: OpenQueue, request: PauseRequest,
     if wanted is None:
         await connection.send(call_on(queue, "POST", "resume", key=key))
     else:
-        until = None if wanted.until is None else ids.at(ids.to_ms(wanted.until)).isoformat(timespec="milliseconds")
-        await connection.send(call_on(queue, "POST", "pause", body={"reason": wanted.reason, "until": until}, key=key))
+        body = {"reason": wanted.reason, "until": text_of(wanted.until)}
+        await connection.send(call_on(queue, "POST", "pause", body=body, key=key))
     return replace(queue.config, pause=wanted).encode()
 
 

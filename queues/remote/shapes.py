@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from queues.bulk.bulk_job import Job
 from queues.consumers.consumer import Consumer, Consumers
 from queues.errors import Words
 from queues.health import Code, Level, Reason, TargetRules, Trend, Verdict
+from queues.items.scan import Query
 from queues.items.stored_item import StoredItem
 from queues.keys.queue_keys import STATES, ready_suffix
 from queues.model import foreign_tuples
@@ -28,6 +29,21 @@ Shape = Mapping[str, Any]
 def time_of(text: str | None) -> datetime | None:
     """Return a time."""
     return None if text is None else datetime.fromisoformat(text)
+
+
+def text_of(moment: datetime | None) -> str | None:
+    """Return a time as the API has it."""
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def shape_of_query(query: Query) -> dict[str, Any]:
+    """Return what is looked for, as the API names it."""
+    names = {"text": "match", "item_id": "id"}
+    return {
+        names.get(name, name): value.isoformat() if isinstance(value, datetime) else value
+        for name, value in asdict(query).items()
+        if value is not None and value is not False and value != ""  # a priority may be 0
+    }
 
 
 def value_of(shape: Shape) -> bytes:
@@ -213,33 +229,18 @@ class RemoteJob(Job):
 
 def job_of(shape: Shape) -> Job:
     """Return a bulk job."""
-    return RemoteJob(
-        id=shape["job"],
-        act=shape["act"],
-        state=shape["state"],
-        queue=shape["queue"],
-        queue_id=shape["queue_id"],
-        to=shape["to"],
-        to_id=shape["to_id"],
-        query=shape["query"],
-        status=shape["status"],
-        total=shape["total"],
-        met=shape["met"],
-        done=shape["items"],
-        skipped=shape["skipped"],
-        by=shape["by"],
-        reason=shape["reason"],
-        rate=shape["rate"],
-        started_ms=_ms(shape["started_at"]),
-        ended_ms=_ms(shape["ended_at"]),
-        runner=shape["runner"] or "",
-        failure=shape["failure"] or "",
-        failed_at=shape["failed_at"],
-        of=shape["undoes"],
-        undo=shape["undone_by"],
-        told_speed=shape["speed"],
-        told_seconds_left=shape["seconds_left"],
-    )
+    alike = {name: shape[name] for name in Job.__slots__ if name in shape}
+    other = {
+        "id": shape["job"],
+        "done": shape["items"],
+        "started_ms": _ms(shape["started_at"]),
+        "ended_ms": _ms(shape["ended_at"]),
+        "runner": shape["runner"] or "",
+        "failure": shape["failure"] or "",
+        "of": shape["undoes"],
+        "undo": shape["undone_by"],
+    }
+    return RemoteJob(**alike | other, told_speed=shape["speed"], told_seconds_left=shape["seconds_left"])
 
 
 def _ms(text: str | None) -> int | None:

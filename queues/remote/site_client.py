@@ -9,7 +9,7 @@ from typing import Any
 
 from queues.model.priority import Priority
 from queues.queue import Queue
-from queues.remote.connection import Call, Connection
+from queues.remote.connection import Connection
 from queues.remote.reads import LookRequest
 from queues.remote.shapes import judged_of
 from queues.status.site_protocol import JudgedQueue, QueueLook
@@ -29,7 +29,7 @@ class RemoteSite:
         found: list[JudgedQueue] = []
         next_: str | None = ""
         while next_ is not None:
-            page = self._get("queues", query={"prefix": prefix, "after": next_, "limit": PAGE, "ends": "true"})
+            page = self._connection.get("queues", prefix=prefix, after=next_, limit=PAGE, ends="true")
             found += map(judged_of, page["queues"])
             next_ = page["next"]
         return found, datetime.fromisoformat(page["at"])
@@ -55,7 +55,7 @@ class RemoteSite:
 
     def targets(self, queue: str) -> Mapping[str, Any]:
         """Return the limits of a queue as JSON: where each comes from, and the share of the last day beyond it."""
-        found: Mapping[str, Any] = self._get("queues", queue, "targets")
+        found: Mapping[str, Any] = self._connection.get("queues", queue, "targets")
         return found
 
     def push_chunk(
@@ -64,7 +64,4 @@ class RemoteSite:
         """Push a chunk of an import in one transaction, with its mark in the audit."""
         shapes = [{"value_base64": base64.b64encode(value).decode(), "priority": priority} for value, priority in items]
         body = {"items": shapes, "source": source, "last_line": last_line}
-        self._connection.call(Call.writing("POST", "queues", queue.name, "items", "chunk", body=body))
-
-    def _get(self, *path: str, query: Mapping[str, Any] | None = None) -> Any:
-        return self._connection.call(Call(method="GET", path=path, query=query or {}))
+        self._connection.write("POST", "queues", queue.name, "items", "chunk", body=body)

@@ -238,15 +238,15 @@ class RemoteStore(Store):
         next_: str | None = after
         while next_ is not None and (limit is None or len(found) < limit):
             wanted = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = self._read("queues", query={"prefix": prefix, "after": next_, "limit": wanted}, tr=tr)
+            page = self._read("queues", prefix=prefix, after=next_, limit=wanted, tr=tr)
             found += page["queues"]
             next_ = page["next"]
         return found
 
-    def _read(self, *path: str, query: Mapping[str, Any] | None = None, tr: ReadTransaction | None = None) -> Any:
+    def _read(self, *path: str, tr: ReadTransaction | None, **query: Any) -> Any:
         if tr is not None:
             refuse()
-        return self._connection.call(Call(method="GET", path=path, query=query or {}))
+        return self._connection.get(*path, **query)
 
     def _write(
         self,
@@ -258,4 +258,4 @@ class RemoteStore(Store):
     ) -> Any:
         if tr is not None:
             refuse()
-        return self._connection.call(Call.writing(method, *path, query=query or {}, body=body))
+        return self._connection.write(method, *path, body=body, query=query)

@@ -15,7 +15,7 @@ from queues.operations.settle import AckRequest, ExtendRequest, LeaseKey, Releas
 from queues.remote.connection import Call, Connection
 from queues.remote.delivery import over_http
 from queues.remote.problems import result_error
-from queues.remote.shapes import item_of, leased_of
+from queues.remote.shapes import item_of, leased_of, text_of
 
 
 def call_on(queue: OpenQueue, method: str, *path: str, **rest: Any) -> Call:
@@ -45,7 +45,7 @@ async def push_many(connection: Connection, queue: OpenQueue, request: PushManyR
         if priority is not None:
             item["priority"] = priority
         if due_ms is not None:
-            item["due_at"] = ids.at(due_ms).isoformat(timespec="milliseconds")
+            item["due_at"] = text_of(ids.at(due_ms))
         items.append(item)
     call = call_on(queue, "POST", "items", body={"items": items}, key=key)
     shapes = (await connection.send(call))["items"]

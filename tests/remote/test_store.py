@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
-from queues import AsyncStore, FifoQueue, PriorityQueue, Store, open_store
+from queues import AsyncStore, FifoQueue, PriorityQueue, Query, Store, open_store
 from queues.admin import item_digest
 from queues.consumers.presence import IDLE, program
 from queues.errors import (
@@ -192,6 +192,15 @@ def test_a_depth_that_was_confirmed_is_compared(remote: Store) -> None:
     assert acts.purge("jobs", confirm="jobs", expect_depth=30).count == 30
     acts.delete_queue("jobs", confirm="jobs", expect_depth=0)
     assert remote.directory() == {}
+
+
+def test_priority_0_is_a_bound_of_searches_and_bulk_jobs(local: Store, remote: Store) -> None:
+    jobs, none = remote.create_queue("jobs"), Query(low=0, high=0)
+    jobs.push_many([(b"", n) for n in (-1, 0, 1)])
+    assert [item.priority for item in jobs.search(none).items] == [0]
+    job = remote.actions("").begin_bulk("delete", "jobs", query=none)
+    assert local.actions("ann").run_bulk(job.id).done == 1
+    assert [item.priority for item in jobs.peek_many(5)] == [-1, 1]
 
 
 def test_a_token_does_what_it_is_for(local: Store, transactional_db: None, token: Callable[..., str]) -> None:
