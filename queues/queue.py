@@ -663,7 +663,7 @@ def queue_of(opened: OpenQueue) -> AnyQueue:
 
 
 def for_client(queue: AnyQueue, client: Client) -> AnyQueue:
-    """Return a handle of a queue whose takes are told as those of a client of this process."""
+    """Return a handle of a queue whose takes count as those of a client of this process."""
     opened = copy(queue.opened)
     opened.consumption = opened.context.presence.of(queue.id, client)
     return queue_of(opened)

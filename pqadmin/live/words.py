@@ -134,7 +134,7 @@ def level_word(level: str) -> str:
 
 
 def trend_words(row: Row) -> str:
-    """Describe where the ready items are heading. The rate of growth is told as a reason."""
+    """Describe where the ready items are heading. The rate of growth is in the reasons."""
     if row.verdict.clears_in is not None:
         return _say("clears", age=write.age(row.verdict.clears_in))
     return _say(f"trend-{row.trend}")

@@ -148,7 +148,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         return self.leave(answer) if isinstance(answer, str) else answer
 
     def leave(self, url: str) -> HttpResponse:
-        """Lead to the answer. A sheet is told where that is, and may stay on its page."""
+        """Lead to the answer. A sheet gets its address, and may stay on its page."""
         return HttpResponse(headers={"HX-Redirect": url}) if self.in_sheet else leave(url)
 
     def repeated(self, url: str, at: datetime) -> HttpResponse:

@@ -152,7 +152,7 @@ def telling(
     words: Callable[[QueueError | StoreError], str],
     broken: str,
 ) -> Iterator[bytes]:
-    """Yield parts; what ends them early is told in the last one: a lost right, an error of the store, or ours."""
+    """Yield parts. The last one names what ended them early: a lost right, or an error."""
     try:
         for part in parts:
             if watch.ended():

@@ -1,4 +1,4 @@
-"""Uploads: small files in memory. A larger one is read past, and the view is told that it was."""
+"""Uploads: small files in memory. A larger one is read past, and the view learns it."""
 
 from typing import Any
 

@@ -359,7 +359,7 @@ class Sweeper:
             self._damage = error
 
     def _attempt(self, task: _Task) -> int:
-        """Run a task. One that fails is told once, until it goes well again, and keeps no other from being done."""
+        """Run a task. A failure is logged once, until the task succeeds again. Other tasks go on."""
         self._unreadable = []
         try:
             done = task.run(self._count())

@@ -101,7 +101,7 @@ class Consumption:
 
     @property
     def key(self) -> Key:
-        """What it is told under."""
+        """The key of its heartbeats."""
         return self.queue_id, b"" if self.client is None else self.client.id
 
     def took(self, n: int) -> None:
@@ -234,7 +234,7 @@ class Presence:
                 self._tell(self._clock())
 
     def stop(self) -> None:
-        """Tell of nothing any more, and remove what was told, waiting for a second at most.
+        """Send no heartbeat any more, and remove the records, waiting for a second at most.
 
         A store that does not answer is told in a thread: what it keeps will expire.
         """

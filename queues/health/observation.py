@@ -1,4 +1,4 @@
-"""Observation of a queue: what the model of its health is told at one moment."""
+"""Observation of a queue: the input of the model of health at one moment."""
 
 from msgspec import Struct
 

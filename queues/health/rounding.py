@@ -13,7 +13,7 @@ _CLOSE, _EXACT = 0.25, 100
 
 
 def told_roughly(value: float | None, before: float | None) -> float | None:
-    """Return an estimate as it is told: to one digit, and as before until it is half of that or twice."""
+    """Return an estimate to one digit, or as before until it is half of that or twice."""
     if value is None or (before is not None and before / 2 <= value <= before * 2):
         return None if value is None else before
     return float(f"{value:.1g}")
@@ -24,7 +24,7 @@ AT_LEAST = 10
 
 
 def told_at_least(value: float) -> float:
-    """Return a count as it is told: exactly below ten, then as at least 10, 20, 50, 100 and so on."""
+    """Return a count: exactly below ten, then as at least 10, 20, 50, 100 and so on."""
     power = 10.0 ** (len(str(int(value))) - 1)
     return value if value < AT_LEAST else max(step * power for step in (1, 2, 5) if step * power <= value)
 

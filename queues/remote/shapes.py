@@ -47,7 +47,7 @@ def shape_of_query(query: Query) -> dict[str, Any]:
 
 
 def value_of(shape: Shape) -> bytes:
-    """Return the value of an item, as far as it is told: rules of redaction may hide parts of it."""
+    """Return the value of an item. Rules of redaction may hide parts of it."""
     if "value_base64" in shape:
         return base64.b64decode(shape["value_base64"])
     return str(shape.get("value", shape.get("value_redacted", ""))).encode()
@@ -117,7 +117,7 @@ def leased_of(shape: Shape, token: str) -> StoredItem:
 
 
 def config_of(shape: Shape) -> Config:
-    """Return the config of a queue, as far as this caller is told of it."""
+    """Return the config of a queue, as far as this caller may read it."""
     settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in (shape.get("settings") or {}).items()

@@ -67,7 +67,7 @@ def open_remote(
 
 
 class _Untold(Consumption):
-    """What this process takes is told by the server."""
+    """Counts nothing: the server counts what this process takes."""
 
     def took(self, n: int) -> None:
         """Count nothing."""

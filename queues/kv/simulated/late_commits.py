@@ -1,4 +1,4 @@
-"""Commits on their way: their clients were told nothing, and they land later, if nothing conflicts by then."""
+"""Commits on their way without an answer. They land later, if nothing conflicts by then."""
 
 import threading
 from collections.abc import Callable
