@@ -11,7 +11,7 @@ from queues.aio.queue import for_coroutines
 from queues.aio.waiting import wait_for as wait_in_loop
 from queues.background.service import Upkeep
 from queues.background.sweeper import Swept
-from queues.background.unclaimed_staging import NOBODY as UNCLAIMED_BY
+from queues.background.unclaimed_staging import UNCLAIMED_BY as UNCLAIMED_BY
 from queues.bulk.bulk_job import HELD_MS as BULK_HELD_MS
 from queues.bulk.bulk_job import PUSH as BULK_PUSH
 from queues.bulk.bulk_job import UNDO as BULK_UNDO

@@ -20,7 +20,7 @@ from queues.trash.trash import Trash
 #: Milliseconds after which no process can be waiting any more.
 KEPT_MS = 300_000
 #: The actor of these trash records.
-NOBODY = "a process that died"
+UNCLAIMED_BY = "a process that died"
 #: Requests and results of one look at a queue.
 _STEP = 500
 
@@ -58,7 +58,7 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
             items = (
                 [] if record is None else staging_records.popped(record, config)
             )  # none: its process takes them just now
-            trash.put_each(tr, ids, config, items, by=NOBODY)
+            trash.put_each(tr, ids, config, items, by=UNCLAIMED_BY)
             return len(items)
 
         try:

@@ -128,7 +128,7 @@ class EditView(ItemActionView):
         entries = get_store().audit.entries(item=self.item.id, limit=5).entries
         edited = next((entry for entry in entries if entry.verb in ("edit", "undo")), None)
         conflict = {
-            "by": _("somebody") if edited is None else write.visible(edited.actor),
+            "by": _("an unknown user") if edited is None else write.visible(edited.actor),
             "at": "" if edited is None else write.clock(edited.at),
         }
         form.data = {**self.request.POST.dict(), "digest": "" if self.covered else self.seal}

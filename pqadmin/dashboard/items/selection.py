@@ -211,7 +211,7 @@ def _changed(queue_name: str, item: Item, since: datetime | None, may: Scope) ->
 def _now_words(item: Item) -> str:
     """Return the present state of an item in words."""
     if item.state == "leased":
-        worker = write.shorten(write.visible(item.worker), 80) or _("somebody")
+        worker = write.shorten(write.visible(item.worker), 80) or _("an unnamed worker")
         return _("It is leased by %(worker)s now.") % {"worker": worker}
     if item.state == "delayed":
         return _("It is due %(at)s now.") % {"at": write.clock(item.due_at)}
@@ -228,4 +228,4 @@ def _acted(entry: AuditEntry) -> str:
 
 
 def _by(entry: AuditEntry) -> str:
-    return write.shorten(write.visible(entry.actor), 80) or _("somebody")
+    return write.shorten(write.visible(entry.actor), 80) or _("an unknown user")

@@ -256,7 +256,7 @@ def state_of(item: Item, redact: tuple[str, ...] = ()) -> str:
     if item.state == "delayed" and item.due_at is not None:
         return _("due %(at)s") % {"at": write.clock(item.due_at)}
     if item.state == "leased":
-        worker = write.shorten(write.visible(item.worker), _STATE_WIDTH) or _("somebody")
+        worker = write.shorten(write.visible(item.worker), _STATE_WIDTH) or _("an unnamed worker")
         return _("leased by %(worker)s") % {"worker": worker}
     if item.state == "dead" and item.reason:
         reason = error_text_of(item.reason, redact)

@@ -8,7 +8,7 @@ import pytest
 from queues import Actions, Queue, Store
 from queues.background.sweeper import Sweeper, Swept
 from queues.background.unclaimed_staging import KEPT_MS as STAGED_MS
-from queues.background.unclaimed_staging import NOBODY
+from queues.background.unclaimed_staging import UNCLAIMED_BY
 from queues.bulk.runner import JobRunner
 from queues.keys.queue_keys import last_element
 from queues.kv.port import Transaction
@@ -154,7 +154,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     store.doctor.examine()
     assert rounds(Sweeper(store.context, count=lambda: 0.0)).unclaimed == 2
     entries = store.trash.entries().entries
-    assert {(entry.queue, entry.by) for entry in entries} == {(second.name, NOBODY), (third.name, NOBODY)}
+    assert {(entry.queue, entry.by) for entry in entries} == {(second.name, UNCLAIMED_BY), (third.name, UNCLAIMED_BY)}
     assert sweep_unclaimed(store) == 0
     assert (
         store.read(lambda tr: tr.get(second.opened.keys.results.key(now_ms - 1, b"q" * 16, 0)).wait()) == b"\xffnewer"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.background.unclaimed_staging import KEPT_MS, NOBODY
+from queues.background.unclaimed_staging import KEPT_MS, UNCLAIMED_BY
 from queues.errors import Conflict, QueueNotFound, QueuePaused, StoreUnavailable
 from queues.items.counters import CounterDelta
 from queues.keys.queue_keys import QueueKeys
@@ -281,7 +281,7 @@ def test_unclaimed_popped_items_go_to_the_trash(
     assert sweep_unclaimed(store) == 2
     entries = store.trash.entries().entries
     assert {entry.item.id for entry in entries if entry.item} == {item.id for item in there}
-    assert {(entry.act, entry.by) for entry in entries} == {("pop", NOBODY)}
+    assert {(entry.act, entry.by) for entry in entries} == {("pop", UNCLAIMED_BY)}
     assert keys_of_staging(first) == []
     for entry in entries:
         store.restore(entry.id)

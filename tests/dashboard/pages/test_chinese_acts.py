@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from queues import Actions, Query, Queue, Store
-from queues.background.unclaimed_staging import NOBODY
+from queues.background.unclaimed_staging import UNCLAIMED_BY
 from queues.bulk.runner import JobRunner
 from tests.dashboard.conftest import Desk
 from tests.dashboard.pages.test_chinese import english
@@ -67,7 +67,7 @@ def done(store: Store) -> Actions:
     acts.delete_queue("邮件", confirm="邮件")
     acts.attach("外来", prefix=("外来",))
     acts.detach("外来")
-    store.actions(NOBODY).pop("订单")
+    store.actions(UNCLAIMED_BY).pop("订单")
     return acts
 
 
