@@ -3,7 +3,7 @@
 The timeline is put together from the item, the log of its attempts and the audit. What none of them tells is left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,21 +14,24 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from pqadmin.accounts.scope import Scope
+from pqadmin.dashboard.jobs.words import job_url
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.error_text import error_text, redacted
 from pqadmin.display.redaction import NOTHING, Redaction
 from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
-from pqadmin.store import get_store
+from pqadmin.store import get_store, store_now
 from queues import Attempt, AuditEntry, Item, RecordPage, TrashEntry
-from queues.admin import to_ms
+from queues.admin import minted_at, parse_item_id, to_ms
 from queues.errors import QueueError, display_name
 
 #: Actions on an item that its page shows; the audit has them all.
 SHOWN = 10
 #: Trash entries looked through for an item that an act took.
 _TRASH = 50
+#: Bulk jobs looked through for one that took an item.
+_JOBS = 50
 #: An act's trash entry and its audit entry are minted within a moment of each other.
 _APART = timedelta(seconds=10)
 #: Actions after which an item may be gone.
@@ -50,6 +53,8 @@ class Whereabouts:
     #: Where to go on, to the item or to the queue that it was moved to; empty when there is nothing.
     label: str = ""
     link: str = ""
+    #: The item was seen there.
+    there: bool = False
     #: What it can be restored from; empty when it cannot.
     trash_id: str = ""
     #: Items that the restoring brings back, this one among them.
@@ -146,13 +151,10 @@ def verb_of(entry: AuditEntry) -> str:
 def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     """Say where an item went that is not in its queue; None when neither the audit nor the trash knows."""
     last = latest(item_id, may)
-    if last is None:
-        return None
-    if last.verb == "move":
-        return _moved(last, item_id)
-    verb = verb_of(last)
-    if verb not in _TAKING:
-        return None
+    if last is not None and last.verb == "move":
+        return _moved(last.after or {}, item_id, _who(last))
+    if last is None or (verb := verb_of(last)) not in _TAKING:
+        return _by_bulk_job(queue_id, item_id, may)
     words = str(_TAKING[verb]) % _who(last)
     kept = _in_trash(last, queue_id, item_id)
     if kept is None:
@@ -161,15 +163,33 @@ def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     return Whereabouts(words=words, trash_id=kept.id, count=last.count, item=kept.item, redact=kept.redact)
 
 
-def _moved(entry: AuditEntry, item_id: str) -> Whereabouts:
-    to = (entry.after or {}).get("to")
+def _by_bulk_job(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
+    """Say which bulk job may have taken an item, and which has where it is in the queue that the job moved to."""
+    visible = None if may.everything else partial(visibility.sees_job, may)
+    rand = parse_item_id(item_id)
+    minted = None if rand is None else minted_at(rand)
+    maybe: Whereabouts | None = None
+    for job in get_store().actions("").job_page(limit=_JOBS, visible=visible).entries:
+        if job.queue_id != queue_id or job.undo or minted is None or minted > (job.ended_at or store_now()):
+            continue
+        who = {"by": write.shorten(write.visible(job.by), 60), "at": write.moment(job.began_at)}
+        if job.act == "move" and (moved := _moved({"to": job.to}, item_id, who)).there:
+            return moved
+        if job.act in ("move", "delete") and job.done and maybe is None:
+            words = _("An act of %(by)s on many items, begun %(at)s, may have taken it.") % who
+            maybe = Whereabouts(words=words, label=_("To the bulk job"), link=job_url(job.id))
+    return maybe
+
+
+def _moved(after: Mapping[str, Any], item_id: str, who: Mapping[str, str]) -> Whereabouts:
+    to = after.get("to")
     if to is None:
-        return Whereabouts(words=_("%(by)s moved it to a queue that you may not see, %(at)s.") % _who(entry))
-    values = _who(entry) | {"to": write.shorten(display_name(to), 80)}
+        return Whereabouts(words=_("%(by)s moved it to a queue that you may not see, %(at)s.") % who)
+    values = {**who, "to": write.shorten(display_name(to), 80)}
     words = _("%(by)s moved it to %(to)s, %(at)s.") % values
     with suppress(QueueError):
         if get_store().queue(to).find(item_id) is not None:
-            return Whereabouts(words=words, label=_("To the item"), link=item_url(to, item_id))
+            return Whereabouts(words=words, label=_("To the item"), link=item_url(to, item_id), there=True)
     return Whereabouts(words=words, label=_("To that queue"), link=queue_url(to))
 
 

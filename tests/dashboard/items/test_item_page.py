@@ -9,7 +9,8 @@ import pytest
 
 from pqadmin.accounts.roles import Role
 from pqadmin.dashboard.items.history import SHOWN
-from queues import Item, Queue, Store
+from pqadmin.display.values import what_searchers_see
+from queues import Item, Query, Queue, Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
@@ -194,6 +195,25 @@ def test_a_moved_item_leads_to_where_it_is(operator: Desk, jobs: Queue, store: S
     assert "To that queue" in operator.open(f"{HERE}{item.id}/")
     store.actions("eve").delete_queue("review", confirm="review")
     assert operator.open(f"{HERE}{item.id}/").status == 404
+
+
+def test_an_item_that_a_bulk_job_took_is_told(operator: Desk, jobs: Queue, store: Store) -> None:
+    review, (moved, deleted) = store.create_queue("review"), jobs.push_many([(b"x", 1), (b"y", 2)])
+    eve = store.actions("eve")
+    for job in (
+        eve.begin_bulk("move", "jobs", to="review", query=Query(text="x")),
+        eve.begin_bulk("delete", "jobs", query=Query(text="y")),
+    ):
+        eve.run_bulk(job.id, shown=what_searchers_see)
+    page = operator.open(f"{HERE}{moved.id}/")
+    assert "eve moved it to review" in page
+    assert f"/queues/review/items/{moved.id}/" in page.html
+    assert "An act of eve on many items, begun" in operator.open(f"{HERE}{deleted.id}/")
+    review.pop_min()
+    assert "may have taken it" in operator.open(f"{HERE}{moved.id}/")
+    later = jobs.push(b"z", 3)
+    jobs.pop_min()
+    assert "a program has taken it since" in operator.open(f"{HERE}{later.id}/")
 
 
 def test_json_is_a_tree_with_exact_numbers(operator: Desk, store: Store) -> None:
