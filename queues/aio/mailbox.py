@@ -43,7 +43,7 @@ class Arrival(Ticket):
         self.server = server
         self.request = request
         self.landing = landing
-        self.answer = self.error = None
+        self.answer = self.error = self.doubt = None
         self._takes = takes
         self._canceled = False
         #: What lets its task go on: None until that waits. One that is interrupted before never does.

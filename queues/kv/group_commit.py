@@ -154,6 +154,8 @@ class Combiner:
         #: Answered requests that are told as the next commit begins to be flushed; how many were told so last.
         self.keeps: list[Ticket] = []
         self._told_late = 0
+        #: A thread waits for the last answer: to notify none costs, too.
+        self._awaited = False
         #: The error of requests that come too late.
         self._closed: Callable[[], Exception] | None = None
         self._idle = threading.Condition(self._mutex)
@@ -161,13 +163,18 @@ class Combiner:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def serve(self, server: Server[Any, Any] | None, request: Any) -> Any:
-        """Have a request executed, and return its answer or raise its error."""
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being executed."""
+        return self._leader is None
+
+    def serve(self, server: Server[Any, Any] | None, request: Any, doubt: Any = None) -> Any:
+        """Have a request executed, and return its answer or raise its error. For `doubt` see `Ticket`."""
         call = _thread.call
         if call is None or call.busy or self.bell is not None:
             call = _thread.call = Call(Bell() if self.bell is None else self.bell())
         call.busy = True
-        call.server, call.request, call.answered, call.others = server, request, False, _NONE
+        call.server, call.request, call.doubt, call.answered, call.others = server, request, doubt, False, _NONE
         try:
             if self._leader is None:
                 with self._mutex:
@@ -187,7 +194,7 @@ class Combiner:
             self._abandon(call)
             raise
         answer, error = call.answer, call.error
-        call.server = call.request = call.answer = call.error = None
+        call.server = call.request = call.doubt = call.answer = call.error = None
         call.busy = False
         if error is None:
             return answer
@@ -228,6 +235,7 @@ class Combiner:
     def close(self, refusal: Callable[[], Exception], timeout: float | None = None) -> bool:
         """Wait until all requests are answered, and refuse the next ones; False when the time is up."""
         with self._idle:
+            self._awaited = True
             drained = self._idle.wait_for(lambda: self._leader is None, timeout)
             self._closed = refusal
             if drained and self._helper is not None:
@@ -277,7 +285,8 @@ class Combiner:
 
     def _appoint(self) -> None:
         if not self._waiting:
-            self._idle.notify_all()
+            if self._awaited:
+                self._idle.notify_all()
             return
         if self._helper is None:
             try:

@@ -198,7 +198,7 @@ class Wire(Protocol):
     def pack(self, tickets: "Sequence[Ticket]") -> bytes | None:
         """Return these requests as bytes; None when one of them cannot be sent."""
 
-    def unpack(self, data: bytes) -> "Sequence[tuple[Server[Any, Any], Any] | None]":
+    def unpack(self, data: bytes | memoryview) -> "Sequence[tuple[Server[Any, Any], Any] | None]":
         """Return what executes each request here, and the request. None for one that cannot be executed here."""
 
     def pack_answer(self, ticket: "Ticket") -> bytes:
@@ -211,7 +211,7 @@ class Wire(Protocol):
 class Ticket:
     """A request, and its answer or error once it has landed."""
 
-    __slots__ = ("answer", "answered", "error", "landing", "request", "server")
+    __slots__ = ("answer", "answered", "doubt", "error", "landing", "request", "server")
 
     def __init__(self, server: Server[Any, Any] | None, request: Any, landing: "Landing | None") -> None:
         self.server = server
@@ -221,6 +221,18 @@ class Ticket:
         self.answer: Any = None
         self.error: BaseException | None = None
         self.answered = False
+        #: What tells an engine whether it was executed before, where that is not known.
+        self.doubt: Any = None
+
+    def result(self) -> Any:
+        """Return the answer, or raise the error."""
+        error, self.error = self.error, None
+        if error is None:
+            return self.answer
+        try:
+            raise error
+        finally:
+            del error
 
 
 class Landing(Protocol):

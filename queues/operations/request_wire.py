@@ -77,7 +77,7 @@ class RequestWire:
         except (OverflowError, ValueError, TypeError):  # a priority beyond 64 bits, text that is no Unicode
             return None
 
-    def unpack(self, data: bytes) -> list[tuple[Server[Any, Any], Any] | None]:
+    def unpack(self, data: bytes | memoryview) -> list[tuple[Server[Any, Any], Any] | None]:
         """Return what executes each request, and the request; None for one of a queue that is not there."""
         message = _read_message(data)
         return [self._served(request, message.names) for request in message.requests]

@@ -1,8 +1,8 @@
 """The host of a store: executes requests of other processes with its own, in one commit for all.
 
 It is the bell of the combiner's helper thread: that thread sleeps until a thread of this process rings, or until
-another process sends requests. Every commit that holds requests of other processes also holds their answers. If the
-host dies, the other processes read there what was done.
+another process sends requests. A commit that holds requests of other processes also holds, in one record, the answers
+that no socket has taken yet. If the host dies, each caller first reads what is left in its socket, then that record.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ log = logging.getLogger("queues.kv")
 
 #: What other processes find the host by: the protocol and the name of its socket.
 HOST = b"\xff\x02host"
-#: Before the id of a process: its message that was executed last, and the answers.
-ANSWER = b"\xff\x02answer/"
+#: Before the name of a host's socket: the answers of its last commit that no socket had taken before.
+ANSWERS = b"\xff\x02answer/"
 #: How the names of sockets begin.
 SOCKET = "host-"
-#: The protocol of messages; an older one is refused.
-PROTOCOL = 1
+#: The protocol of messages and answers. A host of an older one is replaced, and then refused by its own release.
+PROTOCOL = 2
 #: A message: bytes of the packed requests, its number, bytes of the wire's root, whether its process could host; then
 #: root and requests. A reply: bytes, number.
 MESSAGE, REPLY = struct.Struct("<IQH?"), struct.Struct("<IQ")
-#: What a process begins with: a magic number, and its id.
-MAGIC, ID_BYTES = b"pqhost1\0", 16
+#: What a connection begins with: a magic number, and its id.
+MAGIC, ID_BYTES = b"pqhost2\0", 16
 #: Bytes of one message, at most.
 MAX_MESSAGE = 64 << 20
-#: Of an answer record: the message's number, and the seconds since the machine's start, as no change of the clock moves
-#: these.
-_ANSWER = struct.Struct(">QQ")
+#: Before the answers in their record: the protocol, and the seconds since the machine's start, which no change of the
+#: clock moves.
+_HEAD = struct.Struct(">QQ")
 #: Seconds over which the load is measured, and the share of a processor beside hosting from which a host is busy: then
 #: other threads of its process hold the interpreter when requests come.
 _MEASURE, _BUSY = 1.0, 0.5
-#: Seconds for which an answer is kept that no connection holds.
+#: Seconds for which the answers of a host that is gone are kept.
 _KEPT = 3_600
 CHUNK = 1 << 18
 _BACKLOG = 128
@@ -62,7 +62,9 @@ _ONE = (1).to_bytes(8, "little")
 
 Answers = list[bytes | None]
 encode = msgspec.msgpack.encode
-decode: Callable[[bytes], Answers] = msgspec.msgpack.Decoder(Answers).decode
+decode = msgspec.msgpack.Decoder(Answers).decode
+#: By the id of a connection: the number of its message, and the packed answers.
+_decode_answers = msgspec.msgpack.Decoder(dict[bytes, tuple[int, bytes]]).decode
 
 
 class HostRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -102,12 +104,12 @@ class Request(Ticket):
 class _Message:
     """Requests that another process sent together: where their answers land. The reply is sent when it is whole."""
 
-    __slots__ = ("answers", "left", "number", "process", "requests", "wire")
+    __slots__ = ("_wire", "answers", "connection", "left", "number", "requests")
 
-    def __init__(self, process: _Process, number: int, wire: Wire, data: bytes) -> None:
-        self.process = process
+    def __init__(self, connection: _Connection, number: int, wire: Wire, data: bytes | memoryview) -> None:
+        self.connection = connection
         self.number = number
-        self.wire = wire
+        self._wire = wire
         executed = wire.unpack(data)
         #: None for what cannot be executed here.
         self.answers: Answers = [None] * len(executed)
@@ -115,19 +117,19 @@ class _Message:
         for at, found in enumerate(executed):
             if found is not None:
                 request = Request(*found, self)
-                request.at, request.host, request.packed = at, process.host, self
+                request.at, request.host, request.packed = at, connection.host, self
                 self.requests.append(request)
         self.left = len(self.requests)
 
     def land(self, tickets: Sequence[Request]) -> None:
         """Take answers; reply once all are here."""
-        if self.process.host.retired:
+        if self.connection.host.retired:
             return
         for ticket in tickets:
             self.note(ticket)
         self.left -= len(tickets)
         if not self.left:
-            self.reply()
+            self.connection.reply(self)
 
     def note(self, ticket: Request) -> None:
         """Pack an answer, unless it was packed for the commit."""
@@ -138,11 +140,11 @@ class _Message:
                 self.answers[ticket.at] = None
                 return
             try:
-                self.answers[ticket.at] = self.wire.pack_answer(ticket)
+                self.answers[ticket.at] = self._wire.pack_answer(ticket)
             except Exception:  # it is executed: nothing else may be said
                 log.exception("An answer for another process could not be packed")
                 ticket.error = OutcomeUnknown("The request was executed, but its answer could not be sent.")
-                self.answers[ticket.at] = self.wire.pack_answer(ticket)
+                self.answers[ticket.at] = self._wire.pack_answer(ticket)
 
     def forget(self, executed: Collection[Ticket]) -> None:
         """Take back answers that were packed for a commit that failed."""
@@ -150,87 +152,97 @@ class _Message:
             if not request.answered and request not in executed:
                 self.answers[request.at], request.packed = None, self
 
-    def reply(self) -> None:
-        """Send the answers."""
-        self.process.send(self.number, encode(self.answers))
 
-
-class _Process:
-    """The connection of another process."""
+class _Connection:
+    """A connection of another process: one message at a time, and the reply to it."""
 
     def __init__(self, host: Host, connection: socket.socket) -> None:
         self.host = host
         self.connection = connection
         self.id = b""
-        self.received = bytearray()
+        #: What came of a message that is not whole.
+        self._received = bytearray()
+        #: The rest of the reply, which the socket has not taken yet.
         self.unsent = b""
-        #: It could host, as it said last.
+        #: Its process could host, as it said last.
         self.idle = False
+        #: The last one, until its reply is sent.
         self.message: _Message | None = None
 
-    def receive(self) -> bool:
-        """Take what has come; False when the process is gone or does not speak the protocol."""
+    def receive(self, buffer: memoryview) -> bool:
+        """Take what has come. False when the process is gone or does not speak the protocol."""
         try:
-            data = self.connection.recv(CHUNK)
+            size = self.connection.recv_into(buffer)
         except BlockingIOError:
             return True
         except OSError:
             return False
-        if not data:
+        if not size:
             return False
-        self.received += data
+        if self.id and not self._received:
+            return self._parse(buffer[:size])
+        self._received += buffer[:size]
         if not self.id:
-            if len(self.received) < len(MAGIC) + ID_BYTES:
+            if len(self._received) < len(MAGIC) + ID_BYTES:
                 return True
-            if not self.received.startswith(MAGIC):
+            if not self._received.startswith(MAGIC):
                 return False
-            self.id = bytes(self.received[len(MAGIC) : len(MAGIC) + ID_BYTES])
-            del self.received[: len(MAGIC) + ID_BYTES]
-            self.host.forgotten.discard(self.id)
-        return self._parse()
+            self.id = bytes(self._received[len(MAGIC) : len(MAGIC) + ID_BYTES])
+            del self._received[: len(MAGIC) + ID_BYTES]
+        received, self._received = self._received, bytearray()
+        with memoryview(received) as data:
+            return self._parse(data)
 
-    def _parse(self) -> bool:
-        received = self.received
-        while len(received) >= MESSAGE.size:
-            size, number, root_size, self.idle = MESSAGE.unpack_from(received)
-            if size > MAX_MESSAGE or (self.message is not None and self.message.left):
-                return False
-            begin, end = MESSAGE.size + root_size, MESSAGE.size + root_size + size
-            if len(received) < end:
-                return True
-            wires = self.host.wires.get(bytes(received[MESSAGE.size : begin]))
-            data = bytes(received[begin:end])
-            del received[:end]
-            if not wires:
-                self.send(number, encode([]))
-                continue
-            try:
-                message = _Message(self, number, wires[-1], data)
-            except (msgspec.MsgspecError, StoreError) as error:
-                log.warning("Requests of another process could not be read: %s", error)
-                return False
-            self.message = message
-            if message.requests:
-                self.host.arrive(message.requests)
-            else:
-                message.reply()
+    def _parse(self, data: memoryview) -> bool:
+        """Have the requests of a whole message executed; keep what is not whole."""
+        if len(data) < MESSAGE.size:
+            self._received += data
+            return True
+        size, number, root_size, self.idle = MESSAGE.unpack_from(data)
+        begin, end = MESSAGE.size + root_size, MESSAGE.size + root_size + size
+        if size > MAX_MESSAGE or self.message is not None or len(data) > end:  # the next one follows the reply
+            return False
+        if len(data) < end:
+            self._received += data
+            return True
+        wires = self.host.wires.get(bytes(data[MESSAGE.size : begin]))
+        if not wires:
+            self._send(number, encode([]))
+            return True
+        try:
+            message = self.message = _Message(self, number, wires[-1], data[begin:end])
+        except (msgspec.MsgspecError, StoreError) as error:
+            log.warning("Requests of another process could not be read: %s", error)
+            return False
+        if message.requests:
+            self.host.arrive(message.requests)
+        else:
+            self.reply(message)
         return True
 
-    def send(self, number: int, answers: bytes) -> None:
-        """Send a reply, the rest later if the process does not take all of it now."""
-        self.unsent += REPLY.pack(len(answers), number) + answers
+    def reply(self, message: _Message) -> None:
+        """Send the answers."""
+        self._send(message.number, encode(message.answers))
+
+    def _send(self, number: int, answers: bytes) -> None:
+        """Send a reply, the rest later if the socket does not take all of it now."""
+        self.unsent = REPLY.pack(len(answers), number) + answers
         self.flush()
+        if self.unsent:
+            self.host.await_room(self, wait=True)
 
     def flush(self) -> None:
         """Send what is left."""
         try:
-            while self.unsent:
-                self.unsent = self.unsent[self.connection.send(self.unsent) :]
+            self.unsent = self.unsent[self.connection.send(self.unsent) :]
         except BlockingIOError:
-            pass
+            return
         except OSError:  # it is gone, as its connection will say
             self.unsent = b""
-        self.host.await_room(self)
+        if not self.unsent:
+            if self.message is not None:
+                self.host.unsent.pop(self.message, None)
+            self.message = None
 
 
 class Host:
@@ -245,10 +257,11 @@ class Host:
         self.wires = wires
         #: Where requests of other processes go.
         self.arrive = arrive
-        #: Processes that are gone: the next commit removes their answers. A living process keeps its connection until
-        #: it has seen its answers, so none of these asks for them any more.
-        self.forgotten: set[bytes] = set()
-        self._processes: dict[int, _Process] = {}
+        #: Messages with answers of a commit, as long as their sockets have not taken the whole reply.
+        self.unsent: dict[_Message, None] = {}
+        #: By their descriptors.
+        self.connections: dict[int, _Connection] = {}
+        self._buffer = memoryview(bytearray(CHUNK))
         self._full: set[int] = set()
         self.path = folder / f"{SOCKET}{os.urandom(6).hex()}"
         self._closed = False
@@ -259,6 +272,8 @@ class Host:
         self._load = Load()
         #: What is stored while this process hosts.
         self.record = encode(HostRecord(PROTOCOL, self.path.name))
+        #: Where the answers of its commits are stored.
+        self.answers = answers_key(self.path.name)
         #: Never closed before the last thread that rings has forgotten it: another file may get its number.
         self._event = EventDescriptor(os.eventfd(0))
         with contextlib.ExitStack() as opened:
@@ -293,13 +308,15 @@ class Host:
                 happened = True
             elif descriptor == self._listener.fileno():
                 self._accept()
-            elif (process := self._processes.get(descriptor)) is not None:
+            elif (connection := self.connections.get(descriptor)) is not None:
                 if descriptor in self._full:
-                    process.flush()
-                elif process.receive():
+                    connection.flush()
+                    if not connection.unsent:
+                        self.await_room(connection, wait=False)
+                elif connection.receive(self._buffer):
                     happened = True
                 else:
-                    self._drop(process)
+                    self._drop(connection)
         return happened
 
     # Commits
@@ -309,21 +326,23 @@ class Host:
         return txn.get(HOST) == self.record
 
     def note(self, batch: Batch, done: Sequence[Ticket]) -> None:
-        """Write the answers of requests of other processes into their commit."""
-        messages: dict[_Message, None] = {}
-        for ticket in done:
-            if type(ticket) is Request:
-                message: _Message = ticket.landing  # type: ignore[assignment]
-                message.note(ticket)
-                messages[message] = None
-        executed = set(done) if messages else set()
-        for message in messages:
-            message.forget(executed)
-        for message in messages:
-            batch.put(ANSWER + message.process.id, answer_record(message.number, encode(message.answers)))
-        if messages:
-            while self.forgotten:
-                batch.remove(ANSWER + self.forgotten.pop())
+        """Write answers into the commit of their requests.
+
+        They are those of all messages whose replies no socket has taken as a whole: a caller finds its answer in its
+        socket or here. Commits without requests of other processes leave the record as it is.
+        """
+        executed = [ticket for ticket in done if type(ticket) is Request]
+        if not executed:
+            return
+        for ticket in executed:
+            message: _Message = ticket.landing  # type: ignore[assignment]
+            message.note(ticket)
+            self.unsent[message] = None
+        here = set(executed)
+        for message in self.unsent:
+            message.forget(here)
+        answers = {message.connection.id: (message.number, encode(message.answers)) for message in self.unsent}
+        batch.put(self.answers, answers_record(answers))
 
     def is_busy(self) -> bool:
         """Say whether this process does much beside hosting while another one that is connected does not.
@@ -331,7 +350,7 @@ class Host:
         To be asked by the helper thread.
         """
         busy = self._load.share(time.thread_time()) > _BUSY
-        return busy and any(process.idle for process in self._processes.values())
+        return busy and any(connection.idle for connection in self.connections.values())
 
     def close(self) -> None:
         """Close all connections; what was not replied to is found in the store. Idempotent."""
@@ -346,21 +365,21 @@ class Host:
     def abandon(self) -> None:
         """Close the descriptors; in a forked child, where they are copies."""
         self._closed = True
-        for process in self._processes.values():
-            process.connection.close()
-        self._processes.clear()
+        for connection in self.connections.values():
+            connection.connection.close()
+        self.connections.clear()
         self._listener.close()
         self._epoll.close()
         spare, self._spare = self._spare, None
         if spare is not None:
             os.close(spare)
 
-    def await_room(self, process: _Process) -> None:
-        """Have the rest of a reply sent once the process has taken what was sent."""
-        descriptor = process.connection.fileno()
-        if bool(process.unsent) != (descriptor in self._full) and descriptor >= 0:
-            self._full ^= {descriptor}
-            self._epoll.modify(descriptor, select.EPOLLOUT if process.unsent else select.EPOLLIN)
+    def await_room(self, connection: _Connection, *, wait: bool) -> None:
+        """Have the rest of a reply sent once its socket has room; or no longer."""
+        descriptor = connection.connection.fileno()
+        if descriptor >= 0:
+            self._full = self._full | {descriptor} if wait else self._full - {descriptor}
+            self._epoll.modify(descriptor, select.EPOLLOUT if wait else select.EPOLLIN)
 
     def _accept(self) -> None:
         try:
@@ -371,7 +390,7 @@ class Host:
                 self._refuse()
             return
         connection.setblocking(False)
-        self._processes[connection.fileno()] = _Process(self, connection)
+        self.connections[connection.fileno()] = _Connection(self, connection)
         self._epoll.register(connection, select.EPOLLIN)
 
     def _refuse(self) -> None:
@@ -387,34 +406,40 @@ class Host:
             self._epoll.unregister(self._listener)
             self._listener.close()
 
-    def _drop(self, process: _Process) -> None:
-        """Forget a process that is gone."""
-        descriptor = process.connection.fileno()
-        del self._processes[descriptor]
+    def _drop(self, connection: _Connection) -> None:
+        """Forget a connection that is gone: its caller has its answer, or is gone too."""
+        descriptor = connection.connection.fileno()
+        del self.connections[descriptor]
         self._full.discard(descriptor)
-        process.connection.close()
-        if process.id and all(other.id != process.id for other in self._processes.values()):
-            self.forgotten.add(process.id)
+        connection.connection.close()
+        if connection.message is not None:
+            self.unsent.pop(connection.message, None)
 
 
-def answer_record(number: int, answers: bytes) -> bytes:
-    """Return what is stored under a process's `ANSWER`."""
-    return _ANSWER.pack(number, int(boottime())) + answers
+def answers_key(name: str) -> bytes:
+    """Return the key of the answers of the host whose socket has this name."""
+    return ANSWERS + name.encode()
 
 
-def read_answers(record: bytes | None, number: int) -> Answers:
-    """Return the stored answers to a message; none if another message was executed last."""
-    if record is None or _ANSWER.unpack_from(record)[0] != number:
+def answers_record(answers: Mapping[bytes, tuple[int, bytes]]) -> bytes:
+    """Return what is stored: by connection, its message's number and the packed answers."""
+    return _HEAD.pack(PROTOCOL, int(boottime())) + encode(answers)
+
+
+def read_answers(record: bytes | None, connection: bytes, number: int) -> Answers:
+    """Return the stored answers to a message of a connection. None if there are not any."""
+    if record is None:
         return []
-    return decode(record[_ANSWER.size :])
+    found, answers = _decode_answers(record[_HEAD.size :]).get(connection, (0, b""))
+    return decode(answers) if found == number else []
 
 
 def forget_old(batch: Batch) -> None:
-    """Remove answers for which no process has asked in an hour, or that are from before the machine's start."""
-    now, found = boottime(), batch.cursor.set_range(ANSWER)
-    answers = list(takewhile(lambda pair: pair[0].startswith(ANSWER), batch.cursor.iternext())) if found else []
+    """Remove answers of hosts that ended an hour ago, or before the machine's start."""
+    now, found = boottime(), batch.cursor.set_range(ANSWERS)
+    answers = list(takewhile(lambda pair: pair[0].startswith(ANSWERS), batch.cursor.iternext())) if found else []
     for key, record in answers:
-        if not now - _KEPT <= _ANSWER.unpack_from(record)[1] <= now:
+        if not now - _KEPT <= _HEAD.unpack_from(record)[1] <= now:
             batch.remove(key)
 
 

@@ -1,26 +1,34 @@
-"""One process beside the host of the store: it sends its requests to the host, or becomes the host itself.
+"""One process beside the host of the store: its callers send requests to the host, or it becomes the host itself.
+
+A lone caller sends its request and waits for the reply itself. Where more threads call, and for coroutines, the
+combiner sends what waits as one message.
 
 The host is named by a record in the store, which changes only in a write transaction. The first process that executes
 a request and finds no living host writes its own name. A host commits requests of other processes only while the
-record names it. If the host has died, or is silent, a process looks for its answers in a write transaction of its own
-and becomes the host in the same one: what is not answered there is never executed by the old host.
+record names it. If the host has died, or is silent, a caller looks for its answer in a write transaction of its own:
+first in its socket, then in the record of the host's last commit. Its process becomes the host in the same transaction:
+what is not answered there is never executed by the old host.
 """
+
+from __future__ import annotations
 
 import contextlib
 import logging
 import os
 import select
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import lmdb
 import msgspec
 
 from queues.kv.boottime import boottime
 from queues.kv.embedded.host import (
-    ANSWER,
     CHUNK,
     HOST,
     ID_BYTES,
@@ -35,6 +43,7 @@ from queues.kv.embedded.host import (
     Load,
     Request,
     address_of,
+    answers_key,
     decode,
     encode,
     forget_old,
@@ -42,11 +51,11 @@ from queues.kv.embedded.host import (
 )
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
-from queues.kv.port import Refused, Ticket, Wire
+from queues.kv.port import Refused, Server, Ticket, Wire
 
 log = logging.getLogger("queues.kv")
 
-#: Seconds without a reply after which a process looks for its answers in the store.
+#: Seconds without a reply after which a caller looks for its answer in the store.
 SILENCE = 1.0
 #: Requests that are sent together, and their weight in bytes.
 MOST_REQUESTS, MOST_BYTES = 200, 4_000_000
@@ -57,17 +66,106 @@ _AGAIN = 0.2
 #: Seconds for which a process that left the hosting does not take it again, and the share of a processor up to which
 #: a process offers to host.
 _REST, _IDLE = 10.0, 0.5
-#: Seconds that closing waits for the thread that hosts.
+#: Seconds that closing waits for the thread that hosts, and for callers whose requests are under way.
 _PATIENCE = 2.0
+#: Bytes that are received at once, of most replies.
+_SMALL = 4_096
 #: What is stored where no process can be the host.
 _NONE = encode(HostRecord(PROTOCOL, ""))
 #: No process listens there.
 _GONE = (ConnectionError, FileNotFoundError, NotADirectoryError, TimeoutError)
+#: `struct timeval`.
+_SECONDS = struct.pack("@ll", int(SILENCE), 0)
 _decode_record = msgspec.msgpack.Decoder(HostRecord).decode
 
 
+class Connection:
+    """A connection to the host, for one message at a time."""
+
+    __slots__ = ("_answers", "_folder", "_key", "_received", "_sent_at", "id", "number", "record", "socket")
+
+    def __init__(self, folder: Path, record: bytes, host: HostRecord) -> None:
+        """Connect. Raises OSError."""
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._folder = folder
+        #: The host's record in the store, and the key of the answers of its last commit.
+        self.record, self._key = record, answers_key(host.socket)
+        self.id = os.urandom(ID_BYTES)
+        #: Of the message that was sent last.
+        self.number = 0
+        self._sent_at = 0.0
+        self._received = b""
+        #: What was found of a message in doubt.
+        self._answers: Answers = []
+        # Not `settimeout`, which asks the system twice for each message.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _SECONDS)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SECONDS)
+        with address_of(folder / host.socket) as address:
+            self.socket.connect(address)
+        self.socket.sendall(MAGIC + self.id)
+
+    def send(self, root: bytes, packed: bytes, *, idle: bool) -> None:
+        """Send requests. Raises OSError: then the host has not got all of them, and executes none."""
+        self.number += 1
+        self._sent_at = boottime()
+        self._received = b""
+        self.socket.sendall(MESSAGE.pack(len(packed), self.number, len(root), idle) + root + packed)
+
+    def receive(self) -> Answers:
+        """Return the answers to what was sent, once they have come. Raises OSError, EOFError."""
+        chunk = self.socket.recv(_SMALL)
+        while chunk:
+            data = self._received = self._received + chunk if self._received else chunk
+            if len(data) >= REPLY.size:
+                size, number = REPLY.unpack_from(data)
+                if number != self.number:
+                    break
+                if len(data) >= REPLY.size + size:
+                    return decode(memoryview(data)[REPLY.size :])
+            chunk = self.socket.recv(CHUNK)
+        raise EOFError("it is gone")
+
+    def rest(self) -> Answers:
+        """Return the answers that have come meanwhile, perhaps before the host's end. None if there are not all."""
+        with contextlib.suppress(OSError, EOFError):
+            self.socket.setblocking(False)
+            return self.receive()
+        return []
+
+    def settle(self, txn: lmdb.Transaction[bytes], at: int, ticket: Ticket) -> None:
+        """Note the answer to a request in doubt, if the host executed it.
+
+        `at` is its place in the last message. Within a write transaction, so that the host does not commit meanwhile:
+        each answer that is not in the record of its last commit is in the socket.
+        """
+        if not self._answers:
+            self._answers = self.rest() or read_answers(txn.get(self._key), self.id, self.number)
+        assert ticket.server is not None
+        assert ticket.server.wire is not None
+        _settle(ticket.server.wire, [ticket], self._answers[at : at + 1])
+        if not ticket.answered and boottime() - self._sent_at > _TRUSTED:
+            self.give_up(ticket)
+
+    def give_up(self, ticket: Ticket) -> None:
+        """Answer that it is not known whether a request was executed."""
+        ticket.answer, ticket.answered, ticket.doubt = None, True, None
+        ticket.error = OutcomeUnknown(
+            "The process that hosts the store {path} is gone, and whether the request was executed could not be "
+            "found out. Look before you repeat it.",
+            path=str(self._folder),
+        )
+
+    def close(self) -> None:
+        """Leave the host. Only after it is known what it executed, as it keeps the answers until then."""
+        self.socket.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):  # no descriptor was left for it
+            self.socket.close()
+
+
 class Sharing:
-    """One process's part in it. Used by the thread that executes a batch."""
+    """One process's part in it. `ask` is for all threads, the rest for the one that executes a batch."""
 
     def __init__(
         self,
@@ -81,26 +179,20 @@ class Sharing:
         self.wires: dict[bytes, list[Wire]] = {}
         #: There while this process hosts.
         self.host: Host | None = None
+        #: Its record, where the store must have that and requests of this process need nothing else here; or nothing.
+        self.settled = b""
+        #: A request was in doubt once.
+        self.doubted = False
         self._folder = folder
         #: Reads one key; where requests of other processes go; has the helper thread listen to a host.
         self._read, self._arrive, self._attend = read, arrive, attend
         self._able = _is_able()
-        self._id = os.urandom(ID_BYTES)
-        self._number = 0
-        self._connection: socket.socket | None = None
-        self._received = b""
-        #: The record of the host that this process is connected to, or could not reach.
-        self._record: bytes | None = None
+        #: Connections that no caller uses, and those that one does.
+        self._spare: list[Connection] = []
+        self._lent: set[Connection] = set()
         self._try_at = 0.0
-        #: There is no host, or it is gone: the next commit makes this process the host.
-        self._claims = False
-        #: Requests that were sent to a host that is gone, and what carried them: perhaps it executed them. They are
-        #: settled before the batch ends, as callers use their tickets again.
-        self._doubtful: Sequence[Ticket] = ()
-        self._carrier: Wire | None = None
-        #: Of those, the places of what was found to be executed.
-        self._settled: set[int] = set()
-        self._sent_at = 0.0
+        #: The record of a host that is gone, or (None,) for none: the next commit makes this process the host.
+        self._gone: tuple[bytes | None] | None = None
         self._candidate: Host | None = None
         self._load = Load()
         #: The next commit leaves the hosting to another process.
@@ -110,97 +202,120 @@ class Sharing:
 
     # Sending
 
+    def ask(self, server: Server[Any, Any], request: Any) -> Ticket | None:
+        """Have the host execute a request of the calling thread.
+
+        None where that cannot be, or another thread calls. What comes back may not be answered, perhaps as it is in
+        doubt: then it is to be executed like the others of this process. Raises StoreUnavailable.
+        """
+        wire = server.wire
+        if wire is None or self._lent or self._gone is not None or not self._able:
+            return None
+        if not wire.weight(request):
+            return None
+        ticket = Ticket(server, request, None)
+        self._deliver(wire, [ticket])
+        return ticket
+
     def send(self, tickets: Sequence[Ticket]) -> bool:
         """Have the host execute what it can; False when this process executes all. Raises StoreUnavailable."""
-        if self.host is not None or self._claims or not self._able:
+        if self.host is not None or self._gone is not None or not self._able:
+            return False
+        if self.doubted and any(ticket.doubt is not None for ticket in tickets):
             return False
         wire, sent = _sendable(tickets)
-        if wire is None or not (self._connection is not None or self._connect()):
+        return wire is not None and self._deliver(wire, sent)
+
+    def _deliver(self, wire: Wire, tickets: Sequence[Ticket]) -> bool:
+        packed = wire.pack(tickets)
+        connection = None if packed is None else self._send(wire, packed)
+        if connection is None:
             return False
-        packed = wire.pack(sent)
-        if packed is None or self._connection is None:
-            return False
-        self._number += 1
-        self._sent_at = boottime()
-        idle = self._load.share() < _IDLE
-        message = MESSAGE.pack(len(packed), self._number, len(wire.root), idle) + wire.root + packed
         try:
-            self._received = b""
-            self._connection.sendall(message)
-            answers = self._receive(self._connection)
+            _settle(wire, tickets, connection.receive())
+            if self._able:  # the store is not being closed
+                self._spare.append(connection)
+            return True
         except (OSError, EOFError) as error:
             log.info("The host of %s does not answer (%s)", self._folder, error)
-            self._claims, self._doubtful, self._carrier = True, sent, wire
-            return False
+            self.doubt(connection, tickets)
         except BaseException:  # a signal handler raised: the outcome is waited for
             try:
-                _settle(wire, sent, self._receive(self._connection))
+                _settle(wire, tickets, connection.receive())
             except (OSError, EOFError):
-                self._claims, self._doubtful, self._carrier = True, sent, wire
+                self.doubt(connection, tickets)
             raise
-        _settle(wire, sent, answers)
-        return True
+        finally:
+            self._lent.discard(connection)
+        return False
 
-    def _receive(self, connection: socket.socket) -> Answers:
+    def _send(self, wire: Wire, packed: bytes) -> Connection | None:
+        """Send a message, and return the connection that the reply comes by. None where there is no host."""
+        idle = self._load.share() < _IDLE
         while True:
-            chunk = connection.recv(CHUNK)
-            if not chunk:
-                raise EOFError("it is gone")
-            data = self._received = self._received + chunk if self._received else chunk
-            if len(data) < REPLY.size:
-                continue
-            size, number = REPLY.unpack_from(data)
-            if len(data) < REPLY.size + size:
-                continue
-            if number != self._number:
-                raise EOFError("it answers another message")
-            return decode(data[REPLY.size :])
+            try:
+                connection, known = self._spare.pop(), True
+            except IndexError:
+                found, known = self._connect(), False
+                if found is None:
+                    return None
+                connection = found
+            self._lent.add(connection)
+            try:
+                connection.send(wire.root, packed, idle=idle)
+                return connection
+            except BaseException as error:
+                self._lent.discard(connection)
+                connection.close()
+                if not isinstance(error, OSError):
+                    raise
+                log.info("The host of %s is gone (%s)", self._folder, error)
+                if isinstance(error, BlockingIOError) or not known:  # it is suspended, or refuses this process
+                    self._gone = (connection.record,)
+                    return None
 
-    def _connect(self) -> bool:
-        """Find the host and connect to it; where there is none, the next commit makes this process the host."""
+    def doubt(self, connection: Connection, tickets: Sequence[Ticket]) -> None:
+        """Note that a host may have executed what was sent: it is gone, or silent."""
+        self.doubted = True
+        for at, ticket in enumerate(tickets):
+            ticket.doubt = connection, at
+        self._leave_spares()
+
+    def _leave_spares(self) -> None:
+        while self._spare:
+            with contextlib.suppress(IndexError):
+                self._spare.pop().close()
+
+    def _connect(self) -> Connection | None:
+        """Find the host and connect to it. Where there is none, the next commit makes this process the host."""
         now = time.monotonic()
         if now < self._try_at:
-            return False
-        self._record = self._read(HOST)
-        if self._record is None:
-            self._claims = True
-            return False
-        found = self._read_record(self._record)
-        connection: socket.socket | None = None
+            return None
+        record = self._read(HOST)
+        found = None if record is None else self._read_record(record)
+        if record is None or found is None or found.protocol < PROTOCOL:
+            self._gone = (record,)
+            return None
         try:
-            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            connection.settimeout(SILENCE)
-            with address_of(self._folder / found.socket) as address:
-                connection.connect(address)
-            connection.sendall(MAGIC + self._id)
+            connection = Connection(self._folder, record, found)
         except OSError as error:
-            if connection is not None:
-                connection.close()
             if isinstance(error, _GONE):
-                self._claims = True
+                self._gone = (record,)
             else:  # another user's, or no descriptor is left: that host goes on, beside this process
                 self._try_at = now + _AGAIN
-            return False
+            return None
         if found.protocol > PROTOCOL:
             connection.close()
             raise StoreUnavailable(
                 "The store {path} is in use by a newer release of this program. Use that here, too.",
                 path=str(self._folder),
             )
-        self._connection = connection
-        return True
+        return connection
 
-    def _read_record(self, record: bytes) -> HostRecord:
-        found = HostRecord(PROTOCOL, "")
+    def _read_record(self, record: bytes) -> HostRecord | None:
         with contextlib.suppress(msgspec.MsgspecError):  # one that cannot be read is replaced
-            found = _decode_record(record)
-        return found
-
-    def disconnect(self) -> None:
-        """Leave the host; only after it is known what it executed, as it keeps the answers until then."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+            return _decode_record(record)
+        return None
 
     # Within a commit
 
@@ -210,20 +325,24 @@ class Sharing:
         What is in doubt is looked for, and this process becomes the host where there is none. All of it holds once
         `committed` is called, and is done again in the next commit otherwise.
         """
-        if self.host is not None and not self.host.holds(batch.txn):
+        host = self.host
+        if host is not None and not host.holds(batch.txn):
             self._retire()
-        if self._claims:
-            doubtful = self._doubtful
-            if doubtful and boottime() - self._sent_at > _TRUSTED:
-                self.end_doubt()
-            elif self._carrier is not None:
-                answers = read_answers(batch.txn.get(ANSWER + self._id), self._number)
-                self._settled |= _settle(self._carrier, doubtful, answers)
-            late = bool(doubtful) and len(self._settled) == len(doubtful)  # but executed: it may go on
-            if batch.txn.get(HOST) == self._record and not late:
+        doubtful = [ticket for ticket in tickets if ticket.doubt is not None]
+        if doubtful or self._gone is not None:
+            gone = set(self._gone or ())
+            for ticket in doubtful:
+                connection, at = ticket.doubt
+                connection.settle(batch.txn, at, ticket)
+                if ticket.answered:
+                    ticket.doubt = None
+                else:
+                    gone.add(connection.record)
+            if batch.txn.get(HOST) in gone:  # but a host that was late may go on
+                self.settled = b""
                 self._claim(batch)
-        elif self.host is not None and tickets and type(tickets[0]) is Request and self.host.is_busy():
-            self._leaves = True
+        elif host is not None and tickets and type(tickets[0]) is Request and host.is_busy():
+            self._leaves, self.settled = True, b""
             batch.put(HOST, _NONE)
         elif not self._retired:
             return tickets
@@ -237,33 +356,28 @@ class Sharing:
         if self._leaves:
             self._leaves = False
             self._try_at = time.monotonic() + _REST
-        if not self._claims:
+        if self._gone is None and self._candidate is None:
             return
-        self._doubtful, self._carrier, self._settled = (), None, set()
-        self.disconnect()
+        self._leave_spares()
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
             try:
                 self._attend(candidate)
                 self.host = candidate
+                self.settled = b"" if self._retired else candidate.record
             except Exception as error:  # no thread can be started: each process executes its own requests
                 log.info("This process cannot host the store %s: %s", self._folder, error)
                 candidate.close()
                 self._try_at = time.monotonic() + _AGAIN
-        self._claims = False
+        self._gone = None
 
-    def end_doubt(self) -> bool:
-        """Give up requests of which it cannot be told whether they were executed; say whether there were any."""
-        unknown = [ticket for at, ticket in enumerate(self._doubtful) if at not in self._settled]
-        self._doubtful, self._carrier, self._settled = (), None, set()
-        for ticket in unknown:
-            ticket.answer, ticket.answered = None, True
-            ticket.error = OutcomeUnknown(
-                "The process that hosts the store {path} is gone, and whether the request was executed could not be "
-                "found out. Look before you repeat it.",
-                path=str(self._folder),
-            )
-        return bool(unknown)
+    def end_doubts(self, tickets: Sequence[Ticket], *, failed: bool = False) -> bool:
+        """Give up requests in doubt whose commit failed. Say whether there were any."""
+        doubtful = [ticket for ticket in tickets if ticket.doubt is not None and (failed or ticket.answered)]
+        for ticket in doubtful:
+            connection, _ = ticket.doubt
+            connection.give_up(ticket)
+        return bool(doubtful)
 
     def failed(self) -> None:
         """Note that nothing was committed."""
@@ -292,23 +406,34 @@ class Sharing:
         """Leave the hosting to the process that has taken it over."""
         if self.host is not None:
             self.host.retired = self._retired = True
-        self.host = None
+        self.host, self.settled = None, b""
         self._attend(None)
+
+    def finish(self) -> None:
+        """Wait for the requests that callers have sent. The next ones are executed, or refused, here."""
+        self._able = False
+        until = time.monotonic() + _PATIENCE
+        while self._lent and time.monotonic() < until:
+            time.sleep(0.001)
 
     def close(self) -> None:
         """Leave the host, or stop hosting once the helper thread has ended."""
-        self.disconnect()
+        self._leave_spares()
         if self.host is not None:
             self.host.ended.wait(_PATIENCE)
 
     def abandon(self) -> None:
         """Close the descriptors, in a forked child, where they are copies."""
-        self.disconnect()
+        self._able = False
+        self._leave_spares()
+        for connection in self._lent:
+            connection.close()
+        self._lent.clear()
         for host in (self.host, self._candidate):
             if host is not None:
                 host.abandon()
         self.host = self._candidate = None
-        self._able = False
+        self.settled = b""
 
 
 def _is_able() -> bool:
@@ -334,16 +459,13 @@ def _sendable(tickets: Sequence[Ticket]) -> tuple[Wire | None, list[Ticket]]:
     return wire, sent
 
 
-def _settle(wire: Wire, tickets: Sequence[Ticket], answers: Answers) -> set[int]:
-    """Note the answers that came, and return their places; what could not be executed elsewhere has none."""
-    settled: set[int] = set()
-    for at, (ticket, packed) in enumerate(zip(tickets, answers, strict=False)):
+def _settle(wire: Wire, tickets: Sequence[Ticket], answers: Answers) -> None:
+    """Note the answers that came; what could not be executed elsewhere has none."""
+    for ticket, packed in zip(tickets, answers, strict=False):
         if packed is not None:
-            settled.add(at)
             answer = wire.unpack_answer(ticket, packed)
             if type(answer) is Refused:
                 ticket.answer, ticket.error = None, answer.error
             else:
                 ticket.answer, ticket.error = answer, None
             ticket.answered = True
-    return settled

@@ -14,6 +14,7 @@ import lmdb
 from queues.kv import boottime, lifecycle
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
+from queues.kv.embedded.host import HOST, Request
 from queues.kv.embedded.host_client import Sharing
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.reads import EmbeddedReads
@@ -104,6 +105,7 @@ class Engine:
     def close(self) -> None:
         """Finish what was accepted and release the files."""
         self.poller.stop()
+        self.sharing.finish()
         self.combiner.close(lambda: StoreClosed("The store was closed; open it again."))
         self.sharing.close()
         self.environment.close()
@@ -133,17 +135,18 @@ class Engine:
             with self._working:
                 try:
                     began = time.perf_counter()
-                    if self.sharing.send(tickets):
+                    if self.sharing.host is None and self.sharing.send(tickets):
                         if rest := [ticket for ticket in tickets if not ticket.answered]:
                             self._commit_batch(rest, more=False)
                         return time.perf_counter() - began, False
                     return self._commit_batch(tickets)
                 except Exception:
-                    if self.sharing.end_doubt():
+                    if self.sharing.end_doubts(tickets, failed=True):
                         return 0.0, False
                     raise
                 finally:
-                    self.sharing.end_doubt()
+                    if self.sharing.doubted:
+                        self.sharing.end_doubts(tickets)
                     self.environment.end_write()
         finally:
             mark.running = False
@@ -156,9 +159,13 @@ class Engine:
         done: list[Ticket] = []
         try:
             try:
-                batch.run(sharing.begin(batch, tickets), done, combiner.tell_kept)
+                host = batch.txn.get(HOST)
+                if not tickets or sharing.doubted or type(tickets[0]) is Request or host != sharing.settled:
+                    tickets = sharing.begin(batch, tickets)
+                batch.run(tickets, done, combiner.tell_kept)
                 if batch.wrote:
-                    if sharing.host is not None:
+                    if sharing.host is not None and sharing.host.connections:
+                        combiner.tell_kept()  # an answer that a socket has taken is not stored again
                         sharing.host.note(batch, done)
                     self.environment.seal(batch)
             finally:
@@ -230,7 +237,8 @@ class Engine:
         """Note a commit: requests are answered, watchers are woken."""
         environment = self.environment
         environment.room = batch.room
-        self.sharing.committed()
+        if not self.sharing.settled:
+            self.sharing.committed()
         _answered(done)
         if self.board.by_key:  # first: a caller that waits for changes next is not told of its own
             try:
@@ -261,7 +269,7 @@ class Engine:
             for left in self.sharing.begin(batch, [ticket]):
                 batch.run_one(left)
             if batch.wrote:
-                if self.sharing.host is not None:
+                if self.sharing.host is not None and self.sharing.host.connections:
                     self.sharing.host.note(batch, [ticket])
                 self.environment.seal(batch)
         except BaseException:
@@ -285,6 +293,7 @@ class EmbeddedStore:
         self.engine = engine
         self._lifecycle = Lifecycle(url)
         self._wires: list[Wire] = []
+        self._sharing, self._combiner = engine.sharing, engine.combiner
         combiner = engine.combiner
         self._serve, self._submit, self.withdraw = combiner.serve, combiner.submit, combiner.withdraw
 
@@ -307,7 +316,12 @@ class EmbeddedStore:
             lifecycle.refuse_nesting()
         if not self._lifecycle.usable:
             self._lifecycle.check()
-        answer: A = self._serve(server, request)
+        doubt, sharing = None, self._sharing
+        if sharing.host is None and self._combiner.idle and (ticket := sharing.ask(server, request)) is not None:
+            if ticket.answered:
+                return ticket.result()  # type: ignore[no-any-return]
+            doubt = ticket.doubt
+        answer: A = self._serve(server, request, doubt)
         return answer
 
     def submit(self, ticket: Ticket) -> None:
@@ -386,7 +400,7 @@ def _nothing(_: Transaction) -> None:
 
 def _answered(tickets: Sequence[Ticket]) -> None:
     for ticket in tickets:
-        ticket.answered = True
+        ticket.answered, ticket.doubt = True, None
 
 
 _engines: dict[str, Engine] = {}

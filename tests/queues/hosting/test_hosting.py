@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -30,18 +31,20 @@ from queues.errors import (
     ValueTooLarge,
 )
 from queues.kv.embedded.host import (
-    ANSWER,
     HOST,
     ID_BYTES,
     MAGIC,
     MESSAGE,
     PROTOCOL,
     REPLY,
+    HostRecord,
     address_of,
     decode,
     read_answers,
 )
+from queues.kv.embedded.host_client import Connection
 from queues.kv.port import Ticket
+from queues.operations.pop import pop_request
 from queues.operations.push import PushRequest, push_request
 from tests.queues.hosting.processes import begin, host_of, hosting
 from tests.waiting import await_true
@@ -208,6 +211,73 @@ def test_a_replaced_host_that_does_not_look_executes_requests_twice(url: str) ->
         assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"b"]
 
 
+class Sent:
+    """A request that a host has executed, and whose reply its caller has not read."""
+
+    def __init__(self, store: Store, queue: Any, request: Any) -> None:
+        self._engine: Any = store.context.kv.engine  # type: ignore[attr-defined]
+        self._wire = store.context.wire
+        record = self._engine.read_own(HOST)
+        host = msgspec.msgpack.decode(record, type=HostRecord)
+        self._connection = Connection(self._engine.environment.folder, record, host)
+        self._ticket = Ticket(queue.opened.batch(type(request)), request, None)
+        packed = self._wire.pack([self._ticket])
+        assert packed is not None
+        self._connection.send(self._wire.root, packed, idle=False)
+        select.select([self._connection.socket], [], [])
+
+    def answer(self) -> Any:
+        """Return the answer, now that the host is gone."""
+        self._engine.sharing.doubt(self._connection, [self._ticket])
+        return self._engine.combiner.serve(self._ticket.server, self._ticket.request, self._ticket.doubt)
+
+
+def test_a_reply_in_a_socket_outlives_the_host_and_its_next_commits(url: str) -> None:
+    with hosting(url) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        sent = Sent(store, jobs, push_request(jobs.opened, b"a", 1))
+        jobs.push(b"b", 2)
+        process.kill()
+        process.wait()
+        pushed = sent.answer()
+        assert jobs.pop_min().id == pushed.id
+        assert [item.raw for item in jobs.pop_many(9)] == [b"b"]
+
+
+def test_a_caller_that_does_not_read_its_socket_executes_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reading it is for."""
+    with hosting(url) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        sent = Sent(store, jobs, push_request(jobs.opened, b"a", 1))
+        jobs.push(b"b", 2)
+        process.kill()
+        process.wait()
+        monkeypatch.setattr(Connection, "rest", lambda connection: [])
+        sent.answer()
+        assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"a", b"b"]
+
+
+def popped_with_a_reply_that_no_socket_takes(url: str, *how: str) -> int:
+    """Return how many of 500 popped items a caller gets whose host was killed after later commits."""
+    with hosting(url, *how) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push_many([(b"v" * 1_000, 1)] * 500)
+        sent = Sent(store, jobs, pop_request(jobs.opened, 500, "min", None))
+        for _ in range(3):
+            jobs.push(b"later", 9)
+        process.kill()
+        process.wait()
+        answer = sent.answer()
+        jobs.pop_many(1_000)
+        return sum(len(item.raw) == 1_000 for item in answer)
+
+
+def test_a_reply_that_no_socket_takes_is_stored_until_it_does(url: str) -> None:
+    assert popped_with_a_reply_that_no_socket_takes(url) == 500
+    mutant = "answers that no socket took are not stored again"
+    assert popped_with_a_reply_that_no_socket_takes(url, mutant) == 0
+
+
 def test_a_host_that_closes_the_store_leaves_it_to_the_next_process(url: str) -> None:
     with hosting(url) as process, open_store(url) as store:
         jobs: Any = store.queue("jobs")
@@ -257,6 +327,18 @@ def test_a_newer_release_that_hosts_is_told_and_nothing_is_written(url: str) -> 
         assert jobs.depth() == 0
         listener.close()  # it is gone: its record is in the way of no process
         jobs.push(b"a", 1)
+        assert jobs.depth() == 1
+
+
+def test_a_host_of_an_older_release_is_replaced(url: str) -> None:
+    write_host_record(url, msgspec.msgpack.encode([PROTOCOL - 1, "host-of-another"]))
+    with socket.socket(socket.AF_UNIX) as listener, open_store(url) as store:
+        with address_of(Path(url.removeprefix("lmdb:")) / "host-of-another") as address:
+            listener.bind(address)
+        listener.listen()
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        assert host_of(url) == os.getpid()
         assert jobs.depth() == 1
 
 
@@ -320,7 +402,7 @@ def test_a_commit_that_fails_leaves_no_answer_of_what_was_not_executed(url: str)
             size, number = REPLY.unpack(other.recv(REPLY.size, socket.MSG_WAITALL))
             answers = decode(other.recv(size, socket.MSG_WAITALL))
             engine.environment.seal = seal
-        stored = read_answers(engine.read_own(ANSWER + b"i" * ID_BYTES), number)
+        stored = read_answers(engine.read_own(host.answers), b"i" * ID_BYTES, number)
         done = [item.raw for item in jobs.items(limit=9).items]
         assert done == [b"own", b"one"]
         assert [answer is not None for answer in stored] == [True, False]
