@@ -7,7 +7,6 @@ Conflicts: inserting conflicts with no other transaction. Taking reads the end b
 keys it takes, so pushes never abort it; with `serializable` the read itself conflicts, for callers that decide by it.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.bands import count_bands
 from queues.model.config import Config
 from queues.model.cursor import End
-from queues.model.ids import LAST_MS, SIZE, TIME, minted_ms
+from queues.model.ids import LAST_MS, SIZE, minted_ms
 from queues.model.item import Item, Row, ready_items
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
@@ -209,10 +208,11 @@ def remove_pairs(
     for there in later:
         clear_entries(tr, keys, there)
     if verb in _TAKING:
-        times = Counter(
-            [rand[:TIME] for _, _, rand, _ in rows.values() if isinstance(rand, bytes) and len(rand) == SIZE]
-        )
-        began = {minted_ms(time): n for time, n in times.items()}
+        began: dict[int, int] = {}
+        for _, _, rand, _ in rows.values():
+            if isinstance(rand, bytes) and len(rand) == SIZE:
+                ms = minted_ms(rand)
+                began[ms] = began.get(ms, 0) + 1
         for there in later:
             for ms, n in ((minted_ms(there.rand), -1), (there.since_ms or 0, 1)):
                 began[ms] = began.get(ms, 0) + n

@@ -1,5 +1,6 @@
 """Pushes: items that arrive, at once or delayed. What is ready at once goes in together, in the order of the calls."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -127,10 +128,11 @@ def with_ids(
     queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]
 ) -> Sequence[PushRequest | PushManyRequest]:
     """Return the requests with new ids for those that have none."""
-    new = queue.context.id_generator.new_id
+    number = [type(request) is PushRequest and not request.id for request in requests].count(True)
+    ids = iter(queue.context.id_generator.new_ids(number) if number else ())
     return [
-        PushRequest(request.queue_id, request.value, request.priority, new())
-        if isinstance(request, PushRequest) and not request.id
+        PushRequest(request.queue_id, request.value, request.priority, next(ids))
+        if type(request) is PushRequest and not request.id
         else request
         for request in requests
     ]
@@ -247,8 +249,11 @@ def _insert(
     deltas = {**dict.fromkeys(prepared.counters, n), **prepared.signals}
     if not prepared.fifo:
         suffixes = list(map(add, pack_priorities(priorities), suffixes))  # type: ignore[arg-type]
-        for band, number in count_bands(priorities, prepared.edges).items():  # type: ignore[arg-type]
-            deltas[prepared.bands[band]] = number
+        if n == 1:
+            deltas[prepared.bands[bisect_right(prepared.edges, priorities[0])]] = 1  # type: ignore[type-var]
+        else:
+            for band, number in count_bands(priorities, prepared.edges).items():  # type: ignore[arg-type]
+                deltas[prepared.bands[band]] = number
     tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
     tr.set_new(list(map(add, repeat(prepared.index), packed_ids)), list(map(add, repeat(prepared.place), suffixes)))
     tr.add_all(deltas)

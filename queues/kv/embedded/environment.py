@@ -59,7 +59,8 @@ class Environment:
     def __init__(self, path: Path, *, max_bytes: int) -> None:
         self.path = str(path)
         self._max_bytes = max_bytes
-        self._gate = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._gate = threading.Condition(self._lock)  # to enter it costs more than to take its lock
         self._readers = 0
         self._env: lmdb.Environment | None = None
         self._identity = (0, 0)
@@ -106,7 +107,7 @@ class Environment:
         Raises `FileReplaced` when the writer has to open another file first.
         """
         self.check_file()
-        with self._gate:
+        with self._lock:
             env = self._opened()
             self._readers += 1
         try:
@@ -201,7 +202,7 @@ class Environment:
 
     def commit(self, batch: Batch) -> None:
         """Commit, and return once it is durable. Raises lmdb.Error, OSError."""
-        with self._gate:
+        with self._lock:
             env = self._opened()
         self.checkpoints.commit(env, batch.txn, batch.now)
 
@@ -413,11 +414,12 @@ class Environment:
             return env.begin()
 
     def _begin_write(self) -> lmdb.Transaction[bytes]:
-        with self._gate:
+        with self._lock:
             env = self._opened()
         txn = env.begin(write=True)
         try:
-            self._sweep(env)
+            if time.monotonic() > self._sweep_at:
+                self._sweep(env)
             self.checkpoints.begin(env, txn.id() - 1)
         except BaseException as error:
             txn.abort()
@@ -443,18 +445,16 @@ class Environment:
             self._leave()
 
     def _leave(self) -> None:
-        with self._gate:
+        with self._lock:
             self._readers -= 1
             if not self._readers:
                 self._gate.notify_all()
 
     def _sweep(self, env: lmdb.Environment) -> None:
         """Free the reader slots of dead processes: under the write lock, as a writer may rely on one of them."""
-        now = time.monotonic()
-        if now > self._sweep_at:
-            self._sweep_at = now + _SWEEP_EVERY
-            env.reader_check()
-            self._warn_of_old_readers(env)
+        self._sweep_at = time.monotonic() + _SWEEP_EVERY
+        env.reader_check()
+        self._warn_of_old_readers(env)
 
     def _warn_of_old_readers(self, env: lmdb.Environment) -> None:
         """Warn of processes that read an old commit: no page that was freed since is used again, and the file grows."""

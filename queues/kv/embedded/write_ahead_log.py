@@ -147,7 +147,8 @@ class WriteAheadLog:
         link = _digest(record, state.link)
         self._write(state.tail, link + record)
         self.flush()
-        return state._replace(txnid=txnid, tail=_sectors(state.tail + LINK_BYTES + len(record)), link=link)
+        tail = _sectors(state.tail + LINK_BYTES + len(record))
+        return State(txnid, tail, *state[2:-1], link)
 
     def records(self, checkpoint: Checkpoint) -> Iterator[Record]:
         """Return the records behind a checkpoint. Raises OSError."""
@@ -247,7 +248,7 @@ class _Sectors:
 
     def __init__(self, path: Path) -> None:
         # Direct writes are made from aligned memory.
-        self._memory = mmap.mmap(-1, _sectors(LINK_BYTES + _RECORD.size + MAX_RECORD))
+        self._memory = memoryview(mmap.mmap(-1, _sectors(LINK_BYTES + _RECORD.size + MAX_RECORD)))
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_DIRECT", 0))
         except OSError as error:
@@ -258,14 +259,14 @@ class _Sectors:
     def write(self, content: bytes, at: int) -> None:
         """Write content that begins a sector; the rest of its last one is undefined. Raises OSError."""
         self._memory[: len(content)] = content
-        with memoryview(self._memory) as memory, memory[: _sectors(len(content))] as sectors:
-            try:
-                written = os.pwrite(self._descriptor, sectors, at)
-            except OSError as error:
-                if error.errno != errno.EINVAL:
-                    raise
-                self._use_cache()  # the disk's sectors are larger
-                written = os.pwrite(self._descriptor, sectors, at)
+        sectors = self._memory[: _sectors(len(content))]
+        try:
+            written = os.pwrite(self._descriptor, sectors, at)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            self._use_cache()  # the disk's sectors are larger
+            written = os.pwrite(self._descriptor, sectors, at)
         if written < len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
