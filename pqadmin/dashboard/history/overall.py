@@ -193,8 +193,12 @@ def movers(store: Store, statuses: Sequence[QueueStatus], shown: Range) -> list[
 
     No queue changed by more items than ever came or went, so the most used ones are looked up first.
     """
-    kept, kind = store.history, shown.resolution.name
-    was_recorded = bool(kept.at([ALL_QUEUES], kind, shown.since))
+    kept, kind, since = store.history, shown.resolution.name, shown.since
+    if not kept.at([ALL_QUEUES], kind, since):  # the store is younger than the range: from its first moment on
+        first_points = kept.of(ALL_QUEUES, kind, since=since, until=shown.until).points[:1]
+        if not first_points:
+            return []
+        since = first_points[0].at
     found: list[Mover] = []
     compared = most_used(statuses)[:MAX_COMPARED]
     for first in range(0, len(compared), _CHUNK):
@@ -202,13 +206,12 @@ def movers(store: Store, statuses: Sequence[QueueStatus], shown: Range) -> list[
         if len(found) >= SHOWN and abs(found[SHOWN - 1].change) >= _use(chunk[0]):
             break
         ids = [one.id for one in chunk]
-        before = kept.at(ids, kind, shown.since)
+        before = kept.at(ids, kind, since)
         after = {} if shown.live else kept.at(ids, kind, shown.until)
         for one in chunk:
-            # A queue without a history then was empty, if there was a process to record it.
-            start = before.get(one.id) or (_EMPTY if was_recorded else None)
+            start = before.get(one.id, _EMPTY)  # a queue without a history then was empty: a process recorded
             end = as_history_point(one, shown.now) if shown.live else after.get(one.id)
-            if start is not None and end is not None and end.counts != start.counts:
+            if end is not None and end.counts != start.counts:
                 found.append(_mover(one.name, start, end))
         found.sort(key=lambda mover: (-abs(mover.change), mover.name))
     return [mover for mover in found[:SHOWN] if mover.change]

@@ -164,6 +164,25 @@ def test_sums_have_a_gap_before_a_process_that_was_elected_has_written_what_it_m
         assert last_has_gap()
 
 
+@pytest.mark.parametrize("span", ["1h", "24h", "90d"])
+def test_movers_of_a_store_younger_than_the_range_are_those_since_it_began(clock: Clock, span: str) -> None:
+    with open_store("memory:", clock=clock) as store:
+        moved, idle = store.create_queue("moved"), store.create_queue("idle")
+        for queue in (moved, idle):
+            queue.push_many([(b"x", 1)] * 10)
+        recorder = store.recorder(count=clock)
+        recorder.look()
+        clock.advance(1_200)
+        moved.push_many([(b"x", 1)] * 7)
+        later = store.create_queue("later")
+        later.push(b"x", 1)
+        recorder.look()
+        recorder.flush()
+        statuses = [each.status() for each in (moved, idle, later)]
+        found = overall.movers(store, statuses, span_of(span, store.now()))
+        assert [(one.name, one.before, one.after) for one in found] == [("moved", 10, 17), ("later", 0, 1)]
+
+
 def test_sums_that_were_kept_go_on_as_if_added_up_anew(clock: Clock) -> None:
     with open_store("memory:", clock=clock) as store:
         queues = [store.create_queue(f"q{n}") for n in range(3)]
