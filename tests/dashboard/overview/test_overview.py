@@ -1,8 +1,11 @@
 """The overview: what an operator sees of all queues, and how they find the one they look for."""
 
+import html
+import re
 from collections.abc import Callable
 from threading import Event, Thread, Timer
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from django.test import Client
@@ -34,6 +37,22 @@ def test_a_row_shows_depth_both_ends_and_state(operator: Desk, store: Store) -> 
     assert row["verdict"] == "ok · nothing taken yet"
     assert page.title == "ok · Queues · pqadmin"
     assert page.html.count('class="h100"') == 3  # three bands hold one item each
+
+
+def test_each_tile_leads_to_the_queues_that_it_counts(operator: Desk, store: Store) -> None:
+    store.create_queue("empty")
+    store.create_queue("waits").push(b"x", 1)
+    store.create_queue("held").push(b"x", 1)
+    store.queue("held").lease(seconds=60)
+    tiles = operator.open("/").html.partition('<dl class="sum"')[2].partition("</dl>")[0]
+    listed = {
+        unquote(link).partition("?")[2]: set(operator.open(html.unescape(link)).rows)
+        for link in re.findall(r'href="([^"]+)"', tiles)
+    }
+    assert listed["q=depth>0"] == listed["q=age>0&amp;sort=-oldest"] == {"waits"}
+    assert listed["q=leased>0"] == {"held"}
+    assert {"q=in>0", "q=out>0", "q=delayed>0", "q=dead>0", "q=level:critical", "q=level:ok"} <= set(listed)
+    assert listed["q=level:ok"] == {"empty", "waits", "held"}
 
 
 def test_a_paused_queue_shows_person_and_reason(operator: Desk, store: Store) -> None:
