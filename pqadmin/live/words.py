@@ -220,9 +220,9 @@ def detail_words(reason: HealthReason, now: datetime) -> str:
 
 
 def worst_words(row: Row) -> str:
-    """Describe the queue of a group that needs attention most: its name, but for one that needs none."""
+    """Describe the queue of a group that needs attention most: its name, but for one that is well."""
     word = level_word(row.level)
-    return _say("worst", word=word, queue=display_name(row.status.name)) if row.troubled else word
+    return word if row.level == "ok" else _say("worst", word=word, queue=display_name(row.status.name))
 
 
 def counted_words(counted_at: datetime | None, now: datetime) -> str:

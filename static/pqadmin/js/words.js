@@ -124,11 +124,10 @@ export function detailWords(reason, now) {
   return reason.code === "old" ? `${since} · ${word("target", { limit: age(reason.limit) })}` : since;
 }
 
-/** The queue of a group that needs attention most, by its name, but for one that needs none. */
+/** The queue of a group that needs attention most, by its name, but for one that is well. */
 export function worstWords(worst) {
   const level = word(`level-${worst.level}`);
-  const troubled = worst.level === "critical" || worst.level === "warning";
-  return troubled ? word("worst", { word: level, queue: worst.shown }) : level;
+  return worst.level === "ok" ? level : word("worst", { word: level, queue: worst.shown });
 }
 
 /** How old the count (ms, or null before the first) of an attached queue is. */

@@ -16,6 +16,7 @@ from pqadmin.live.board import board as boards
 from pqadmin.live.off_screen_reads import OffScreenReads
 from queues import Store
 from tests.dashboard.conftest import Desk
+from tests.others import PREFIX, Others
 
 
 def test_an_empty_site_says_what_to_do_next(operator: Desk) -> None:
@@ -53,6 +54,15 @@ def test_each_tile_leads_to_the_queues_that_it_counts(operator: Desk, store: Sto
     assert listed["q=leased>0"] == {"held"}
     assert {"q=in>0", "q=out>0", "q=delayed>0", "q=dead>0", "q=level:critical", "q=level:ok"} <= set(listed)
     assert listed["q=level:ok"] == {"empty", "waits", "held"}
+
+
+def test_the_heading_of_a_group_names_a_queue_of_which_nothing_is_known(operator: Desk, store: Store) -> None:
+    Others(store).push((1, b"a"))
+    store.attach("legacy:parcels", prefix=PREFIX)
+    store.create_queue("mail:out")
+    page = operator.open("/?group=group")
+    assert "unknown: legacy:parcels" in page
+    assert "ok: mail:out" not in page
 
 
 def test_a_paused_queue_shows_person_and_reason(operator: Desk, store: Store) -> None:
