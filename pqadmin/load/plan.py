@@ -6,8 +6,8 @@ slowly, a few not at all, so that every state of a queue can be seen.
 
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
@@ -96,6 +96,20 @@ def plans(count: int, *, prefix: str, seed: int) -> list[QueuePlan]:
         served = random.choices((0.0, 0.8, 1.15), (1, 2, 7))[0] if rank > 1 else 1.0
         end: Literal["min", "max"] = "max" if mix in ("score", "tier") else "min"
         made.append(QueuePlan(name=prefix + name, mix=mix, push_weight=weight, pop_weight=weight * served, end=end))
+    return made
+
+
+def with_trouble(planned: Sequence[QueuePlan]) -> Sequence[QueuePlan]:
+    """Return plans with one that loses its consumer, one that is failed on and one with delayed items.
+
+    Of fewer than nine queues all stay as they are.
+    """
+    if len(planned) < 9:
+        return planned
+    made = list(planned)
+    made[2] = replace(made[2], served_for=30.0)
+    made[3] = replace(made[3], failing=0.4, pop_weight=2 * made[3].push_weight)  # what fails is taken again
+    made[8] = replace(made[8], delayed=0.4)
     return made
 
 

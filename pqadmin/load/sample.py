@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pqadmin.load.pace import Pace
-from pqadmin.load.plan import QueuePlan, plans
+from pqadmin.load.plan import QueuePlan, plans, with_trouble
 from pqadmin.load.run import LoadRun, ProcessFailed
 from pqadmin.store import store_now
 from queues.errors import QueueError
@@ -86,15 +86,13 @@ class SampleLoad:
 
 
 def sample_plans(queues: int = QUEUES) -> Sequence[QueuePlan]:
-    """Return the queues of the sample load: one of them loses its consumer, one is failed on, one has delayed items."""
-    planned = [
-        replace(plan, pop_weight=_SERVED * plan.push_weight) if plan.pop_weight >= plan.push_weight else plan
-        for plan in plans(queues, prefix=PREFIX, seed=0)
-    ]
-    planned[2] = replace(planned[2], served_for=30.0)
-    planned[3] = replace(planned[3], failing=0.4, pop_weight=2 * planned[3].push_weight)  # what fails is taken again
-    planned[8] = replace(planned[8], delayed=0.4)
-    return planned
+    """Return the queues of the sample load: most are served faster than they fill, some are in trouble."""
+    return with_trouble(
+        [
+            replace(plan, pop_weight=_SERVED * plan.push_weight) if plan.pop_weight >= plan.push_weight else plan
+            for plan in plans(queues, prefix=PREFIX, seed=0)
+        ]
+    )
 
 
 def take_rate(planned: Sequence[QueuePlan]) -> float:

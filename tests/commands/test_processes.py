@@ -16,6 +16,7 @@ from queues import Queue, Store
 from tests.all_items import all_items
 from tests.commands.conftest import PATIENCE, ROOT, command
 from tests.programs import run_to_end
+from tests.waiting import await_true
 
 #: The commands; their search for items is held up behind the first step.
 HELD = """
@@ -226,6 +227,16 @@ def test_load_stops_cleanly_and_its_summary_is_exact(url: str, store: Store, num
     assert (summary["pushed"], summary["taken"]) == pushed_and_taken(store)
     assert summary["pushed"] > 0
     await_end(started)
+
+
+def test_a_load_has_dead_delayed_and_unserved_items(url: str, store: Store) -> None:
+    settings = ("--queues", "9", "--push-rate", "300", "--pop-rate", "300", "--json", "--store", url)
+    with command("load", *settings) as process:
+        await_true(
+            lambda: all(any(queue.depth(state) for queue in store.queues()) for state in ("ready", "delayed", "dead"))
+        )
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
 
 
 def test_processes_of_a_killed_load_end_by_themselves(url: str, store: Store) -> None:

@@ -15,7 +15,7 @@ from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.display import format as write
 from pqadmin.load.pace import Burst, Pace
-from pqadmin.load.plan import plans
+from pqadmin.load.plan import plans, with_trouble
 from pqadmin.load.run import LoadRun, LoadStats, ProcessFailed, create_queues
 from queues import Store
 
@@ -63,7 +63,7 @@ class Command(StoreCommand):
         url = self.store_url(options)
         if url.startswith("memory:"):
             raise CommandError("memory: is private to one process: load needs a store that other processes can open.")
-        planned = plans(options["queues"], prefix=options["prefix"], seed=options["seed"])
+        planned = with_trouble(plans(options["queues"], prefix=options["prefix"], seed=options["seed"]))
         failed: ProcessFailed | None = None
         with Interruption() as interruption:
             create_queues(store, planned)
