@@ -181,6 +181,11 @@ class StoreCommand(OwnCommand):
     # Output
 
     @property
+    def prints_json(self) -> bool:
+        """Return whether JSON is asked for."""
+        return bool(self._json)
+
+    @property
     def lines(self) -> bool:
         """Return whether a JSON line for each is asked for."""
         return self._json == "lines"

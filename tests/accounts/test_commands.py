@@ -1,12 +1,15 @@
 """`create_user` and `reset_password`."""
 
 import io
+import json
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from pqadmin.accounts.authentication import digest
+from pqadmin.accounts.models import Token
 from pqadmin.accounts.roles import Role, role_of
 from pqadmin.accounts.scope import Scope, scope_of
 
@@ -41,6 +44,18 @@ def test_grants_are_given_with_the_user() -> None:
     assert "Granted operator on orders:*." in said
     scope = scope_of(User.objects.get(username="ann"))
     assert scope == Scope.of(Role.NONE, [("orders:*", Role.OPERATOR), ("mail", Role.VIEWER)])
+
+
+def test_what_is_made_for_users_and_programs_is_told_as_json() -> None:
+    ann = json.loads(run("create_user", "ann", "--role", "viewer", "--grant", "orders:*=operator", "--json"))
+    assert Client().login(username="ann", password=ann.pop("password"))
+    assert ann == {"user": "ann", "role": "viewer", "grants": {"orders:*": "operator"}}
+    changed = json.loads(run("reset_password", "ann", "--jsonl"))
+    assert Client().login(username=changed["user"], password=changed["password"])
+    made = json.loads(run("create_token", "web", "--queues", "orders:*", "--verbs", "push", "--json"))
+    assert Token.objects.get(digest=digest(made.pop("secret"))).name == "web"
+    assert [made] == json.loads(run("tokens", "--json"))["tokens"]
+    assert json.loads(run("revoke_token", "web", "--json")) == {"token": "web"}
 
 
 @pytest.mark.parametrize("grant", ["orders:*", "orders:*=admin", "a b=viewer", "=viewer"])

@@ -1,20 +1,20 @@
 """`create_token NAME --queues PATTERN --verbs VERB,… [--days N] [--rate N] [--owner USER]`."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from pqadmin import token_lifecycle
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.commands.arguments import number
-from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.store_command import os_user
 from pqadmin.display.format import visible
-from pqadmin.server.management.commands.create_user import prepare_tables
+from pqadmin.server.management.commands.tokens import token_shape
+from pqadmin.server.site_command import SiteCommand
 from pqadmin.site_audit import Author
 from pqadmin.store import close_store, store_now
 from queues.errors import QueueError, StoreError
@@ -30,11 +30,12 @@ def read_verbs(text: str) -> list[Verb]:
         raise ArgumentTypeError(f"{text!r}: write some of {', '.join(Verb)} by commas, or all") from None
 
 
-class Command(OwnCommand):
+class Command(SiteCommand):
     """Create a token for a program; prints it once, alone on the last line."""
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """Declare what the token may do."""
+        super().add_arguments(parser)
         parser.add_argument("name", help="what the audit calls the program: token:NAME")
         parser.add_argument("--queues", required=True, metavar="PATTERN", help="by commas, such as 'orders:*,mail'")
         parser.add_argument(
@@ -54,7 +55,7 @@ class Command(OwnCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the token, or change nothing."""
-        prepare_tables(self)
+        self.prepare_tables()
         owner = _owner(options["owner"])
         try:
             token, secret = token_lifecycle.create(
@@ -72,9 +73,12 @@ class Command(OwnCommand):
         finally:
             close_store()
         ends = "It does not expire" if token.expires_at is None else f"It expires {token.expires_at:%Y-%m-%d %H:%M} UTC"
-        self.stdout.write(f"Created the token {token.name}. It has no more rights than its owner, {owner.username}.")
-        self.stdout.write(f"{ends}. It is shown once:")
-        self.stdout.write(secret)
+        self.answer(
+            {**token_shape(token), "secret": secret},
+            f"Created the token {token.name}. It has no more rights than its owner, {owner.username}.",
+            f"{ends}. It is shown once:",
+            secret,
+        )
 
 
 def _owner(name: str | None) -> User:

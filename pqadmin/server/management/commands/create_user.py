@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -15,17 +15,17 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import GRANTABLE
 from pqadmin.accounts.roles import Role, grant
-from pqadmin.commands.base import OwnCommand
-from pqadmin.server import first_start
+from pqadmin.server.site_command import SiteCommand
 from queues.admin import check_glob
 from queues.errors import BadGlob, BadName
 
 
-class Command(OwnCommand):
+class Command(SiteCommand):
     """Create a user with a role; prints a generated password, or reads one."""
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """Declare the name, the role and where the password comes from."""
+        super().add_arguments(parser)
         parser.add_argument("name")
         parser.add_argument("--role", required=True, choices=[role.value for role in Role], help="on all queues")
         parser.add_argument(
@@ -39,7 +39,7 @@ class Command(OwnCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the user, or change nothing."""
-        prepare_tables(self)
+        self.prepare_tables()
         user, grants = User(username=options["name"]), dict(read_grant(text) for text in options["grant"])
         password = choose_password(user, options)
         try:
@@ -55,21 +55,19 @@ class Command(OwnCommand):
             raise CommandError(" ".join(error.messages)) from None
         except IntegrityError:
             raise CommandError(f"A user named {user.username!r} exists.") from None
-        self.stdout.write(f"Created {user.username} ({options['role']}).")
-        for glob, role in grants.items():
-            self.stdout.write(f"Granted {role.value} on {glob}.")
-        if not options["password_stdin"]:
-            self.stdout.write(f"Password, shown once: {password}")
-
-
-def prepare_tables(command: BaseCommand) -> None:
-    """Prepare the site as its first start does, and print its admin's password; raises CommandError."""
-    try:
-        admin = first_start.prepare()
-    except first_start.CannotStart as error:
-        raise CommandError(str(error)) from None
-    if admin is not None:
-        command.stdout.write(f"First start: created {admin.name} (admin).\nPassword, shown once: {admin.password}")
+        shown = [] if options["password_stdin"] else [f"Password, shown once: {password}"]
+        given = {glob: role.value for glob, role in grants.items()}
+        self.answer(
+            {
+                "user": user.username,
+                "role": options["role"],
+                "grants": given,
+                "password": password if shown else None,
+            },
+            f"Created {user.username} ({options['role']}).",
+            *(f"Granted {role} on {glob}." for glob, role in given.items()),
+            *shown,
+        )
 
 
 def read_grant(text: str) -> tuple[str, Role]:

@@ -1,26 +1,26 @@
 """`reset_password NAME`."""
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
-from pqadmin.commands.base import OwnCommand
-from pqadmin.server.management.commands.create_user import add_password, choose_password, prepare_tables
+from pqadmin.server.management.commands.create_user import add_password, choose_password
+from pqadmin.server.site_command import SiteCommand
 
 
-class Command(OwnCommand):
+class Command(SiteCommand):
     """Give a user a new password and end the user's sessions. Prints it, or reads one."""
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """Declare the name and where the password comes from."""
+        super().add_arguments(parser)
         parser.add_argument("name")
         add_password(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Set the password; sessions end because they are bound to the old one."""
-        prepare_tables(self)
+        self.prepare_tables()
         try:
             user = User.objects.get(username=options["name"])
         except User.DoesNotExist:
@@ -28,6 +28,9 @@ class Command(OwnCommand):
         password = choose_password(user, options)
         user.set_password(password)
         user.save(update_fields=["password"])
-        self.stdout.write(f"Changed the password of {user.username}; all sessions of that user have ended.")
-        if not options["password_stdin"]:
-            self.stdout.write(f"Password, shown once: {password}")
+        shown = [] if options["password_stdin"] else [f"Password, shown once: {password}"]
+        self.answer(
+            {"user": user.username, "password": password if shown else None},
+            f"Changed the password of {user.username}; all sessions of that user have ended.",
+            *shown,
+        )

@@ -5,26 +5,22 @@ from typing import Any
 from rich.table import Table
 
 from pqadmin.accounts.models import Token
-from pqadmin.commands.base import OwnCommand
-from pqadmin.commands.store_command import StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.files.shapes import Shape, time_shape
-from pqadmin.server.management.commands.create_user import prepare_tables
+from pqadmin.server.site_command import SiteCommand
 
 
-class Command(StoreCommand):
+class Command(SiteCommand):
     """List the tokens of programs: owner, verbs, queues, expiry and last use."""
 
-    has_store = False
-    takes_no_server = OwnCommand.takes_no_server
     listed = "tokens"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print a line for each token that is not revoked."""
-        prepare_tables(self)
+        self.prepare_tables()
         tokens = Token.objects.filter(revoked_at=None).select_related("owner").order_by("name")
         if options["json"]:
-            self.answer({"tokens": [_shape(token) for token in tokens]})
+            self.answer({"tokens": [token_shape(token) for token in tokens]})
             return
         table = Table(box=None, pad_edge=False, header_style="dim")
         for column in ("Token", "Owner", "Verbs", "Queues", "Expires", "Last used", "From"):
@@ -36,7 +32,8 @@ class Command(StoreCommand):
         console(self.stdout).print(table)
 
 
-def _shape(token: Token) -> Shape:
+def token_shape(token: Token) -> Shape:
+    """Describe a token."""
     return {
         "token": token.name,
         "owner": token.owner.get_username(),

@@ -1,0 +1,24 @@
+"""The base of commands about the site of this machine: its users and tokens."""
+
+from django.core.management.base import CommandError
+
+from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.store_command import StoreCommand
+from pqadmin.server import first_start
+
+
+class SiteCommand(StoreCommand):
+    """A command on the tables of the site, which prints JSON on demand."""
+
+    has_store = False
+    takes_no_server = OwnCommand.takes_no_server
+
+    def prepare_tables(self) -> None:
+        """Prepare the site as its first start does, and print its admin's password; raises CommandError."""
+        try:
+            admin = first_start.prepare()
+        except first_start.CannotStart as error:
+            raise CommandError(str(error)) from None
+        if admin is not None:
+            told = self.stderr if self.prints_json else self.stdout
+            told.write(f"First start: created {admin.name} (admin).\nPassword, shown once: {admin.password}")
