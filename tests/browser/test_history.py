@@ -2,8 +2,9 @@
 
 import re
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from playwright.sync_api import Page, expect
 
@@ -119,7 +120,21 @@ def test_a_legend_at_rest_tells_of_when_its_numbers_are(page: Page, store: Store
     times = {c: legend(page, c, "UTC") for c in ("depth", "oldest", "waits")}
     assert legend(page, "oldest", "oldest") == "–", "nothing waits now"
     assert legend(page, "waits", "half") == "32 s", "at most, as histories keep it"
-    assert times["oldest"] == times["depth"] > times["waits"]
+    assert times["oldest"] == times["depth"] >= times["waits"]
+
+
+def test_a_legend_names_the_zone_of_a_moment_before_clocks_were_turned(new_page: NewPage, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    recorded(store)
+    page = new_page(timezone_id="America/New_York")
+    summer = datetime.now(ZoneInfo("America/New_York")).utcoffset() == timedelta(hours=-4)
+    page.goto(f"{HERE}?span=1h")
+    assert "UTC" not in page.locator("[data-chart=depth] .u-series").first.locator(".u-value").inner_text()
+    page.clock.set_fixed_time(datetime(2035, 1 if summer else 7, 15, tzinfo=UTC))
+    page.goto(f"{HERE}?span=1h")
+    told = page.locator("[data-chart=depth] .u-series").first
+    expect(told.locator(".u-value")).to_have_text(re.compile("UTC−4$" if summer else "UTC−5$"))
+    expect(told.locator(".u-label")).to_have_text("UTC−5" if summer else "UTC−4")
 
 
 def test_axes_begin_at_zero_and_tell_each_step_exactly(page: Page, store: Store) -> None:

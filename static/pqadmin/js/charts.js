@@ -376,9 +376,10 @@ function step(u, at, by, on) {
 
 // Writing
 
+/** The legend names the zone of now: a moment before clocks were turned has its own. */
 function dayAndTime(at) {
-  const { date, time } = local(at * 1000);
-  return `${date} ${time}`;
+  const { date, time, zone } = local(at * 1000);
+  return `${date} ${time}${zone === local(Date.now()).zone ? "" : ` ${zone}`}`;
 }
 
 /** A moment on the axis: its time, and its date where that is another than at the moment before. */
