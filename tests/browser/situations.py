@@ -98,6 +98,7 @@ class Shop:
             )
         }
         self._owed: dict[str, float] = {}
+        self._mails = 0
         self._ended = threading.Event()
         self._write()
 
@@ -159,8 +160,9 @@ class Shop:
         # Some mails cannot be sent.
         self._push("mail:outbound", 0.6 * seconds)
         mailer = workers["mailer-1"]
-        for number, lease in enumerate(mailer.take(1.2 * seconds)):
-            if minute > 20 and (lease.item.attempts > 1 or number % 12 == 0):
+        for lease in mailer.take(1.2 * seconds):
+            self._mails += 1
+            if minute > 20 and (lease.item.attempts > 1 or self._mails % 12 == 0):
                 mailer.queue.release(lease, reason="SMTPError: 550 mailbox unavailable")
             else:
                 mailer.queue.ack(lease)
