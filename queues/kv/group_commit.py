@@ -403,9 +403,13 @@ class Combiner:
                 gone = [ticket for ticket in rest if getattr(ticket, "abandoned", False)]
                 self._waiting.extendleft(ticket for ticket in reversed(rest) if ticket not in gone)
             answered += gone
-        told = len(answered) if pace is None else self._first_cohort(answered, *pace)
+        if pace is not None:
+            self._took = pace[0]
+        remote = [ticket.remote for ticket in answered].count(True)
+        told = len(answered) if remote or pace is None else self._first_cohort(answered, *pace)
         self.keeps += answered[told:]
-        self._expected = self._told_late + told
+        # Half of the callers of other processes prepare their next requests while the rest are served.
+        self._expected = self._told_late + told - (remote // 2 if told >= CROWD // 2 else 0)
         self._told_late = 0
         deliver(answered[:told], self._abreast)
         if pace is None:
@@ -418,7 +422,6 @@ class Combiner:
         with the helper for the interpreter, and have nothing to do during the flush.
         """
         n = len(answered)
-        self._took = took
         other = max(self._told_late, len(self._waiting))
         crowd = n + other
         if not alone or crowd < CROWD:

@@ -213,6 +213,9 @@ class Ticket:
 
     __slots__ = ("answer", "answered", "doubt", "error", "landing", "request", "server")
 
+    #: Its caller is in another process.
+    remote = False
+
     def __init__(self, server: Server[Any, Any] | None, request: Any, landing: "Landing | None") -> None:
         self.server = server
         self.request = request

@@ -95,6 +95,7 @@ class Request(Ticket):
 
     __slots__ = ("at", "host", "packed")
 
+    remote = True
     at: int
     host: Host
     #: The answer or error that was packed last.
