@@ -49,7 +49,7 @@ _OF_DAPHNE = {b"upgrade", b"daphne-root-path"}
 _BAD = re.compile(rb"[\0\r\n]")
 _API = API.encode("ascii")
 _SLACK = 65_536
-#: Seconds for which a request of the fast path goes on without its client, as Daphne's others do.
+#: Seconds for which a request of the fast path goes on without its client, as Daphne's requests do.
 _GOES_ON = 5.0
 #: Connections over a limit that are told so at once; more are closed without a word. Seconds that they have.
 TOLD_AT_ONCE, TOLD_WITHIN = 50, 3.0

@@ -198,7 +198,7 @@ def _to_place(
 def beyond(
     tr: ReadTransaction, keys: QueueKeys, config: Config, place: Place, number: int, newest: int
 ) -> tuple[Priority | None, int]:
-    """Return priority and count of the first of `number` items beyond all others at the front or back.
+    """Return priority and count of the first of `number` items beyond the rest at the front or back.
 
     At the back the count is `newest` at least, that of an item pushed now.
     """

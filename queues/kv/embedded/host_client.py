@@ -206,7 +206,7 @@ class Sharing:
         """Have the host execute a request of the calling thread.
 
         None where that cannot be, or another thread calls. What comes back may not be answered, perhaps as it is in
-        doubt: then it is to be executed like the others of this process. Raises StoreUnavailable.
+        doubt: then it is to be executed like all requests of this process. Raises StoreUnavailable.
         """
         wire = server.wire
         if wire is None or self._lent or self._gone is not None or not self._able:
