@@ -8,7 +8,7 @@ from typing import Any
 
 from pqadmin.dashboard.items import action_definitions
 from pqadmin.dashboard.items.action_previews import Preview
-from pqadmin.dashboard.items.page import Listed
+from pqadmin.dashboard.items.queue_page_data import Listed
 from pqadmin.dashboard.items.selection import Fate, Fates
 from pqadmin.dashboard.jobs.words import tell
 from pqadmin.display import format as write

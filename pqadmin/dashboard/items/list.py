@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from pqadmin.accounts.rights import Right
 from pqadmin.dashboard.items import dead_errors
 from pqadmin.dashboard.items.action_definitions import acts_in
-from pqadmin.dashboard.items.page import PAGE, Seen
 from pqadmin.dashboard.items.query import MAX_CURSOR, TRASH
+from pqadmin.dashboard.items.queue_page_data import PAGE, Seen
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of

@@ -11,9 +11,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.items.page import PAGE, list_items
 from pqadmin.dashboard.items.query import TRASH
 from pqadmin.dashboard.items.query import asked as asked_for
+from pqadmin.dashboard.items.queue_page_data import PAGE, list_items
 from pqadmin.display.items import row_mark
 from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.store import get_store

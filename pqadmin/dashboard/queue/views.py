@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.history.views import last_hour
 from pqadmin.dashboard.items.list import item_list
-from pqadmin.dashboard.items.page import see
+from pqadmin.dashboard.items.queue_page_data import see
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.dashboard.queue.next_steps import steps
