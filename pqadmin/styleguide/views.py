@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.audit.views import line_of
 from pqadmin.dashboard.jobs.words import JobsHere
-from pqadmin.dashboard.queue.next_steps import steps
+from pqadmin.dashboard.queue.verdict_steps import steps
 from pqadmin.display import format as write
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show

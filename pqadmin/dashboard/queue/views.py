@@ -12,7 +12,7 @@ from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.queue_page_data import see
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.push.forms import PushForm
-from pqadmin.dashboard.queue.next_steps import steps
+from pqadmin.dashboard.queue.verdict_steps import steps
 from pqadmin.dashboard.targets.views import standing
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
