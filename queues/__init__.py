@@ -23,7 +23,7 @@ from queues.bulk.bulk_job import Job
 from queues.consumers.consumer import Consumer, Consumers
 from queues.items.scan import Query
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.attempts import Attempt
+from queues.model.attempt_log import Attempt
 from queues.model.bands import Band
 from queues.model.codec import Raw
 from queues.model.config import Pause

@@ -43,7 +43,7 @@ from queues.keys.queue_keys import (
     timed_suffix,
 )
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model import attempts
+from queues.model import attempt_log
 from queues.model.bands import band_of
 from queues.model.config import Config
 from queues.model.ids import minted_ms
@@ -96,7 +96,7 @@ def ended(
     there: StoredItem, config: Config, *, now_ms: int, error: str = "", traceback: str = "", expired: bool = False
 ) -> StoredItem:
     """Return a leased item with this lease in the log of its attempts."""
-    this = attempts.entry(
+    this = attempt_log.entry(
         number=there.attempts,
         worker=there.header["worker"],
         began_ms=there.header["leased"],
@@ -106,8 +106,8 @@ def ended(
         error=error,
         traceback=traceback,
     )
-    log = attempts.fitted([*there.entries, this], len(there.value))
-    return replace(there, header={**there.header, attempts.LOG: log})
+    log = attempt_log.fitted([*there.entries, this], len(there.value))
+    return replace(there, header={**there.header, attempt_log.LOG: log})
 
 
 def given_back(there: StoredItem, config: Config, *, now_ms: int, reason: str = "", dies: bool = True) -> StoredItem:
@@ -201,7 +201,7 @@ def with_value(there: StoredItem, value: bytes) -> StoredItem:
     """Return the item with another value."""
     header = there.header
     if there.log:
-        header = {**header, attempts.LOG: attempts.fitted(there.entries, len(value))}
+        header = {**header, attempt_log.LOG: attempt_log.fitted(there.entries, len(value))}
     return replace(there, value=value, header=header, nonce=b"")
 
 

@@ -27,7 +27,7 @@ from queues.keys.queue_keys import (
 )
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
-from queues.model.attempts import LOG, Entry, size_of
+from queues.model.attempt_log import LOG, Entry, size_of
 from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.foreign_tuples import item_id

@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import repeat
 from typing import Any
 
-from queues.model.attempts import Attempt, Entry
-from queues.model.attempts import read as read_log
+from queues.model.attempt_log import Attempt, Entry
+from queues.model.attempt_log import read as read_log
 from queues.model.codec import Codec
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import at, minted_at

@@ -17,7 +17,7 @@ from contextlib import (
 from typing import Any, Self, TypedDict, TypeVar
 
 from queues.errors import LeaseNotBound, QueueError, StaleLease, StoreError
-from queues.model import attempts
+from queues.model import attempt_log
 from queues.model.config import MAX_REASON
 
 #: Of its seconds, after which a lease is extended.
@@ -201,5 +201,5 @@ def told(error: BaseException) -> Told:
         message = str(error).encode(errors="backslashreplace").decode()
     with suppress(Exception):
         frames = error.__traceback__ and error.__traceback__.tb_next
-        trace = attempts.cut("".join(traceback.format_exception(type(error), error, frames)))
+        trace = attempt_log.cut("".join(traceback.format_exception(type(error), error, frames)))
     return {"reason": f"{kind}: {message}"[:MAX_REASON] if message else kind, "traceback": trace}

@@ -17,7 +17,7 @@ from queues.items.lease_expiry import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
 from queues.keys.queue_keys import NONCE_SIZE, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
-from queues.model import attempts, ids
+from queues.model import attempt_log, ids
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
@@ -100,7 +100,7 @@ def release_request(
     if not isinstance(traceback, str):
         raise BadValue("A traceback is text, not {type}.", type=type(traceback).__name__)
     why, now_ms = check_text(reason, MAX_REASON), int(seconds * 1000)
-    return ReleaseRequest(queue.id, key, due, why, count_attempt, now_ms, attempts.cut(traceback))
+    return ReleaseRequest(queue.id, key, due, why, count_attempt, now_ms, attempt_log.cut(traceback))
 
 
 def extend_request(queue: OpenQueue, lease: object, seconds: Duration) -> ExtendRequest:

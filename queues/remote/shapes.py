@@ -14,7 +14,7 @@ from queues.items.scan import Query
 from queues.items.stored_item import StoredItem
 from queues.keys.queue_keys import STATES, ready_suffix
 from queues.model import foreign_tuples
-from queues.model.attempts import LOG, Entry, entry
+from queues.model.attempt_log import LOG, Entry, entry
 from queues.model.config import Config, Pause
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import to_ms

@@ -15,7 +15,7 @@ from queues.items.stored_item import StoredItem, as_item, from_lease
 from queues.keys.queue_keys import SINCE, QueueKeys, ready_elements, ready_suffix
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model import records
-from queues.model.attempts import LOG
+from queues.model.attempt_log import LOG
 from queues.model.config import Config
 from queues.model.ids import to_ms
 from queues.model.item import Item

@@ -15,7 +15,7 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import last_element
 from queues.kv.port import ReadTransaction, Ready, Result
 from queues.model import ids, paging, records
-from queues.model.attempts import LOG
+from queues.model.attempt_log import LOG
 from queues.model.codec import Codec
 from queues.model.config import Config
 from queues.model.foreign_tuples import parse_id

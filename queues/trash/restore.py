@@ -22,7 +22,7 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import AttachedKeys, last_element, ready_suffix
 from queues.kv.port import KeyValue, Result, Transaction
 from queues.model import records
-from queues.model.attempts import LOG
+from queues.model.attempt_log import LOG
 from queues.model.config import Config
 from queues.model.item import Item
 from queues.trash.entries import PLACES, item_of, suffix_of

@@ -24,7 +24,7 @@ from queues.items.stored_item import ATTACHED, StoredItem
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import MAX_KEY_SIZE, ReadTransaction, Transaction
 from queues.model import ids, paging, records
-from queues.model.attempts import LOG
+from queues.model.attempt_log import LOG
 from queues.model.config import Config
 from queues.model.duration import KEEP, Duration, seconds_of
 from queues.model.item import Item

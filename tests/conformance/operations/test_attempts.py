@@ -10,7 +10,7 @@ from queues import Actions, AsyncPriorityQueue, Attempt, Item, Lease, Queue, Sto
 from queues.errors import BadValue
 from queues.items.stored_item import find as find_stored
 from queues.model import records
-from queues.model.attempts import MAX_BYTES, MAX_TRACEBACK, MOST
+from queues.model.attempt_log import MAX_BYTES, MAX_TRACEBACK, MOST
 from queues.model.records import MAX_VALUE_SIZE
 from tests.conftest import Clock
 from tests.dumps import dump
