@@ -77,7 +77,7 @@ def release(
     _only(stored_items, "leased", Words("only leased items are released."))
 
     def become(there: StoredItem) -> StoredItem:
-        tried = state_machine.ended(there, config, now_ms=now_ms, error=reason)
+        tried = state_machine.with_attempt_logged(there, config, now_ms=now_ms, error=reason)
         return state_machine.given_back(tried, config, now_ms=now_ms, reason=reason)
 
     return _change(tr, keyspace, config, stored_items, become, "release")

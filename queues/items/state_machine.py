@@ -92,7 +92,7 @@ def is_last(there: StoredItem, config: Config) -> bool:
     return config.max_attempts is not None and there.attempts >= config.max_attempts
 
 
-def ended(
+def with_attempt_logged(
     there: StoredItem, config: Config, *, now_ms: int, error: str = "", traceback: str = "", expired: bool = False
 ) -> StoredItem:
     """Return a leased item with this lease in the log of its attempts."""
@@ -121,7 +121,8 @@ def expired(there: StoredItem, config: Config, *, now_ms: int) -> StoredItem:
     The nonce stays with the item: it can still be acknowledged by that lease. It is ready since then, not since a sweep
     noticed it.
     """
-    after, reason = ended(there, config, now_ms=now_ms, expired=True), f"lease expired at attempt {there.attempts}"
+    after = with_attempt_logged(there, config, now_ms=now_ms, expired=True)
+    reason = f"lease expired at attempt {there.attempts}"
     return _given_back(after, config, there.nonce, now_ms, there.expires_ms, reason, dies=True)
 
 

@@ -243,7 +243,9 @@ def _release(
     there, counts = reads[0].wait(), request.count_attempt
     now_ms, reason = request.now_ms, request.reason
     if counts:
-        tried = state_machine.ended(there, config, now_ms=now_ms, error=reason, traceback=request.traceback)
+        tried = state_machine.with_attempt_logged(
+            there, config, now_ms=now_ms, error=reason, traceback=request.traceback
+        )
     else:
         tried = there = replace(there, attempts=there.attempts - 1)
     if request.due_ms is None or (counts and state_machine.is_last(there, config)):
