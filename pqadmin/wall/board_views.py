@@ -205,7 +205,7 @@ class MintView(ChangeView):
             "enter": self.request.build_absolute_uri(reverse("wall:enter")),
             "picture": segno.make_qr(address, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff"),
         }
-        answer = render(self.request, "wall/minted.html", context)
+        answer = render(self.request, "wall/new_link.html", context)
         answer.headers["Referrer-Policy"] = "no-referrer"
         return answer
 

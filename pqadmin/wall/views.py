@@ -147,7 +147,7 @@ def _turn_away(request: HttpRequest, address: str, *, token: bool, cookie: bool)
         return render(request, "wall/closed.html", {"token": token}, status=403)
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
         # A browser that comes from another site does not show its strict cookies; from this page it will.
-        return render(request, "wall/again.html", {"address": address})
+        return render(request, "wall/to_wall.html", {"address": address})
     return redirect_to_login(request.path, resolve_url("accounts:login"))
 
 

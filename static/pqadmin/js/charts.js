@@ -2,7 +2,7 @@
 // Draws histories: one chart a card, one cursor over all of them, zoomed together. The address says what is shown.
 
 import { age, local, number, rate, readersZone } from "./format.js";
-import { released } from "./press.js";
+import { released } from "./hold_while_pressed.js";
 
 const WRITTEN = { number, rate, age };
 /** Milliseconds between two requests for newer numbers: at least, at most, and for each second of a range. */
