@@ -10,7 +10,7 @@ from queues.items import generations
 from queues.items.state_machine import Change
 from queues.items.stored_item import attached as stored_attached
 from queues.model.names import canonical
-from queues.model.steps import StepSize
+from queues.model.range_in_steps import StepSize
 from queues.operations import attached
 from queues.operations.attached import Chunk
 from queues.queue import AnyQueue

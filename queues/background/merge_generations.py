@@ -16,8 +16,8 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import SIDES, QueueKeys, place, read_place, ready_elements
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
 from queues.model.config import Config
+from queues.model.range_in_steps import in_background, pairs
 from queues.model.records import UNREADABLE, Tell, warn
-from queues.model.steps import in_background, pairs
 
 #: Items and bytes of one step.
 _STEP, _STEP_BYTES = 100, 1_000_000

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from queues.keys.keyspace import Keyspace
 from queues.kv.commit_slots import Mark
 from queues.kv.port import KeyValue, KeyValueStore, Transaction
-from queues.model.steps import in_background, steps
+from queues.model.range_in_steps import in_background, steps
 
 #: Milliseconds by the store's clock.
 KEPT_MS = 24 * 3600 * 1000

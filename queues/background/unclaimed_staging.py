@@ -11,8 +11,8 @@ from queues.items import ready
 from queues.keys.queue_keys import QueueKeys
 from queues.kv.port import KeyValue, ReadTransaction, Transaction
 from queues.model.config import Config, decode
+from queues.model.range_in_steps import in_background, steps
 from queues.model.records import UNREADABLE, Tell, warn
-from queues.model.steps import in_background, steps
 from queues.serving import staging_records
 from queues.serving.leadership import Holding
 from queues.trash.trash import Trash

@@ -15,7 +15,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.model import records
 from queues.model.ids import at, to_ms
-from queues.model.steps import in_background, steps
+from queues.model.range_in_steps import in_background, steps
 
 #: Seconds between two heartbeats, and milliseconds after the last one that its consumer is held to be alive.
 BEAT, EXPIRY_MS = 5.0, 20_000

@@ -21,7 +21,7 @@ from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.ids import at
 from queues.model.log_limit import LogLimit
-from queues.model.steps import Look, StepSize, in_background, steps
+from queues.model.range_in_steps import Look, StepSize, in_background, steps
 from queues.status.status import Snapshot
 
 log = logging.getLogger(__name__)

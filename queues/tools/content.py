@@ -17,7 +17,7 @@ from queues.keys.keyspace import Keyspace
 from queues.kv.limits import KEYS_END
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model import records
-from queues.model.steps import in_background, pairs, steps
+from queues.model.range_in_steps import in_background, pairs, steps
 from queues.model.tuples import Range
 
 #: Limits of one chunk, but for its last step: keys, and bytes as a cluster counts them when they are written.

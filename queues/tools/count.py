@@ -29,7 +29,7 @@ from queues.keys.queue_keys import (
 from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.priority import Priority
-from queues.model.steps import Look, T, in_background, pairs, steps
+from queues.model.range_in_steps import Look, T, in_background, pairs, steps
 
 #: Of one transaction: keys, and seconds; a transaction has five.
 _MAX_KEYS, _MAX_SECONDS = 10_000, 1.5

@@ -17,7 +17,7 @@ from queues.keys.queue_keys import OUTSIDE
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config, decode
 from queues.model.lookalikes import described, lookalikes
-from queues.model.steps import in_background, pairs
+from queues.model.range_in_steps import in_background, pairs
 from queues.tools.content import count_spaces
 from queues.tools.count import QueueCount, count_queue
 from queues.tools.orphans import clear_rest, find_orphans

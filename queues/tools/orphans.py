@@ -14,8 +14,8 @@ from queues.model import records
 from queues.model.bands import default_edges
 from queues.model.config import Config, decode
 from queues.model.priority import PriorityType
+from queues.model.range_in_steps import first_keys, in_background, pairs, steps
 from queues.model.records import UNREADABLE
-from queues.model.steps import first_keys, in_background, pairs, steps
 
 #: Keys cleared in one transaction.
 _STEP = 500

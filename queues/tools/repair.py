@@ -19,7 +19,7 @@ from queues.keys.queue_keys import QueueKeys, Side, timed_suffix, with_rand
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another
-from queues.model.steps import in_background
+from queues.model.range_in_steps import in_background
 from queues.tools.count import QueueCount, is_stale, items_of, stray_entries
 
 #: Index entries of one transaction.

@@ -13,7 +13,7 @@ from queues.items.counters import total_bytes
 from queues.items.stored_item import StoredItem, find, write_entries
 from queues.keys.queue_keys import OUTSIDE, QueueKeys, place, ready_suffix
 from queues.kv.commit_slots import Mark, SlotPool
-from queues.model import steps
+from queues.model import range_in_steps
 from queues.tools import count
 from queues.tools.doctor import Examination
 from tests.conftest import Clock
@@ -251,7 +251,7 @@ def test_damage_is_found_and_mended(
 ) -> None:
     if in_steps:
         monkeypatch.setattr(count, "_MAX_KEYS", 0)
-        monkeypatch.setattr(steps.StepSize.__init__, "__defaults__", (9, 9, 500_000))
+        monkeypatch.setattr(range_in_steps.StepSize.__init__, "__defaults__", (9, 9, 500_000))
     damage(store)
     there = (
         items(store) if damage not in (name_gone, name_of_nothing, config_gone, config_of_a_fifo_queue_gone) else None

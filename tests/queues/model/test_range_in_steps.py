@@ -4,7 +4,7 @@ import pytest
 
 from queues import Store, open_store
 from queues.errors import TransactionTooOld
-from queues.model.steps import in_background, pairs
+from queues.model.range_in_steps import in_background, pairs
 
 
 @pytest.fixture
