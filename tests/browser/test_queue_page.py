@@ -293,6 +293,22 @@ def test_arrivals_are_counted_and_shown_when_asked_for(page: Page, jobs: Queue) 
     expect(page.locator("#q")).to_have_value("half typ")
 
 
+def test_a_search_counts_what_came_or_says_that_it_did_not(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/?state=ready&q=ready-1")
+    jobs.push_many([(b"ready-1 again", 900), (b"another", -1)])
+    news = page.locator("[data-news]")
+    expect(news).to_have_text("1 new item · show")
+    news.click()
+    expect(row_of(page, "ready-1 again")).to_have_count(1)
+    for _ in range(2):
+        jobs.push_many([(b"later", n) for n in range(600)], delay=timedelta(hours=1))
+    open_live(page, "/queues/jobs/?state=delayed&q=needle")
+    jobs.push(b"needle", 1, delay=timedelta(hours=2))
+    expect(news).to_have_text("the queue changed · search again")
+    news.click()
+    expect(row_of(page, "needle")).to_have_count(1)
+
+
 def test_an_empty_list_tells_what_came(page: Page, store: Store) -> None:
     queue = store.create_queue("bare")
     open_live(page, "/queues/bare/?state=ready")

@@ -4,22 +4,29 @@ A page asks while its queue changes, so an answer is small: one code for each ro
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.items.query import TRASH
+from pqadmin.dashboard.items.query import Asked
 from pqadmin.dashboard.items.query import asked as asked_for
 from pqadmin.dashboard.items.queue_page_data import PAGE, list_items
 from pqadmin.display.items import row_mark
 from pqadmin.display.redaction import Redaction, rules_of
+from pqadmin.display.values import what_searchers_see
+from pqadmin.pages.queue_context import PREVIEW_BYTES
 from pqadmin.store import get_store
-from queues import Item, ReadTransaction
+from queues import Item, Queue, ReadTransaction
 from queues.admin import time_of_ms
+from queues.errors import BadCursor
 
+#: Items that a look for the new ones of a search meets at most: pages ask every two seconds.
+_SCAN = 1_000
 #: Rows that are asked about at most, and characters of their ids: those of attached queues are whole keys.
 _MOST, _MAX_TEXT = 200, 8_000
 
@@ -30,12 +37,13 @@ _MOST, _MAX_TEXT = 200, 8_000
 def age(request: HttpRequest, name: str) -> JsonResponse:
     """Tell for each shown item its mark, or where it is now; and how many new ones the same address would show."""
     shown = request.GET.get("shown", "")[:_MAX_TEXT].split()[:_MOST]
-    state, change, rules, window, there = _look(request, name, shown)
+    state, change, rules, there, new, counted = _look(request, name, shown)
     return JsonResponse(
         {
             "change": str(change),
             "rows": [_code(there.get(item_id), state, rules) for item_id in shown],
-            "new": _arrived(window, set(shown), _moment(request), whole="whole" in request.GET),
+            "new": new,
+            "counted": counted,
             "most": PAGE,
         }
     )
@@ -43,22 +51,25 @@ def age(request: HttpRequest, name: str) -> JsonResponse:
 
 def _look(
     request: HttpRequest, name: str, shown: Sequence[str]
-) -> tuple[str, int, Redaction, Sequence[Item], Mapping[str, Item]]:
+) -> tuple[str, int, Redaction, Mapping[str, Item], int, bool]:
     """Read the list anew at one version, and those of its old items that are not in it."""
-    store = get_store()
+    store, since, whole = get_store(), _moment(request), "whole" in request.GET
 
-    def look(tr: ReadTransaction) -> tuple[str, int, Redaction, Sequence[Item], Mapping[str, Item]]:
+    def look(tr: ReadTransaction) -> tuple[str, int, Redaction, Mapping[str, Item], int, bool]:
         queue = store.queue(name, tr=tr)
         asked, status = asked_for(request.GET, queue), queue.status(tr=tr, preview=1)
-        # A search may take long: of its rows is only told whether they are still there.
-        known = not asked.searching and asked.state != TRASH
-        window = list_items(queue, asked, tr=tr).items if known else ()
+        window: Sequence[Item] = ()
+        if asked.searching:
+            new, counted = _matching(queue, asked, set(shown), since, whole=whole, tr=tr)
+        else:
+            window = list_items(queue, asked, tr=tr).items
+            new, counted = _arrived(window, set(shown), since, whole=whole), True
         there = {item.id: item for item in window}
         absent = [item_id for item_id in shown if item_id not in there]
         if absent:
             actor = request.user.get_username()
             there |= {each.item.id: each.item for each in store.actions(actor).pick(name, absent, tr=tr).picked}
-        return asked.state, status.change, rules_of(status.redact), window, there
+        return asked.state, status.change, rules_of(status.redact), there, new, counted
 
     return store.read(look)
 
@@ -76,6 +87,29 @@ def _moment(request: HttpRequest) -> datetime:
     return time_of_ms(int(text) if text.isdecimal() and len(text) < 15 else 0)
 
 
+def _matching(
+    queue: Queue, asked: Asked, shown: set[str], since: datetime, *, whole: bool, tr: ReadTransaction
+) -> tuple[int, bool]:
+    """Count the new items of a search as far as a short look goes, and say whether these are all.
+
+    The search is done anew where that is short. Otherwise ready items are looked at that are so since the list was
+    read: the index of ages leads to them, at any depth.
+    """
+    hidden = what_searchers_see(queue.config)
+    search = partial(queue.search, end=asked.end, limit=PAGE, scan=_SCAN, preview=PREVIEW_BYTES, shown=hidden, tr=tr)
+    try:
+        found = search(asked.query, after=asked.after)
+    except BadCursor:  # the list shows its beginning then
+        found = search(asked.query)
+    if found.ended or len(found.items) == PAGE:
+        return _arrived(found.items, shown, since, whole=whole), True
+    if asked.state != "ready" or queue.attached:
+        return _arrived(found.items, shown, since, whole=False), False
+    since = max(since + timedelta(milliseconds=1), asked.query.since or since)
+    found = search(replace(asked.query, since=since))
+    return sum(item.id not in shown for item in found.items), found.ended or len(found.items) == PAGE
+
+
 def _arrived(window: Sequence[Item], shown: set[str], since: datetime, *, whole: bool) -> int:
     """Count new items: before an old one, entered since, or any where the list was `whole`.
 
@@ -89,4 +123,4 @@ def _arrived(window: Sequence[Item], shown: set[str], since: datetime, *, whole:
 
 def _entered(item: Item) -> datetime:
     """Return since when an item has its state, as far as known."""
-    return item.died_at or item.leased_at or item.pushed_at or time_of_ms(0)
+    return item.died_at or item.leased_at or item.since or time_of_ms(0)

@@ -117,15 +117,16 @@ function count(items, answer) {
   const changed = items.querySelectorAll("tr[data-changed]").length;
   const parts = [];
   if (answer.new > 0) {
-    const n = number(answer.new) + (answer.new >= answer.most ? "+" : "");
-    parts.push(answer.new === 1 ? word("list-new-one") : word("list-new", { n }));
-  }
+    const more = answer.new >= answer.most || !answer.counted;
+    const n = number(answer.new) + (more ? "+" : "");
+    parts.push(n === "1" ? word("list-new-one") : word("list-new", { n }));
+  } else if (!answer.counted) parts.push(word("list-uncounted"));
   if (gone > 0) parts.push(word("list-gone", { n: number(gone) }));
   if (changed > 0) parts.push(word("list-changed", { n: number(changed) }));
   const text = parts.join(" · ");
   tell(text);
   button.hidden = text === "";
-  setText(button, text && `${text} · ${word("list-show")}`);
+  setText(button, text && `${text} · ${word(answer.counted ? "list-show" : "list-again")}`);
 }
 
 /** Bring the list as it is now; what was chosen and typed stays. */

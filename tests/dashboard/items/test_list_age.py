@@ -34,9 +34,14 @@ class List:
 
     def age(self) -> tuple[dict[str, str], int]:
         """Return what is not as it was by its id, and how many items came."""
-        told = self.ask(shown=" ".join(self.marks), at=self.at, **self.more).json()
+        told = self.told()
         changed = zip(self.marks.items(), told["rows"], strict=True)
         return {item_id: code for (item_id, mark), code in changed if code != mark}, told["new"]
+
+    def told(self) -> dict[str, Any]:
+        """Return the whole answer."""
+        answer: dict[str, Any] = self.ask(shown=" ".join(self.marks), at=self.at, **self.more).json()
+        return answer
 
     def ask(self, **fields: str) -> Any:
         return self.desk.client.get(f"{self.url}&{urlencode(fields)}")
@@ -88,9 +93,65 @@ def test_new_items_are_counted_where_the_page_would_show_them(operator: Desk, jo
     jobs.push_many([(b"new", -1)] * 3)
     jobs.push(b"far behind", priority=1_000)
     assert first.age() == ({}, 3)
-    assert second.age() == ({}, 0), "a search is only asked whether its rows are still there"
+    assert second.age() == ({}, 1), "it is within the bounds"
     jobs.push_many([(b"new", -1)] * 90)
     assert first.age()[1] == 50, "as many as a page has, at least"
+
+
+@pytest.mark.parametrize("query", ["q=ready-6", "q=ready-6&end=max", "q=READY&low=60"])
+def test_arrivals_that_match_a_search_are_counted(operator: Desk, jobs: Queue, query: str) -> None:
+    shown = List(operator, f"state=ready&{query}")
+    assert shown.age() == ({}, 0)
+    jobs.push_many([(b"other", -1), (b"ready-60", 65), (b"ready-66", 900)])
+    assert shown.told()["counted"] is True
+    assert shown.age() == ({}, 2)
+
+
+def test_arrivals_are_counted_in_a_search_by_field_of_each_state(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(max_attempts=1)
+    ours, theirs = b'{"customer": {"id": 4711}}', b'{"customer": {"id": 4712}}'
+    lists = {state: List(operator, f"state={state}&q=customer.id:4711") for state in ("ready", "delayed", "dead")}
+    for value in (ours, theirs, ours):
+        jobs.push(value, 1)
+        jobs.push(value, 1, delay=timedelta(hours=1))
+    assert [lists[state].age()[1] for state in lists] == [2, 2, 0]
+    while lease := jobs.lease():
+        jobs.release(lease, reason="no")
+    assert [lists[state].age()[1] for state in lists] == [0, 2, 2]
+
+
+def test_arrivals_are_counted_in_a_search_of_a_deep_queue(operator: Desk, jobs: Queue) -> None:
+    jobs.push_many([(b"other", n) for n in range(100, 1_100)])
+    jobs.push_many([(b"needle", 2_000)] * 2)
+    shown = List(operator, "state=ready&q=needle")
+    assert len(shown.marks) == 2
+    jobs.pop_min()
+    assert shown.age() == ({}, 0)
+    jobs.push_many([(b"needle", 3_000)] * 3 + [(b"other", 3_000)] * 40)
+    assert shown.told()["counted"] is True
+    assert shown.age() == ({}, 3)
+    jobs.push_many([(b"other", n) for n in range(1_000)])
+    assert shown.told()["counted"] is False, "too many came to look at all"
+    assert shown.age()[1] <= 3
+
+
+def test_a_deep_search_without_an_index_says_that_it_did_not_count(operator: Desk, jobs: Queue) -> None:
+    for _ in range(2):
+        jobs.push_many([(b"other", n) for n in range(600)], delay=timedelta(hours=1))
+    shown = List(operator, "state=delayed&q=needle")
+    jobs.push(b"needle", 1, delay=timedelta(hours=2))
+    assert (shown.told()["new"], shown.told()["counted"]) == (0, False)
+
+
+def test_arrivals_that_a_search_does_not_see_are_not_counted(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.configure(redact=["password"])
+    shown = List(operator, "state=ready&q=sesame")
+    jobs.push(b'{"password": "sesame"}', 1)
+    assert shown.age() == ({}, 0)
+    jobs.push(b'{"word": "sesame"}', 1)
+    assert shown.age() == ({}, 1)
 
 
 def test_an_empty_list_counts_all_that_comes(operator: Desk, jobs: Queue) -> None:
