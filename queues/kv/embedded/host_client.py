@@ -36,7 +36,6 @@ from queues.kv.embedded.host import (
     MESSAGE,
     PROTOCOL,
     REPLY,
-    SOCKET,
     Answers,
     Host,
     HostRecord,
@@ -45,11 +44,9 @@ from queues.kv.embedded.host import (
     address_of,
     answers_key,
     decode,
-    encode,
-    forget_old,
     read_answers,
 )
-from queues.kv.embedded.transaction import Batch
+from queues.kv.embedded.host_election import AGAIN, HostElection
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import Refused, Server, Ticket, Wire
 
@@ -61,17 +58,12 @@ SILENCE = 1.0
 MOST_REQUESTS, MOST_BYTES = 200, 4_000_000
 #: Seconds for which stored answers are trusted to be there: less than they are kept.
 _TRUSTED = 1_800.0
-#: Seconds before another try to connect to a host, or to be one, where that was not possible.
-_AGAIN = 0.2
-#: Seconds for which a process that left the hosting does not take it again, and the share of a processor up to which
-#: a process offers to host.
-_REST, _IDLE = 10.0, 0.5
+#: The share of a processor up to which a process offers to host.
+_IDLE = 0.5
 #: Seconds that closing waits for the thread that hosts, and for callers whose requests are under way.
 _PATIENCE = 2.0
 #: Bytes that are received at once, of most replies.
 _SMALL = 4_096
-#: What is stored where no process can be the host.
-_NONE = encode(HostRecord(PROTOCOL, ""))
 #: No process listens there.
 _GONE = (ConnectionError, FileNotFoundError, NotADirectoryError, TimeoutError)
 #: `struct timeval`.
@@ -177,28 +169,16 @@ class Sharing:
     ) -> None:
         #: By the root of their store, the newest last.
         self.wires: dict[bytes, list[Wire]] = {}
-        #: There while this process hosts.
-        self.host: Host | None = None
-        #: Its record, where the store must have that and requests of this process need nothing else here; or nothing.
-        self.settled = b""
+        self.election = HostElection(folder, self.wires, arrive=arrive, attend=attend, leave=self._leave_spares)
         #: A request was in doubt once.
         self.doubted = False
         self._folder = folder
-        #: Reads one key; where requests of other processes go; has the helper thread listen to a host.
-        self._read, self._arrive, self._attend = read, arrive, attend
+        self._read = read
         self._able = _is_able()
         #: Connections that no caller uses, and those that one does.
         self._spare: list[Connection] = []
         self._lent: set[Connection] = set()
-        self._try_at = 0.0
-        #: The record of a host that is gone, or (None,) for none: the next commit makes this process the host.
-        self._gone: tuple[bytes | None] | None = None
-        self._candidate: Host | None = None
         self._load = Load()
-        #: The next commit leaves the hosting to another process.
-        self._leaves = False
-        #: This process was the host once, so that old requests of other ones may be left.
-        self._retired = False
 
     # Sending
 
@@ -209,7 +189,7 @@ class Sharing:
         doubt: then it is to be executed like all requests of this process. Raises StoreUnavailable.
         """
         wire = server.wire
-        if wire is None or self._lent or self._gone is not None or not self._able:
+        if wire is None or self._lent or self.election.gone is not None or not self._able:
             return None
         if not wire.weight(request):
             return None
@@ -219,7 +199,7 @@ class Sharing:
 
     def send(self, tickets: Sequence[Ticket]) -> bool:
         """Have the host execute what it can; False when this process executes all. Raises StoreUnavailable."""
-        if self.host is not None or self._gone is not None or not self._able:
+        if self.election.host is not None or self.election.gone is not None or not self._able:
             return False
         if self.doubted and any(ticket.doubt is not None for ticket in tickets):
             return False
@@ -271,7 +251,7 @@ class Sharing:
                     raise
                 log.info("The host of %s is gone (%s)", self._folder, error)
                 if isinstance(error, BlockingIOError) or not known:  # it is suspended, or refuses this process
-                    self._gone = (connection.record,)
+                    self.election.gone = (connection.record,)
                     return None
 
     def doubt(self, connection: Connection, tickets: Sequence[Ticket]) -> None:
@@ -289,20 +269,20 @@ class Sharing:
     def _connect(self) -> Connection | None:
         """Find the host and connect to it. Where there is none, the next commit makes this process the host."""
         now = time.monotonic()
-        if now < self._try_at:
+        if now < self.election.try_at:
             return None
         record = self._read(HOST)
         found = None if record is None else self._read_record(record)
         if record is None or found is None or found.protocol < PROTOCOL:
-            self._gone = (record,)
+            self.election.gone = (record,)
             return None
         try:
             connection = Connection(self._folder, record, found)
         except OSError as error:
             if isinstance(error, _GONE):
-                self._gone = (record,)
+                self.election.gone = (record,)
             else:  # another user's, or no descriptor is left: that host goes on, beside this process
-                self._try_at = now + _AGAIN
+                self.election.try_at = now + AGAIN
             return None
         if found.protocol > PROTOCOL:
             connection.close()
@@ -317,60 +297,6 @@ class Sharing:
             return _decode_record(record)
         return None
 
-    # Within a commit
-
-    def begin(self, batch: Batch, tickets: list[Ticket]) -> list[Ticket]:
-        """Return what is left to be executed, at the beginning of a commit.
-
-        What is in doubt is looked for, and this process becomes the host where there is none. All of it holds once
-        `committed` is called, and is done again in the next commit otherwise.
-        """
-        host = self.host
-        if host is not None and not host.holds(batch.txn):
-            self._retire()
-        doubtful = [ticket for ticket in tickets if ticket.doubt is not None]
-        if doubtful or self._gone is not None:
-            gone = set(self._gone or ())
-            for ticket in doubtful:
-                connection, at = ticket.doubt
-                connection.settle(batch.txn, at, ticket)
-                if ticket.answered:
-                    ticket.doubt = None
-                else:
-                    gone.add(connection.record)
-            if batch.txn.get(HOST) in gone:  # but a host that was late may go on
-                self.settled = b""
-                self._claim(batch)
-        elif host is not None and tickets and type(tickets[0]) is Request and host.is_busy():
-            self._leaves, self.settled = True, b""
-            batch.put(HOST, _NONE)
-        elif not self._retired:
-            return tickets
-        for ticket in tickets:
-            if type(ticket) is Request and ticket.host is not self.host:  # its process asks elsewhere
-                ticket.answered = True
-        return [ticket for ticket in tickets if not ticket.answered]
-
-    def committed(self) -> None:
-        """Note that a commit is done, or that there was nothing to commit."""
-        if self._leaves:
-            self._leaves = False
-            self._try_at = time.monotonic() + _REST
-        if self._gone is None and self._candidate is None:
-            return
-        self._leave_spares()
-        candidate, self._candidate = self._candidate, None
-        if candidate is not None:
-            try:
-                self._attend(candidate)
-                self.host = candidate
-                self.settled = b"" if self._retired else candidate.record
-            except Exception as error:  # no thread can be started: each process executes its own requests
-                log.info("This process cannot host the store %s: %s", self._folder, error)
-                candidate.close()
-                self._try_at = time.monotonic() + _AGAIN
-        self._gone = None
-
     def end_doubts(self, tickets: Sequence[Ticket], *, failed: bool = False) -> bool:
         """Give up requests in doubt whose commit failed. Say whether there were any."""
         doubtful = [ticket for ticket in tickets if ticket.doubt is not None and (failed or ticket.answered)]
@@ -378,36 +304,6 @@ class Sharing:
             connection, _ = ticket.doubt
             connection.give_up(ticket)
         return bool(doubtful)
-
-    def failed(self) -> None:
-        """Note that nothing was committed."""
-        self._leaves = False
-        candidate, self._candidate = self._candidate, None
-        if candidate is not None:
-            candidate.close()
-
-    def _claim(self, batch: Batch) -> None:
-        self.failed()
-        record = _NONE
-        try:
-            self._candidate = Host(self._folder, self.wires, self._arrive)
-            record = self._candidate.record
-        except OSError as error:  # no descriptor is left, or the file system has no sockets
-            log.info("This process cannot host the store %s: %s", self._folder, error)
-            self._try_at = time.monotonic() + _AGAIN
-        batch.put(HOST, record)
-        forget_old(batch)
-        for left in self._folder.glob(f"{SOCKET}*"):  # by hosts that were killed
-            if self._candidate is None or left != self._candidate.path:
-                with contextlib.suppress(OSError):
-                    left.unlink()
-
-    def _retire(self) -> None:
-        """Leave the hosting to the process that has taken it over."""
-        if self.host is not None:
-            self.host.retired = self._retired = True
-        self.host, self.settled = None, b""
-        self._attend(None)
 
     def finish(self) -> None:
         """Wait for the requests that callers have sent. The next ones are executed, or refused, here."""
@@ -419,8 +315,8 @@ class Sharing:
     def close(self) -> None:
         """Leave the host, or stop hosting once the helper thread has ended."""
         self._leave_spares()
-        if self.host is not None:
-            self.host.ended.wait(_PATIENCE)
+        if self.election.host is not None:
+            self.election.host.ended.wait(_PATIENCE)
 
     def abandon(self) -> None:
         """Close the descriptors, in a forked child, where they are copies."""
@@ -429,11 +325,7 @@ class Sharing:
         for connection in self._lent:
             connection.close()
         self._lent.clear()
-        for host in (self.host, self._candidate):
-            if host is not None:
-                host.abandon()
-        self.host = self._candidate = None
-        self.settled = b""
+        self.election.abandon()
 
 
 def _is_able() -> bool:

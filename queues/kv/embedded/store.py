@@ -59,6 +59,7 @@ class Engine:
             arrive=self.combiner.arrive,
             attend=self.combiner.attend,
         )
+        self.election = self.sharing.election
         self._last_version = 0
         self._working = threading.RLock()
 
@@ -135,7 +136,7 @@ class Engine:
             with self._working:
                 try:
                     began = time.perf_counter()
-                    if self.sharing.host is None and self.sharing.send(tickets):
+                    if self.election.host is None and self.sharing.send(tickets):
                         if rest := [ticket for ticket in tickets if not ticket.answered]:
                             self._commit_batch(rest, more=False)
                         return time.perf_counter() - began, False
@@ -152,7 +153,7 @@ class Engine:
             mark.running = False
 
     def _commit_batch(self, tickets: list[Ticket], *, more: bool = True) -> tuple[float, bool]:
-        combiner, sharing = self.combiner, self.sharing
+        combiner, sharing, election = self.combiner, self.sharing, self.election
         batch = self._begin()
         if more:
             combiner.take(tickets)
@@ -160,30 +161,30 @@ class Engine:
         try:
             try:
                 host = batch.txn.get(HOST)
-                if not tickets or sharing.doubted or type(tickets[0]) is Request or host != sharing.settled:
-                    tickets = sharing.begin(batch, tickets)
+                if not tickets or sharing.doubted or type(tickets[0]) is Request or host != election.settled:
+                    tickets = election.begin(batch, tickets)
                 batch.run(tickets, done, combiner.tell_kept)
                 if batch.wrote:
-                    if sharing.host is not None and sharing.host.connections:
+                    if election.host is not None and election.host.connections:
                         combiner.tell_kept()  # an answer that a socket has taken is not stored again
-                        sharing.host.note(batch, done)
+                        election.host.note(batch, done)
                     self.environment.seal(batch)
             finally:
                 self._reads += batch.reads
                 combiner.tell_kept()
         except (EngineFailure, lmdb.Error) as error:
             batch.txn.abort()
-            sharing.failed()
+            election.failed()
             log.info("A batch of %d functions failed and runs again one by one: %s", len(done), error)
             self._run_each(done)
             return 0.0, False
         except BaseException:
             batch.txn.abort()
-            sharing.failed()
+            election.failed()
             raise
         if not batch.wrote:
             batch.txn.abort()
-            sharing.committed()
+            election.committed()
             _answered(done)
             return 0.0, False
         began = time.perf_counter()
@@ -216,7 +217,7 @@ class Engine:
             finally:
                 batch.txn.abort()
             if outcome is not Outcome.DONE:
-                self.sharing.failed()
+                self.election.failed()
             if outcome is Outcome.DONE:
                 self._told(batch, done)
             elif outcome is Outcome.UNKNOWN:
@@ -237,8 +238,8 @@ class Engine:
         """Note a commit: requests are answered, watchers are woken."""
         environment = self.environment
         environment.room = batch.room
-        if not self.sharing.settled:
-            self.sharing.committed()
+        if not self.election.settled:
+            self.election.committed()
         _answered(done)
         if self.board.by_key:  # first: a caller that waits for changes next is not told of its own
             try:
@@ -266,21 +267,21 @@ class Engine:
     def _run_in_own_commit(self, ticket: Ticket) -> None:
         batch = self._begin()
         try:
-            for left in self.sharing.begin(batch, [ticket]):
+            for left in self.election.begin(batch, [ticket]):
                 batch.run_one(left)
             if batch.wrote:
-                if self.sharing.host is not None and self.sharing.host.connections:
-                    self.sharing.host.note(batch, [ticket])
+                if self.election.host is not None and self.election.host.connections:
+                    self.election.host.note(batch, [ticket])
                 self.environment.seal(batch)
         except BaseException:
             batch.txn.abort()
-            self.sharing.failed()
+            self.election.failed()
             raise
         finally:
             self._reads += batch.reads
         if not batch.wrote:
             batch.txn.abort()
-            self.sharing.committed()
+            self.election.committed()
             _answered([ticket])
         elif (failure := self._commit(batch, [ticket])) is not None:
             raise failure
@@ -317,7 +318,8 @@ class EmbeddedStore:
         if not self._lifecycle.usable:
             self._lifecycle.check()
         doubt, sharing = None, self._sharing
-        if sharing.host is None and self._combiner.idle and (ticket := sharing.ask(server, request)) is not None:
+        hosts = sharing.election.host is not None
+        if not hosts and self._combiner.idle and (ticket := sharing.ask(server, request)) is not None:
             if ticket.answered:
                 return ticket.result()  # type: ignore[no-any-return]
             doubt = ticket.doubt

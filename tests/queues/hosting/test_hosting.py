@@ -382,7 +382,7 @@ def test_a_commit_that_fails_leaves_no_answer_of_what_was_not_executed(url: str)
         jobs: Any = store.queue("jobs")
         jobs.push(b"own", 0)
         engine: Any = store.context.kv.engine  # type: ignore[attr-defined]
-        wire, host, seal = store.context.wire, engine.sharing.host, engine.environment.seal
+        wire, host, seal = store.context.wire, engine.election.host, engine.environment.seal
         requests = [push_request(jobs.opened, value, 1) for value in (b"one", b"two")]
         sent = wire.pack([Ticket(jobs.opened.batch(PushRequest), request, None) for request in requests])
         with socket.socket(socket.AF_UNIX) as other:
