@@ -65,5 +65,6 @@ class Actions(Frame):
     jobs = bulk.newest
     job_page = bulk.page
     running_jobs = bulk.running
+    changed_by = bulk.changed_by
 
     undo = undoing.undo

@@ -28,11 +28,13 @@ from queues.bulk.checks import (
     queue_of,
 )
 from queues.bulk.chunk import Shown, Steps, all_shown
+from queues.bulk.log_search import has_changed
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.item_changes import Place
 from queues.items.scan import Query, lanes_of
 from queues.kv.port import ReadTransaction
 from queues.model.config import MAX_REASON, check_text
+from queues.model.item import Item
 from queues.model.paging import RecordPage
 from queues.model.priority import Priority
 
@@ -204,3 +206,8 @@ def page(
 def running(frame: Frame, *, tr: ReadTransaction | None = None) -> list[Job]:
     """Return the jobs that have not ended, the oldest first."""
     return frame.read(lambda tr: read_running(tr, frame.context.keyspace), tr)
+
+
+def changed_by(frame: Frame, job: Job, item: Item, *, tr: ReadTransaction | None = None) -> bool | None:
+    """Say whether a job has moved or re-prioritized an item; None when that is not known any more."""
+    return frame.read(lambda tr: has_changed(tr, frame.context.keyspace, job, item), tr)

@@ -14,19 +14,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from pqadmin.accounts.scope import Scope
-from pqadmin.dashboard.jobs.words import job_url
+from pqadmin.dashboard.jobs.words import job_url, title
 from pqadmin.display import format as write
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.error_text import error_text, redacted
 from pqadmin.display.redaction import NOTHING, Redaction
+from pqadmin.display.values import masked
 from pqadmin.display.words import verb_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
-from queues import Attempt, AuditEntry, Item, RecordPage, TrashEntry
+from queues import Attempt, AuditEntry, Item, Job, RecordPage, TrashEntry
 from queues.admin import minted_at, parse_item_id, to_ms
 from queues.errors import QueueError, display_name
 
-#: Actions on an item that its page shows; the audit has them all.
+#: Actions on an item that its page shows, the audit has them all; and bulk jobs that are asked about it.
 SHOWN = 10
 #: Trash entries looked through for an item that an act took.
 _TRASH = 50
@@ -64,16 +65,20 @@ class Whereabouts:
     redact: tuple[str, ...] = ()
 
 
-def history_of(item_id: str, may: Scope, item: Item | None = None, rules: Redaction = NOTHING) -> dict[str, Any]:
+def history_of(
+    item_id: str, may: Scope, item: Item | None = None, rules: Redaction = NOTHING, *, queue_id: int | None = None
+) -> dict[str, Any]:
     """Return an item's timeline as far as `may` sees it, newest first, and whether the audit has more.
 
-    `item` is the item as it is, or as it was when an action took it: without it only what people did is known.
+    `item` is the item as it is in the queue of `queue_id`, or as it was when an action took it: without it only what
+    people did is known.
     """
     page = _entries(item_id, may)
     lines: list[dict[str, Any]] = []
     if item is not None and item.foreign is None:
         pushed = any(entry.verb in ("push", "enqueue") for entry in page.entries)
         lines += _own_lines(item, rules, pushed=pushed)
+        lines += [] if queue_id is None else _job_lines(item, queue_id, may, rules)
     # Of one moment, what a person did comes behind what the item tells.
     lines += [_line(entry) for entry in reversed(page.entries)]
     lines.sort(key=lambda line: line["at"])
@@ -132,6 +137,43 @@ def _own_lines(item: Item, rules: Redaction, *, pushed: bool) -> list[dict[str, 
 
 def _own(at: datetime, what: str, by: str = "", details: str = "") -> dict[str, Any]:
     return {"at": at, "by": write.shorten(write.visible(by), 60), "what": what, "details": details}
+
+
+def _job_lines(item: Item, queue_id: int, may: Scope, rules: Redaction) -> list[dict[str, Any]]:
+    """Return a line for each bulk job that moved the item here, or re-prioritized it here."""
+    actions = get_store().actions("")
+
+    def reaches(job: Job) -> bool:
+        here = job.to_id if job.act == "move" else job.queue_id if job.act == "reprioritize" else None
+        pushed = item.pushed_at is not None and item.pushed_at <= (job.ended_at or store_now())
+        return pushed and here == queue_id and visibility.sees_job(may, job)
+
+    lines = []
+    for job in actions.job_page(limit=SHOWN, visible=reaches).entries:
+        changed = actions.changed_by(job, item)
+        if changed or (changed is None and _fits(job, item, rules)):
+            at = item.ready_at if job.act == "move" and _ready_within(job, item) else job.began_at
+            details = _("by a bulk job") if changed else _("probably by a bulk job")
+            link = {"job": title(job), "job_url": job_url(job.id)}
+            lines.append(_own(at or job.began_at, verb_words(job.act), job.by, details) | {"via": job.via} | link)
+    return lines
+
+
+def _fits(job: Job, item: Item, rules: Redaction) -> bool:
+    """Say whether an item is as a job left its items, where no log tells."""
+    if job.undo is not None:
+        return False
+    if job.act == "move":
+        return _ready_within(job, item)
+    shown = partial(masked, rules=rules) if rules else None
+    at_priority = job.priority is not None and item.priority == job.priority
+    return at_priority and item.state == job.state and job.wanted.says(item.raw, shown=shown)
+
+
+def _ready_within(job: Job, item: Item) -> bool:
+    """Say whether an item became ready while a job ran."""
+    began, ended = job.started_at or job.began_at, job.ended_at or store_now()
+    return item.ready_at is not None and began <= item.ready_at <= ended
 
 
 def latest(item_id: str, may: Scope) -> AuditEntry | None:

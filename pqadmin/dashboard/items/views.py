@@ -186,7 +186,7 @@ def _context(
         shown_all=everything,
         revealed=revealed,
         beside=beside,
-        history=history.history_of(found.id, visibility.scope(request), found, rules),
+        history=history.history_of(found.id, visibility.scope(request), found, rules, queue_id=status.id),
         attempts=history.attempts_of(found, rules),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
         reveal_fields=hidden_fields(request, "reveal", status) if may_act and shown.hides else {},

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -214,6 +215,99 @@ def test_an_item_that_a_bulk_job_took_is_told(operator: Desk, jobs: Queue, store
     later = jobs.push(b"z", 3)
     jobs.pop_min()
     assert "a program has taken it since" in operator.open(f"{HERE}{later.id}/")
+
+
+@pytest.fixture
+def done(store: Store) -> Callable[..., str]:
+    """Do a bulk job of ann and return the address of its page."""
+    ann = store.actions("ann", via="cli")
+
+    def do(*args: Any, **named: Any) -> str:
+        job = ann.begin_bulk(*args, **named)
+        assert ann.run_bulk(job.id, shown=what_searchers_see).done
+        return f"/jobs/{job.id}/"
+
+    return do
+
+
+@pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
+def test_an_item_tells_which_bulk_job_moved_it_here(
+    operator: Desk, jobs: Queue, store: Store, done: Callable[..., str], state: str
+) -> None:
+    review = store.create_queue("review")
+    own = review.push(b"was here", 5)
+    for _ in range(7):
+        in_state(jobs, state)
+    url = done("move", "jobs", to="review", query=Query(state=state))
+    later = review.push(b"came later", 1)
+    moved = [
+        item
+        for item in review.search(Query(state="delayed" if state == "delayed" else "ready")).items
+        if item.raw == b"x"
+    ]
+    assert len(moved) == 7
+    for item in moved:
+        page = operator.open(f"/queues/review/items/{item.id}/")
+        assert f"ann moved by a bulk job Move {state} items from jobs to review" in page.text
+        assert url in page.html
+    for other in (own, later):
+        assert url not in operator.open(f"/queues/review/items/{other.id}/").html
+
+
+def test_a_moved_item_names_its_bulk_job_in_every_state(
+    operator: Desk, jobs: Queue, store: Store, done: Callable[..., str]
+) -> None:
+    review = store.create_queue("review")
+    jobs.push_many([(b"x", n) for n in range(300)])
+    url = done("move", "jobs", to="review")
+    lease = review.lease(seconds=60)
+    here = f"/queues/review/items/{lease.item.id}/"
+    assert url in operator.open(here).html
+    review.release(lease, delay=timedelta(hours=1))
+    assert url in operator.open(here).html
+    review.configure(max_attempts=1)
+    dead = review.lease(seconds=60)
+    review.release(dead, reason="no")
+    assert url in operator.open(f"/queues/review/items/{dead.item.id}/").html
+
+
+@pytest.mark.parametrize("how", [{"priority": 5}, {"shift": 10}, {"place": "front"}, {"place": "back"}])
+def test_an_item_tells_which_bulk_job_gave_it_its_priority(
+    operator: Desk, jobs: Queue, done: Callable[..., str], how: dict[str, Any]
+) -> None:
+    items = jobs.push_many([(b"even" if n % 2 == 0 else b"odd", n) for n in range(40)])
+    url = done("reprioritize", "jobs", query=Query(text="even"), **how)
+    for item in items[1:12]:
+        page = operator.open(f"{HERE}{item.id}/")
+        assert (url in page.html) == (item.raw == b"even"), item.priority
+        assert "probably" not in page
+
+
+def test_what_the_log_of_a_bulk_job_does_not_tell_is_told_as_probable(
+    operator: Desk, jobs: Queue, done: Callable[..., str]
+) -> None:
+    items = jobs.push_many([(b"x", n) for n in range(10, 310)])
+    url = done("reprioritize", "jobs", priority=5)
+    first, last = (operator.open(f"{HERE}{items[n].id}/") for n in (0, -1))
+    assert "ann re-prioritized by a bulk job Set the priority" in first.text
+    assert "ann re-prioritized probably by a bulk job Set the priority" in last.text
+    assert url in last.html
+    jobs.push(b"later", 5)
+    (later,) = jobs.search(Query(text="later")).items
+    assert url not in operator.open(f"{HERE}{later.id}/").html
+
+
+def test_a_bulk_job_that_was_undone_is_not_told(
+    operator: Desk, jobs: Queue, store: Store, done: Callable[..., str]
+) -> None:
+    item = jobs.push(b"x", 1)
+    url = done("reprioritize", "jobs", priority=5)
+    assert url in operator.open(f"{HERE}{item.id}/").html
+    ann = store.actions("ann")
+    undoing = ann.undo(url.split("/")[2]).job
+    assert undoing is not None
+    ann.run_bulk(undoing.id)
+    assert url not in operator.open(f"{HERE}{item.id}/").html
 
 
 def test_json_is_a_tree_with_exact_numbers(operator: Desk, store: Store) -> None:

@@ -1,0 +1,83 @@
+"""A search of one item in what a bulk job has changed: the log beside its trash entry, in the job's order.
+
+The log is searched by halves, so no read grows with the job.
+"""
+
+from typing import Any
+
+from queues.bulk.bulk_job import Job
+from queues.items.stored_item import StoredItem
+from queues.keys.keyspace import Keyspace
+from queues.keys.queue_keys import last_element, ready_elements, timed_elements
+from queues.kv.port import ReadTransaction
+from queues.model import records
+from queues.model.ids import to_ms
+from queues.model.item import Item
+from queues.model.records import UNREADABLE
+from queues.trash.entries import PLACES
+
+#: Changes of a log that is read whole where its order does not lead to the item.
+_SHORT = 200
+
+
+def has_changed(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> bool | None:
+    """Say whether a job has changed an item; None where its log is gone, or where item and log do not tell."""
+    if item.foreign is not None or not job.done:
+        return False
+    try:
+        key = _key_of(job, item)
+        return _in_short(tr, keyspace, job, item) if key is None else _by_halves(tr, keyspace, job, item, key)
+    except UNREADABLE:
+        return None
+
+
+def _by_halves(
+    tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item, key: tuple[int | bytes, ...]
+) -> bool | None:
+    parts, low, high = keyspace.trash_parts.sub(bytes.fromhex(job.id)), 0, job.done
+    while low < high:
+        middle = (low + high) // 2
+        record = tr.get(parts.key(middle, PLACES)).wait()
+        if record is None:
+            return None
+        header = records.decode(record)[0]
+        if header["before"]["rand"] == item.id:
+            return True
+        if _logged_key(job, header, fifo=item.priority is None) < key:
+            low = middle + 1
+        else:
+            high = middle
+    return False
+
+
+def _in_short(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> bool | None:
+    begin, end = keyspace.trash_parts_from(bytes.fromhex(job.id), 0)
+    pairs = tr.get_range(begin, end, limit=_SHORT).wait()
+    changes = [records.decode(stored)[0] for key, stored in pairs if last_element(key) == PLACES]
+    if any(header["before"]["rand"] == item.id for header in changes):
+        return True
+    return False if len(changes) == job.done else None
+
+
+def _key_of(job: Job, item: Item) -> tuple[int | bytes, ...] | None:
+    """Return what an item tells of its place in a job's order; None when it tells nothing any more."""
+    rand = bytes.fromhex(item.id)
+    if job.order == "age":
+        if job.state != "ready":
+            return (rand,)
+        return None if item.ready_at is None else (to_ms(item.ready_at), rand)
+    if job.act == "reprioritize" and job.ahead is None:
+        return None  # in the order of the priorities before
+    if job.state == "delayed":
+        return None if item.due_at is None else (to_ms(item.due_at), rand)
+    # Items that came in, or to an end, have rising counts, and keep them in every state.
+    return None if item.count is None else (item.count,)
+
+
+def _logged_key(job: Job, header: dict[str, Any], *, fifo: bool) -> tuple[Any, ...]:
+    rand = bytes.fromhex(header["before"]["rand"])
+    if job.order == "age":
+        before = StoredItem.of_place(header["before"], b"")
+        return (rand,) if before.ready_at is None or job.state != "ready" else (to_ms(before.ready_at), rand)
+    suffix = bytes.fromhex(header["after"]["suffix"])
+    return timed_elements(suffix) if job.state == "delayed" else (ready_elements(suffix, fifo=fifo)[1],)
