@@ -22,6 +22,7 @@ _WORDS = {
     "level-unknown": pgettext_lazy("level", "unknown"),
     "level-ok": pgettext_lazy("level", "ok"),
     "since": gettext_lazy("since %(at)s"),
+    "first": gettext_lazy("the first at %(at)s"),
     "target": gettext_lazy("target %(limit)s"),
     "attached-title": gettext_lazy("The items are written by other programs; prefix %(prefix)s"),
     "counting": gettext_lazy("counting…"),
@@ -214,11 +215,14 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
 
 
 def detail_words(reason: HealthReason, now: datetime) -> str:
-    """Say since when a reason holds, and the target of an age."""
-    words = _say("since", at=write.clock(datetime.fromtimestamp(reason.since, UTC), now))
-    if reason.code is not HealthCode.OLD:
+    """Say since when a reason holds, and the target of an age or of dead items, which come one after the other."""
+    code, limit = reason.code, reason.limit or 0.0
+    one = code is HealthCode.DEAD and limit <= 1
+    words = _say("first" if one else "since", at=write.clock(datetime.fromtimestamp(reason.since, UTC), now))
+    if one or code not in (HealthCode.OLD, HealthCode.DEAD):
         return words
-    return words + " · " + _say("target", limit=write.age(reason.limit))
+    shown = write.age(limit) if code is HealthCode.OLD else write.number(int(limit))
+    return words + " · " + _say("target", limit=shown)
 
 
 def worst_words(row: Row) -> str:

@@ -104,6 +104,8 @@ def test_the_page_of_a_queue_answers_five_questions(view: tuple[Page, int], situ
     following = reason.locator(".next")
     assert situation.next in following.inner_text()
     assert_seen(following, height)
+    for option in following.locator(".nowrap").all():
+        assert option.evaluate("option => option.getClientRects().length") == 1, "a line breaks within it"
     link = following.get_attribute("href")
     if link is not None and "#items" in link:
         page.goto(link)

@@ -21,7 +21,13 @@ def test_nothing_is_drawn_of_unknown_times() -> None:
 
 def test_a_queue_that_rests_is_a_straight_line() -> None:
     assert path(Stretch(points=[], before=point(SPAN + 60, 0)), 0, NOW) == f"M0 {HEIGHT}h{COLUMNS}"
-    assert path(Stretch(points=[], before=point(SPAN + 60, 7)), 7, NOW) == f"M0 0h{COLUMNS}"
+    assert path(Stretch(points=[], before=point(SPAN + 60, 7)), 7, NOW) == f"M0 3h{COLUMNS}"
+    assert path(Stretch(points=[], before=point(SPAN + 60, 700)), 700, NOW) == f"M0 0h{COLUMNS}"
+
+
+def test_one_item_is_no_peak() -> None:
+    line = path(Stretch(points=[], before=point(SPAN + 60, 0)), 1, NOW)
+    assert line == f"M0 {HEIGHT}h{COLUMNS - 1}v-1h1"
 
 
 def test_the_line_begins_where_the_history_does() -> None:

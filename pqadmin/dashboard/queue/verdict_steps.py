@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy
 
 from pqadmin.display import format as write
@@ -27,7 +29,9 @@ class Step:
     detail: str = ""
 
 
-_WORKER = gettext_lazy("Start a worker: pqadmin work %(queue)s --handlers MODULE")
+_WORKER = gettext_lazy("Start a worker: pqadmin work %(queue)s %(handlers)s (the Python module with your handlers)")
+#: A line does not break within an option.
+_HANDLERS = mark_safe('<span class="nowrap">--handlers MODULE</span>')
 #: Of a page: the list of items that came back, wherever these wait.
 _RETURNED = "?state={returned}#items"
 #: What to do next, by reason, and where.
@@ -68,13 +72,19 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
 }
 
 
+def _html(words: object, queue: str) -> SafeString:
+    """Return what to do next as HTML."""
+    places = str(words) % {"queue": "{queue}", "handlers": "{handlers}"}
+    return format_html(places, queue=queue, handlers=_HANDLERS)
+
+
 def steps(row: Row, now: datetime) -> Sequence[Step]:
     """Return every reason with its next step, those of the verdict first, with their words."""
     reasons = {reason.code: reason for reason in row.verdict.reasons}
     totals = row.status.totals
     returned = "delayed" if totals.delayed else "ready" if totals.ready else "leased"
     queue = shlex.quote(write.visible(row.status.name))
-    nexts = {code: (words % {"queue": queue}, link.format(returned=returned)) for code, (words, link) in _NEXT.items()}
+    nexts = {code: (_html(words, queue), link.format(returned=returned)) for code, (words, link) in _NEXT.items()}
     return [
         *(
             Step(

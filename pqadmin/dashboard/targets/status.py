@@ -129,4 +129,4 @@ def _why_not(status: QueueStatus, health: Health, now: datetime) -> str:
         return _("does not count during a pause")
     if HealthCode.QUIET in health.verdict.codes:
         return _("does not count yet: nothing was ever taken, in the first hour")
-    return _("counts when it lasts")
+    return _("just over the limit: counts if it stays so")

@@ -27,8 +27,10 @@ from pqadmin.live.board.sparklines import COLUMNS as COLUMNS_OF_LINE
 from pqadmin.live.board.sparklines import HEIGHT
 from pqadmin.live.words import attached_title, countdown_words, counted_words, tells_time, trend_words, verdict_words
 from queues import Band, Item
-from queues.admin import HealthTrend, described_name, lookalikes
+from queues.admin import HealthCode, described_name, lookalikes
 
+#: Reasons that say that nothing is taken or finished; row.js has the same.
+STALLED = frozenset({HealthCode.NO_CONSUMER, HealthCode.NONE_TAKEN, HealthCode.NOTHING_DONE})
 #: Columns of the table, without and with the actions.
 COLUMNS = 7
 _END_WIDTH = 64
@@ -227,7 +229,7 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
-    stalled = " data-stalled" if row.verdict.trend is HealthTrend.STALLED else ""
+    stalled = " data-stalled" if STALLED.intersection(row.verdict.codes) else ""
     name = _safe(status.name)
     return f'<tr data-queue="{name}" data-level="{row.level}" data-mark="{row.mark}"{stalled}>{cells}</tr>\n'
 

@@ -11,8 +11,8 @@ from queues.admin import UNREADABLE_RECORD, HistoryStretch
 
 #: Seconds that a line tells of, and columns of the drawing.
 SPAN, COLUMNS = 3_600, 30
-#: Height of the drawing.
-HEIGHT = 10
+#: Height of the drawing, and the least number of items that are as high: a few do not look like a crowd.
+HEIGHT = FLOOR = 10
 #: Lines that are remembered, and seconds for which one is.
 _MOST, _FRESH = 10_000, 60.0
 
@@ -61,12 +61,12 @@ def path(stretch: HistoryStretch | None, depth: int | None, now: float) -> str:
     columns = _columns(stretch, depth, now)
     if sum(ready is not None for ready in columns) < 2:  # a dot says nothing
         return ""
-    most = max((ready for ready in columns if ready is not None), default=0)
+    most = max(FLOOR, *(ready for ready in columns if ready is not None))
     parts: list[str] = []
     level: int | None = None
     run = 0
     for number, ready in enumerate(columns):
-        at = None if ready is None else -(-ready * HEIGHT // most) if most else 0
+        at = None if ready is None else -(-ready * HEIGHT // most)
         if at == level:
             run += at is not None
             continue

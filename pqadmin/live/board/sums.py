@@ -10,6 +10,7 @@ from pqadmin.display import format as write
 from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.rates import three_digits
 from pqadmin.live.board.rows import Row
+from queues.admin import to_ms
 
 #: Share of the queues whose rate may be unknown in a sum: that of a new one is, for a second.
 _UNRATED = 0.1
@@ -40,7 +41,7 @@ class Summary:
     #: None until the rates of almost all queues are known.
     rate_in: float | None
     rate_out: float | None
-    #: Since when the oldest ready item of all queues is ready, and where it lies.
+    #: Since when the oldest claimable item of all queues is ready, and where it lies; nothing of a paused one is.
     oldest: datetime | None
     oldest_queue: str | None
     #: When something falls due next, in any queue.
@@ -70,7 +71,10 @@ def total_of(rows: Sequence[Row], *, queues: int, as_of: datetime) -> Summary:
     rated = [row for row in own if row.rate_in is not None]
     known = rated and len(own) - len(rated) <= _UNRATED * len(own)
     found = Counter([row.level for row in rows])
-    oldest = min(((status.oldest, status.name) for status in statuses if status.oldest is not None), default=None)
+    open_to_takes = [
+        row.status for row in rows if row.status.pause is None or not row.status.pause.holds(to_ms(row.as_of))
+    ]
+    oldest = min(((status.oldest, status.name) for status in open_to_takes if status.oldest is not None), default=None)
     return Summary(
         queues=queues,
         ready=sum([row.ready or 0 for row in rows]),

@@ -207,6 +207,9 @@ const WHEN = {
   drift: (row) => row.drift,
 };
 
+/** Reasons that say that nothing is taken or finished. */
+const STALLED = new Set(["no-consumer", "none-taken", "nothing-done"]);
+
 /** Counts that a row shows where they are not 0, in this order, each with the moment beside it. */
 const ALSO = [["delayed", "due"], ["leased", "expiry"], ["dead", null]];
 
@@ -291,7 +294,7 @@ export function applyRow(root, row, now) {
   newest.set(root, row);
   if (root.dataset.queue !== row.name) rename(root, row);
   if (root.matches("tr")) {
-    root.toggleAttribute("data-stalled", row.trend === "stalled");
+    root.toggleAttribute("data-stalled", row.reasons.some((reason) => STALLED.has(reason.code)));
     makeCounts(root, row);
     setPause(root, row, now);
   }

@@ -118,10 +118,12 @@ export function reasonWords(row, reason, now, whole = false) {
   });
 }
 
-/** Since when a reason holds, and the target of an age. */
-export function detailWords(reason, now) {
-  const since = word("since", { at: clock(reason.since, now) });
-  return reason.code === "old" ? `${since} · ${word("target", { limit: age(reason.limit) })}` : since;
+/** Since when a reason holds, and the target of an age or of dead items, which come one after the other. */
+export function detailWords({ code, limit, since }, now) {
+  const isOne = code === "dead" && (limit ?? 0) <= 1;
+  const words = word(isOne ? "first" : "since", { at: clock(since, now) });
+  if (isOne || (code !== "old" && code !== "dead")) return words;
+  return `${words} · ${word("target", { limit: code === "old" ? age(limit) : number(Math.floor(limit)) })}`;
 }
 
 /** The queue of a group that needs attention most, by its name, but for one that is well. */

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from pqadmin.display import format as write
 from pqadmin.display.redaction import NOTHING
 from pqadmin.display.values import MAX_NODES, show
 from pqadmin.live.board.overviews import Overview
+from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import total_of
-from pqadmin.live.words import levels_words
-from queues import QueueStatus, Totals
+from pqadmin.live.words import detail_words, levels_words
+from queues import Pause, QueueStatus, Totals
 from queues.admin import HealthCode, HealthLevel, HealthReason, HealthVerdict
 
 VECTORS = json.loads(Path(__file__).parents[2].joinpath("format_vectors.json").read_text())
@@ -100,6 +102,7 @@ def row(name: str, ready: int = 0, *codes: HealthCode, level: HealthLevel = Heal
         change=1,
         totals=Totals(ready=ready, delayed=0, leased=0, dead=0, traffic={}),
         oldest=more.get("oldest"),
+        pause=more.get("pause"),
     )
     return Row(status, NOW, verdict(*codes, level=level), more.get("rate_in"), more.get("rate_out"))
 
@@ -111,6 +114,23 @@ def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> l
     stars = frozenset({hash("deep")})
     listing = arrange(seen, order=order or Order(), wanted=parse(wanted, stars), after="", favorites=stars)
     return [row.status.name for group in listing.groups for row in group.rows]
+
+
+def test_dead_items_are_told_with_the_time_of_the_first() -> None:
+    def told(code: HealthCode, limit: float) -> str:
+        return detail_words(HealthReason(code, HealthLevel.WARNING, NOW.timestamp() - 60, limit=limit), NOW)
+
+    at = write.clock(NOW - timedelta(minutes=1), NOW)
+    assert told(HealthCode.DEAD, 1.0) == f"the first at {at}"
+    assert told(HealthCode.DEAD, 50.0) == f"since {at} · target 50"
+    assert told(HealthCode.OLD, 900.0) == f"since {at} · target 15 min".replace("15 min", write.age(900))
+    assert told(HealthCode.DEEP, 50.0) == f"since {at}"
+
+
+@pytest.mark.parametrize("code", [HealthCode.NO_CONSUMER, HealthCode.NONE_TAKEN, HealthCode.NOTHING_DONE])
+def test_rows_in_which_nothing_is_taken_or_finished_are_marked_alike(code: HealthCode) -> None:
+    assert "data-stalled" in render_rows([row("jobs", 5, code)], now=NOW, can_act=False)
+    assert "data-stalled" not in render_rows([row("jobs", 5, HealthCode.DEAD)], now=NOW, can_act=False)
 
 
 def test_favorites_come_first_when_wanted() -> None:
@@ -165,6 +185,21 @@ def test_unknown_rates_and_ages_sort_last_when_the_largest_come_first() -> None:
     assert names(rows, order=Order.parse("name", "-in")) == ["fast", "slow", "unknown"]
     aged = [row("none"), row("young", oldest=NOW), row("old", oldest=NOW - timedelta(hours=1))]
     assert names(aged, order=Order.parse("name", "-oldest")) == ["old", "young", "none"]
+
+
+def test_the_oldest_claimable_item_is_in_no_queue_that_is_paused() -> None:
+    pause = Pause(reason="", by="ann", since=NOW - timedelta(hours=3), until=None)
+    ended = replace(pause, until=NOW - timedelta(hours=2))
+    old, older, oldest = (row(f"{n}", 1, oldest=NOW - timedelta(hours=n)) for n in (1, 2, 3))
+
+    def named(*rows: Row) -> str | None:
+        return total_of(rows, queues=len(rows), as_of=NOW).oldest_queue
+
+    paused = row("3", 1, oldest=NOW - timedelta(hours=3), pause=pause)
+    assert named(old, older, oldest) == "3"
+    assert named(old, older, paused) == "2"
+    assert named(old, row("4", 1, oldest=NOW - timedelta(hours=4), pause=ended), paused) == "4"
+    assert named(paused) is None
 
 
 @pytest.mark.parametrize(
