@@ -131,7 +131,9 @@ class QueueCatalog:
         """
         with self.suggesting(tr):
             record = self.context.read(lambda tr: directory.find_record(tr, self.context.keyspace, name), tr)
-            return self._opened(name, record)
+            queue = self._opened(name, record)
+            queue.opened.settle(record)  # a verb may have seen another record since
+            return queue
 
     def priority_queue(self, name: str, *, tr: ReadTransaction | None = None) -> PriorityQueue:
         """Return the priority queue of this name; raise `QueueNotFound`, and `WrongKind` for a FIFO queue."""

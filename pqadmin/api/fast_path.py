@@ -69,14 +69,14 @@ class FastPath:
 
     async def _answer(self, plan: _Plan, whole: WholeRequest) -> Answer | None:
         with self._admission.place(plan.client) as admitted:
+            if not admitted:
+                return None
             request = _request(plan.request, whole)
             try:
                 caller = await caller_now(request)
                 arguments = dict(plan.arguments)
                 for model in plan.bodies:
                     arguments.update(model.resolve(request, api, {}))
-                if not admitted:
-                    return None
                 count(request, caller)
             except Exception:  # the other way tells it
                 return None

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
+from pqadmin.api import fast_path
 from pqadmin.api.cors import Cors
 from pqadmin.api.fast_path import FastPath
 from pqadmin.api.handler import ApiHandler
@@ -291,10 +292,15 @@ async def test_a_rate_is_counted_once_and_told(site: Store, token: Callable[...,
     assert [_status(one) for pair in found[:2] for one in pair] == [200, 200, 200, 429]
 
 
-async def test_an_address_without_a_place_is_refused(site: Store, token: Callable[..., str]) -> None:
+async def test_an_address_without_a_place_is_refused(
+    site: Store, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with twins(site, await in_thread(token), per_address=1) as both:
-        with both.admission.place(PEER):
+        looked_up: list[object] = []
+        with both.admission.place(PEER), monkeypatch.context() as patched:
+            patched.setattr(fast_path, "caller_now", looked_up.append)
             assert [*map(_status, await both.answers("pop", b""))] == [None, 429]
+        assert not looked_up
         assert [*map(_status, await both.answers("pop", b""))] == [200, 200]
 
 

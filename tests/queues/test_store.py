@@ -15,6 +15,16 @@ def test_a_store_keeps_its_id_and_its_queues(url: str) -> None:
         assert store.queue("jobs").pop_min().value == b"x"
 
 
+def test_a_queue_has_the_settings_that_are_stored_when_it_is_opened(url: str) -> None:
+    with open_store(url) as store:
+        store.create_queue("jobs")
+        actions = store.actions("ann")
+        for rules in (("email",), (), ("email",)):
+            actions.configure("jobs", reason="", redact=rules)
+            assert store.queue("jobs").config.redact == rules
+            store.queue("jobs").push(b"x", priority=1)
+
+
 def test_two_handles_of_one_path_are_one_store(url: str) -> None:
     with open_store(url) as first, open_store(url) as second:
         first.create_queue("jobs")

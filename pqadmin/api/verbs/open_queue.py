@@ -37,17 +37,18 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
     except QueueNotFound:
         # Slower: it suggests names that look alike.
         found = await threads.run(lambda: get_store().queue(name))
-    return _for_coroutines(as_taken_by(request, found) if verb is Verb.TAKE else found)
+    taken = as_taken_by(request, found) if verb is Verb.TAKE else found
+    return _for_coroutines(found) if taken is found else for_coroutines(taken)
 
 
 #: The store gives the same queue as long as what is stored of it is the same.
-_for_coroutines, _for_client = lru_cache(1_000)(for_coroutines), lru_cache(1_000)(for_client)
+_for_coroutines = lru_cache(1_000)(for_coroutines)
 
 
 def as_taken_by(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
     """Return the queue of which takes are told as those of the program that names itself."""
     client = _client(request.META.get("HTTP_PQ_CLIENT", ""))
-    return queue if client is None else _for_client(queue, client)
+    return queue if client is None else for_client(queue, client)
 
 
 @lru_cache(maxsize=1_000)

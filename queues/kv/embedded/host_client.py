@@ -131,10 +131,12 @@ class Connection:
         each answer that is not in the record of its last commit is in the socket.
         """
         if not self._answers:
-            self._answers = self.rest() or read_answers(txn.get(self._key), self.id, self.number)
+            self._answers = self.rest()
+        # A reply is whole; what is stored may be a part, to which a late host adds between two transactions.
+        answers = self._answers or read_answers(txn.get(self._key), self.id, self.number)
         assert ticket.server is not None
         assert ticket.server.wire is not None
-        _settle(ticket.server.wire, [ticket], self._answers[at : at + 1])
+        _settle(ticket.server.wire, [ticket], answers[at : at + 1])
         if not ticket.answered and boottime() - self._sent_at > _TRUSTED:
             self.give_up(ticket)
 

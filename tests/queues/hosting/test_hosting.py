@@ -39,6 +39,8 @@ from queues.kv.embedded.host import (
     REPLY,
     HostRecord,
     address_of,
+    answers_key,
+    answers_record,
     decode,
     read_answers,
 )
@@ -255,6 +257,32 @@ def test_a_caller_that_does_not_read_its_socket_executes_again(url: str, monkeyp
         monkeypatch.setattr(Connection, "rest", lambda connection: [])
         sent.answer()
         assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"a", b"b"]
+
+
+def test_a_late_host_may_answer_the_rest_between_two_tries(store: Store, jobs: Any, tmp_path: Path) -> None:
+    wire, batch = store.context.wire, jobs.opened.batch(PushRequest)
+    tickets = [Ticket(batch, push_request(jobs.opened, value, 1), None) for value in (b"a", b"b")]
+    packed = []
+    for value, ticket in zip((b"a", b"b"), tickets, strict=True):
+        done = Ticket(batch, ticket.request, None)
+        done.answer = jobs.push(value, 1)
+        packed.append(wire.pack_answer(done))
+    with socket.socket(socket.AF_UNIX) as listener:
+        with address_of(tmp_path / "host-late") as address:
+            listener.bind(address)
+        listener.listen()
+        connection = Connection(tmp_path, b"", HostRecord(PROTOCOL, "host-late"))
+        connection.send(wire.root, b"", idle=False)
+
+        def stored(*answers: bytes | None) -> Any:
+            of_message = (connection.number, msgspec.msgpack.encode(answers))
+            return {answers_key("host-late"): answers_record({connection.id: of_message})}
+
+        connection.settle(stored(packed[0], None), 1, tickets[1])
+        assert not tickets[1].answered
+        connection.settle(stored(*packed), 1, tickets[1])
+        assert tickets[1].answer.raw == b"b"
+        connection.close()
 
 
 def popped_with_a_reply_that_no_socket_takes(url: str, *how: str) -> int:
