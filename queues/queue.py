@@ -182,7 +182,7 @@ class Queue:
             request = lease_request(opened, n, seconds=held, end=side, worker=worker, tr=tr)
             entries = opened.send(waiting(request, within), tr)
             held_now = {entry.nonce: entry.expires_ms for entry in entries} if tr is None else {}
-            self._consumption.leased(held_now, worker)
+            self._consumption.leased(held_now, request.worker)
             return as_leases(opened, entries, binding)
 
         return wait_for(opened, take, list[Lease](), wait, tr)

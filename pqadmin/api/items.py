@@ -49,9 +49,7 @@ class Matching(Body):
     """Which items of a state are meant: those that fit in every respect that is named."""
 
     state: State = Field("ready")
-    match: StrictStr = Field(
-        "", description="A part of the value, of why an item is dead, or of the worker that holds it."
-    )
+    match: StrictStr = Field("", description="A part of the value, or of why an item is dead.")
     field: StrictStr = Field("", description="A path such as `customer.id`: `match` is looked for in this field.")
     exact: StrictBool = Field(False, description="The field is `match`; otherwise it contains it.")
     id: StrictStr = Field("", description="An id, or a part of one.")

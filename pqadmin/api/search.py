@@ -69,7 +69,7 @@ def search(
 )
 @in_thread
 def dead(request: HttpRequest, queue: str, cursor: Cursor = None) -> HttpResponse:
-    """Return how many items died of which error, of the 10,000 that died last; errors differ in more than numbers.
+    """Return how many items died of which error, of at most 10,000 that died last; errors differ in more than numbers.
 
     `error` is for lists and bulk jobs of dead items. With a `next` there are more dead items behind.
     """

@@ -11,8 +11,6 @@ from queues.admin import EPOCH, to_ms
 MOST = 100
 
 Json = dict[str, Any]
-#: Characters by which a search is one of a field: see `pqadmin.dashboard.items.query`.
-_SIGNS = frozenset(':~"')
 
 _BLANK = Consumer(
     id="",
@@ -61,8 +59,8 @@ def panel(status: QueueStatus) -> Json:
 
 def held_address(worker: str) -> str:
     """Return where a queue's page lists what a worker holds; all leased items for a name that is no plain text."""
-    text = {"q": worker} if worker and worker == visible(worker) and not _SIGNS & set(worker) else {}
-    return "?" + urlencode({"state": "leased", **text}) + "#items"
+    named = {"worker": worker} if worker and worker == visible(worker) else {}
+    return "?" + urlencode({"state": "leased", **named}) + "#items"
 
 
 def described(status: QueueStatus) -> Json:

@@ -120,7 +120,7 @@ class AsyncQueue:
         async def take(within: float) -> list[Lease]:
             request = lease_request(opened, n, seconds=held, end=side, worker=worker, tr=None)
             entries = await self._send(waiting(request, within), takes=True)
-            self._consumption.leased({entry.nonce: entry.expires_ms for entry in entries}, worker)
+            self._consumption.leased({entry.nonce: entry.expires_ms for entry in entries}, request.worker)
             return as_leases(opened, entries, binding)
 
         return await wait_for(opened, take, list[Lease](), wait)

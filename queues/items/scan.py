@@ -31,8 +31,6 @@ from queues.model.tuples import Range
 MAX_TEXT = 1_000
 Order = Literal["place", "age"]
 ORDERS: tuple[Order, ...] = ("place", "age")
-#: States whose items are noted with a text beside their value.
-_NOTED = ("dead", "leased")
 
 
 @dataclass(slots=True)
@@ -70,8 +68,7 @@ class Query:
     """What is looked for: items of one state that fit in every respect that is named. Bounds belong to their ranges."""
 
     state: str = "ready"
-    #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead; of a leased
-    #: one, or of the name of its worker.
+    #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead.
     text: str = ""
     #: A dotted path such as `customer.id`: the text is looked for in this field of JSON or msgpack alone. `exact`: the
     #: field is the text; otherwise it contains it.
@@ -81,6 +78,8 @@ class Query:
     item_id: str = ""
     #: Of the reason why an item is dead, its group: see `queues.model.error_groups`.
     error: str = ""
+    #: The whole name of the worker that holds a leased item.
+    worker: str = ""
     low: Priority | None = None
     high: Priority | None = None
     #: Pushed then or later, and then or earlier, aware; a ready item: ready since then or later, and then or earlier.
@@ -100,7 +99,7 @@ class Query:
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
         """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
-        return self.fits(item) and (self.says(item.raw, shown=shown) or self._noted(item, shown))
+        return self.fits(item) and (self.says(item.raw, shown=shown) or self._died_of(item, shown))
 
     def fits(self, item: Item) -> bool:
         """Say whether an item fits in all respects but its value."""
@@ -108,6 +107,7 @@ class Query:
             item.state == self.state
             and self.item_id.lower() in item.id
             and (not self.error or error_group(item.reason) == self.error)
+            and (not self.worker or item.worker == self.worker)
             and (self.low is None or (_same(item.priority, self.low) and item.priority >= self.low))  # type: ignore[operator]
             and (self.high is None or (_same(item.priority, self.high) and item.priority <= self.high))  # type: ignore[operator]
             and (self.since is None or (item.since is not None and to_ms(item.since) >= to_ms(self.since)))
@@ -127,15 +127,13 @@ class Query:
     def picked(self, met: Met, *, shown: Callable[[bytes], bytes] | None) -> Item | None:
         """Return what a walk met as an item if it fits. Its value is looked at first, as that is the less work."""
         said = self.says(met.value, shown=shown)
-        if not said and self.state not in _NOTED:
+        if not said and self.state != "dead":
             return None
         item = met.item()
-        return item if self.fits(item) and (said or self._noted(item, shown)) else None
+        return item if self.fits(item) and (said or self._died_of(item, shown)) else None
 
-    def _noted(self, item: Item, shown: Callable[[bytes], bytes] | None) -> bool:
-        """Say whether the worker, or why an item is dead, contains the text, in a part that no rule may hide."""
-        if item.state == "leased":
-            return self.says((item.worker or "").encode("utf-8", "surrogatepass"))
+    def _died_of(self, item: Item, shown: Callable[[bytes], bytes] | None) -> bool:
+        """Say whether the reason why an item is dead contains the text, in a part that no rule may hide."""
         reason = item.reason if shown is None else without_values(item.reason)
         return item.state == "dead" and self.says(reason.encode("utf-8", "surrogatepass"))
 
@@ -160,7 +158,10 @@ class Query:
         """Raise an error that says what makes no sense in it."""
         if self.state not in STATES:
             raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
-        if max(map(len, (self.text, self.field, self.error))) > MAX_TEXT or len(self.item_id) > MAX_TEXT * 30:
+        if (
+            max(map(len, (self.text, self.field, self.error, self.worker))) > MAX_TEXT
+            or len(self.item_id) > MAX_TEXT * 30
+        ):
             raise TooLarge("One looks for at most {most:,} characters.", most=MAX_TEXT)
         if any(time is not None and time.utcoffset() is None for time in (self.since, self.until)):
             raise NaiveTime("A time to search from or to needs a time zone.")

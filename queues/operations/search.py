@@ -201,7 +201,7 @@ def search(
         return _one(items_of.find(), query, preview, shown)
     start = _start(request)
     # Where keys tell what fits, one read brings the page and tells whether more is behind it.
-    whole = not (query.text or query.item_id or query.error) and limit < MAX_READ  # a page is one read
+    whole = not (query.text or query.item_id or query.error or query.worker) and limit < MAX_READ  # a page is one read
     first = limit + 1 if whole else FIRST_READ
     step = Step(partial(query.picked, shown=shown), limit=limit, scan=request.scan, first=first)
     order = start.order or items_of.order()

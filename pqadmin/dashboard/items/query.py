@@ -105,6 +105,7 @@ def fields_of(query: Query) -> dict[str, str]:
         "state": query.state,
         "q": write_text(query),
         "error": query.error,
+        "worker": query.worker,
         "id": query.item_id,
         "low": "" if query.low is None else write_priority(query.low),
         "high": "" if query.high is None else write_priority(query.high),
@@ -156,7 +157,8 @@ class _Reading:
         """Return what is asked for of a state's items."""
         fifo, attached = self._queue.kind == "fifo", self._queue.attached
         error = self._fields.get("error", "")[:MAX_ERROR_GROUP] if state == "dead" else ""
-        query = replace(self._text(), state=state, item_id=self._id(attached=attached), error=error)
+        worker = self._fields.get("worker", "")[:MAX_SEARCH_TEXT] if state == "leased" else ""
+        query = replace(self._text(), state=state, item_id=self._id(attached=attached), error=error, worker=worker)
         if not fifo:
             low, high, start = (self._take(name, _MAX_PRIORITY, self._priority) for name in ("low", "high", "from"))
             if start is not None:

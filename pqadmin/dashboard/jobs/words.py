@@ -132,9 +132,13 @@ def scope_words(query: Query, redact: tuple[str, ...] = ()) -> list[str]:
         words = _("%(field)s is “%(text)s”") if query.exact else _("%(field)s contains “%(text)s”")
         found.append(words % {"field": query.field, "text": _cut(query.text)})
     elif query.text:
-        found.append(_("value contains “%(text)s”") % {"text": _cut(query.text)})
+        dead = query.state == "dead"
+        words = _("value or reason contains “%(text)s”") if dead else _("value contains “%(text)s”")
+        found.append(words % {"text": _cut(query.text)})
     if query.error:
         found.append(_("dead by “%(error)s”") % {"error": _cut(redacted(query.error, rules_of(redact)))})
+    if query.worker:
+        found.append(_("held by “%(worker)s”") % {"worker": _cut(query.worker)})
     if query.item_id:
         found.append(_("id contains %(id)s") % {"id": _cut(query.item_id)})
     low, high = (None if edge is None else write.priority_short(edge) for edge in (query.low, query.high))

@@ -1,7 +1,7 @@
 """Search for items in all queues that the reader may see: by text, by a field, by an id; in bounded steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -132,6 +132,7 @@ def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Sc
     onward: dict[str, Any] = {}
     if look.onward is not None:
         onward = dict(zip(("at", "in", "after"), look.onward, strict=True)) | {"searched": searched, "found": found}
+    told = replace(query, state=asked["state"] or "dead")  # reasons are searched where dead items are
     words = ngettext("searched %(n)s item", "searched %(n)s items", searched) % {"n": write.number(searched)}
     of = {"done": write.number(look.begun), "all": write.number(len(look.names))}
     words += " " + ngettext("in %(done)s of %(all)s queue", "in %(done)s of %(all)s queues", len(look.names)) % of
@@ -144,7 +145,7 @@ def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Sc
         "more_to_search": bool(onward),
         "total": len(look.names),
         "listed": {"searched": look.done, "ended": not onward},
-        "scope": " · ".join((*scope_words(query), words)),
+        "scope": " · ".join((*scope_words(told), words)),
         "scope_limits": _LIMITS if query.text else "",
         "unread": [display_name(name) for name in look.unread],
         "not_yet": look.not_yet,

@@ -46,18 +46,20 @@ def test_a_process_is_shown_with_what_it_holds(operator: Desk, store: Store, job
     assert re.search(r'data-part="holds"[^>]*>2<', shown)
 
 
-@pytest.mark.parametrize(("worker", "listed"), [("press 7", 2), ("press:7", 3), ("\u202epress", 3), ("", 3)])
+@pytest.mark.parametrize(("worker", "listed"), [("press 7", 2), ("press:7", 2), ("\u202epress", 3), (None, 2), ("", 3)])
 def test_what_a_process_holds_is_one_link_away(
-    operator: Desk, store: Store, jobs: Queue, worker: str, listed: int
+    operator: Desk, store: Store, jobs: Queue, worker: str | None, listed: int
 ) -> None:
     jobs.push_many([(b"x", 1)] * 4)
-    jobs.lease(seconds=60, worker="elsewhere")
+    jobs.lease(seconds=60, worker=f"{worker}2")
     jobs.lease_many(2, seconds=60, worker=worker)
     store.context.presence.beat()
     shown = panel(operator.open("/queues/jobs/")).partition("<template>")[0]
     (address,) = re.findall(r'data-part="holds"\s+href="([^"]+)#items">3<', shown)
     rows = operator.open(f"/queues/jobs/{html.unescape(address)}").html
     assert len(re.findall(r'<tr data-id="', rows)) == listed
+    said = operator.open(f"/queues/jobs/bulk/{html.unescape(address)}&act=release").text
+    assert ("held by “" in said) == (listed == 2)
 
 
 def test_without_any_the_page_says_why(operator: Desk, store: Store, jobs: Queue) -> None:

@@ -138,10 +138,11 @@ def test_a_search_says_how_it_read_what_was_typed(operator: Desk, orders: None) 
     for typed, read in (
         ("customer.id:4711", "customer.id is “4711”"),
         ("customer.id~47", "customer.id contains “47”"),
-        ("customer.id~", "value contains “customer.id~”"),
-        ("customer.id: 4711", "value contains “customer.id: 4711”"),
+        ("customer.id~", "value or reason contains “customer.id~”"),
+        ("customer.id: 4711", "value or reason contains “customer.id: 4711”"),
     ):
         assert f"{read} · searched 4 items" in operator.open(f"/search/?q={quote(typed)}").text, typed
+    assert "value contains “mail”" in operator.open("/search/?q=mail&state=ready")
     page = operator.open(f"/search/?q={'a' * 3_000}")
     assert "One looks for at most 1 000 characters." in page
     assert "Nothing found" not in page
