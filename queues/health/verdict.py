@@ -534,13 +534,10 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
     )
 
 
-#: Reasons that say that nothing is taken or finished.
-_STILL = frozenset({Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE, Code.PAUSED})
 #: Reasons that follow from another one, which then tells enough.
 _FOLLOWS: Mapping[Code, frozenset[Code]] = {
     Code.RETRIES: frozenset({Code.NOTHING_DONE}),
-    Code.GROWING: _STILL,
-    Code.OLD: _STILL,
+    Code.GROWING: frozenset({Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE, Code.PAUSED}),
 }
 
 

@@ -471,3 +471,16 @@ def test_axe_finds_nothing_in_sheet_drawer_and_aged_list(
     found["drawer"] = findings(page)
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert (found, overflow) == ({"list": [], "sheet": [], "drawer": []}, 0)
+
+
+@pytest.mark.parametrize("cause", ["no-consumer", "none-taken", "nothing-done"])
+def test_an_old_item_has_no_step_of_its_own_beside_why_nothing_is_done(
+    cause: str, new_page: NewPage, jobs: Queue
+) -> None:
+    page = new_page(java_script_enabled=False)
+    page.goto("/queues/jobs/")
+    following = page.locator("[data-reason=old] .next")
+    page.locator("[data-reason=old]").evaluate("reason => { reason.hidden = false; }")
+    assert following.evaluate("next => getComputedStyle(next).display") != "none"
+    page.locator(f"[data-reason={cause}]").evaluate("reason => { reason.hidden = false; }")
+    assert following.evaluate("next => getComputedStyle(next).display") == "none"

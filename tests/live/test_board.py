@@ -181,7 +181,7 @@ def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue
     assert board.row(1, 9.5) is before.rows[0], "nothing differs: it is the very same row"
     assert now(26.0) == ("critical", "no-consumer")
     assert now(50.0) == ("critical", "no-consumer")
-    assert now(81.0) == ("critical", "no-consumer"), "that it waits follows"
+    assert now(81.0) == ("critical", "no-consumer", "old")
 
 
 def test_what_was_not_confirmed_for_long_is_unknown_and_not_stalled_by_that() -> None:
