@@ -152,7 +152,7 @@ class RescheduleForm(ActForm):
     when = forms.ChoiceField(
         label=_("Due"),
         required=False,
-        choices=[("in", _("After a time")), ("at", _("At a moment"))],
+        choices=[("in", _("After a delay")), ("at", _("At a moment"))],
         widget=forms.RadioSelect,
         initial="in",
     )

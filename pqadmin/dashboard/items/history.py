@@ -196,7 +196,7 @@ def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     if last is not None and last.verb == "move":
         return _moved(last.after or {}, item_id, _who(last))
     if last is None or (verb := verb_of(last)) not in _TAKING:
-        return _by_bulk_job(queue_id, item_id, may)
+        return _by_bulk_job(queue_id, item_id, may, last)
     words = str(_TAKING[verb]) % _who(last)
     kept = _in_trash(last, queue_id, item_id)
     if kept is None:
@@ -205,14 +205,19 @@ def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     return Whereabouts(words=words, trash_id=kept.id, count=last.count, item=kept.item, redact=kept.redact)
 
 
-def _by_bulk_job(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
-    """Say which bulk job may have taken an item, and which has where it is in the queue that the job moved to."""
+def _by_bulk_job(queue_id: int, item_id: str, may: Scope, last: AuditEntry | None) -> Whereabouts | None:
+    """Say which bulk job may have taken an item, and which has where it is in the queue that the job moved to.
+
+    What ended before the last act on the item in the queue of the job has not taken it.
+    """
     visible = None if may.everything else partial(visibility.sees_job, may)
     rand = parse_item_id(item_id)
     minted = None if rand is None else minted_at(rand)
     maybe: Whereabouts | None = None
     for job in get_store().actions("").job_page(limit=_JOBS, visible=visible).entries:
         if job.queue_id != queue_id or job.undo or minted is None or minted > (job.ended_at or store_now()):
+            continue
+        if last is not None and last.queue == job.queue and job.ended_at is not None and job.ended_at <= last.at:
             continue
         who = {"by": write.shorten(write.visible(job.by), 60), "at": write.moment(job.began_at)}
         if job.act == "move" and (moved := _moved({"to": job.to}, item_id, who)).there:

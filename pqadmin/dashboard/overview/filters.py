@@ -1,6 +1,6 @@
 """The filter language of the overview: words of a name and terms such as `level:critical group:eu depth>1000 age>5m`.
 
-All parts must hold. A leading `-` turns a part around. A part that is not understood is reported and left out, so
+All parts must hold. A leading `-` negates a part. A part that is not understood is reported and left out, so
 that a slip of the pen never hides every queue.
 """
 

@@ -137,7 +137,7 @@ def test_an_item_that_a_program_took_left_no_trace(operator: Desk, jobs: Queue) 
     for item_id in (item.id, "0" * 40, "<script>", "x" * 500):
         page = operator.open(f"{HERE}{item_id}/")
         assert page.status == 404
-        assert "a program has taken it since, or it never was here" in page
+        assert "a program or an act on many items has taken it since, or it never was here" in page
     assert "its id was minted" in operator.open(f"{HERE}{item.id}/")
     assert operator.open(f"{HERE}{item.id}/download/").status == 404
 
@@ -181,7 +181,7 @@ def test_what_was_restored_and_taken_again_is_not_offered_twice(operator: Desk, 
     eve.undo(popped.trash_id)
     jobs.pop_min()
     page = operator.open(f"{HERE}{item.id}/")
-    assert "a program has taken it since" in page
+    assert "a program or an act on many items has taken it since" in page
     assert "/restore/" not in page.html
 
 
@@ -214,7 +214,21 @@ def test_an_item_that_a_bulk_job_took_is_told(operator: Desk, jobs: Queue, store
     assert "may have taken it" in operator.open(f"{HERE}{moved.id}/")
     later = jobs.push(b"z", 3)
     jobs.pop_min()
-    assert "a program has taken it since" in operator.open(f"{HERE}{later.id}/")
+    assert "a program or an act on many items has taken it since" in operator.open(f"{HERE}{later.id}/")
+
+
+def test_a_bulk_job_that_ended_before_the_last_act_on_an_item_has_not_taken_it(
+    operator: Desk, jobs: Queue, store: Store
+) -> None:
+    item, _other = jobs.push_many([(b"x", 2), (b"y", 3)])
+    eve = store.actions("eve")
+    job = eve.begin_bulk("delete", "jobs", query=Query(text="y"))
+    eve.run_bulk(job.id, shown=what_searchers_see)
+    eve.reprioritize("jobs", [item.id], priority=1)
+    jobs.pop_min()
+    page = operator.open(f"{HERE}{item.id}/")
+    assert "may have taken it" not in page
+    assert "a program or an act on many items has taken it since" in page
 
 
 @pytest.fixture
