@@ -70,14 +70,16 @@ class Latch(Struct, frozen=True, array_like=True):
 
     def after(self, signal: "Signal", seconds: float, at: float) -> "Latch":
         """Return the latch after the signal has been there for some more seconds."""
-        toward = signal.level
-        if toward is None or toward == self.level:
+        # Between two limits the level stays, but what is beyond the lower one is no less than that.
+        toward = max(self.level, signal.beyond) if signal.level is None else signal.level
+        if toward == self.level:
             return (
                 self
                 if self.toward == self.level and not self.pending
                 else replace(self, toward=self.level, pending=0.0)
             )
-        pending = self.pending + seconds if toward == self.toward else 0.0
+        same = toward == self.toward or (not self.level and toward and self.toward)
+        pending = self.pending + seconds if same else 0.0
         since = self.since if self.level and toward else signal.since or at - pending
         if pending >= (signal.up if toward > self.level else signal.down):
             return Latch(level=toward, since=since, toward=toward)
@@ -90,7 +92,7 @@ class Signal(Struct, frozen=True):
     """What one observation says of one reason."""
 
     code: Code
-    #: None: neither over the limit nor clearly within it.
+    #: None: neither clearly over a limit nor clearly within it.
     level: int | None
     #: Seconds for which it must last to raise the level, and to lower it.
     up: float = 0.0

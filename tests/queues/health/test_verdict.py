@@ -216,7 +216,14 @@ def deep(ready: int) -> list[Observation]:
 
 
 @pytest.mark.parametrize(
-    ("ready", "level"), [(89, Level.OK), (99, Level.OK), (100, Level.WARNING), (200, Level.CRITICAL)]
+    ("ready", "level"),
+    [
+        (89, Level.OK),
+        (99, Level.OK),
+        (100, Level.WARNING),
+        (190, Level.WARNING),
+        (200, Level.CRITICAL),
+    ],
 )
 def test_a_target_is_a_warning_and_twice_the_target_critical(ready: int, level: Level) -> None:
     verdict = watched(*deep(ready), targets=Targets(depth=100))[-1]
@@ -340,6 +347,12 @@ def test_what_is_far_beyond_its_target_is_a_warning_before_it_is_critical() -> N
     assert levels[:3] == [Level.OK] * 3
     assert levels[3:12] == [Level.WARNING] * 9
     assert levels[12:] == [Level.CRITICAL] * 8
+
+
+def test_what_is_about_twice_beyond_its_target_is_a_warning() -> None:
+    seen = [msgspec.structs.replace(one, ready=195 + 10 * (n % 2)) for n, one in enumerate(deep(0))]
+    levels = [verdict.level for verdict in watched(*seen, targets=Targets(depth=100))]
+    assert levels == [Level.OK] * 3 + [Level.WARNING] * (len(seen) - 3)
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(1, 100), (0.1, 400)])
