@@ -23,6 +23,7 @@ from queues.context import StoreContext
 from queues.errors import NewerFormat
 from queues.health import Health, Level, TargetRules, Targets, advance, encode
 from queues.health.target_records import read_rules
+from queues.health.verdict import STALE
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.read_history import ALL_QUEUES
@@ -436,7 +437,9 @@ class Recorder:
             self._wait()
         level = Level.OK if written is None else written.verdict.level
         retargeted = written is not None and written.targets != health.targets and differs
-        if health.verdict.level is not level or retargeted:
+        # The record of an idle queue is old: a process that starts takes that for a time without a recorder.
+        woke = written is not None and written.settled and not health.settled and at - written.seen.at > STALE
+        if health.verdict.level is not level or retargeted or woke:
             self._waiting_since = self._count() - FLUSH
 
     def _wait(self) -> None:

@@ -242,3 +242,23 @@ def test_an_idle_queue_that_gets_an_old_item_back_was_watched_all_the_time(store
     row = site.board.row(jobs.id, clock())
     assert row is not None
     assert row.level == "ok"
+
+
+def test_a_process_that_starts_knows_that_an_idle_queue_was_watched(store: Store, clock: Clock) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 2)
+    jobs.pop_min()
+    taken = store.actions("ana").pop("jobs")
+    site = Site(store, clock)
+    for _ in range(600):
+        clock.advance(1)
+        site.recorder.look()
+    store.actions("ana").undo(str(taken.trash_id))
+    for _ in range(2):
+        clock.advance(1)
+        site.recorder.look()
+    site.restart()
+    site.board.apply(store.snapshot([jobs.id]), clock())
+    row = site.board.row(jobs.id, clock())
+    assert row is not None
+    assert words(row, clock) == "ok"
