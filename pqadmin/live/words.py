@@ -61,6 +61,7 @@ _WORDS = {
     "all-ok": gettext_lazy("all ok"),
     "reason-unreadable": gettext_lazy("unreadable: %(reason)s"),
     "reason-stale": gettext_lazy("nothing recorded for %(age)s"),
+    "reason-stale-watched": gettext_lazy("watched for %(age)s of %(wait)s only"),
     "reason-unrecorded": gettext_lazy("nothing recorded yet"),
     "reason-no-consumer": gettext_lazy("no consumer for %(age)s"),
     "reason-none-taken": gettext_lazy("%(n)s consumers, none took for %(age)s"),
@@ -190,7 +191,7 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     since = now.timestamp() - reason.since
     if code is HealthCode.STALE and since < _LONG:
         return _say("reason-unrecorded")
-    kind = ""
+    kind = "-watched" if code is HealthCode.STALE and reason.value else ""
     if code is HealthCode.NONE_TAKEN:
         kind = "-held-item" if totals.leased == 1 else "-held" if totals.leased else ""
         kind += "-one" if value == 1 else ""

@@ -23,7 +23,7 @@ class Code(StrEnum):
 
     #: The records cannot be read.
     UNREADABLE = "unreadable"
-    #: Nothing was recorded for a while, or never: no process does the upkeep.
+    #: Nothing was recorded for a while: no process does the upkeep. With a number: too little was watched since.
     STALE = "stale"
     #: No consumer has taken, and none is known.
     NO_CONSUMER = "no-consumer"

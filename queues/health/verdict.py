@@ -148,7 +148,7 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
         return not self.seen.consumers and self.unknown > 0
 
     @property
-    def beyond(self) -> Mapping[str, Latch]:
+    def missed(self) -> Mapping[str, Latch]:
         """What is beyond its target, by the name of the limit; also where another reason tells enough of it."""
         raised = [(code, latch) for code, latch in self.latches.items() if latch.level and code in LIMIT_OF]
         return {LIMIT_OF[code]: latch for code, latch in reversed(raised)}
@@ -426,7 +426,12 @@ def _is_unproven(health: Health) -> bool:
         return False
     # When it was seen first, the oldest had not waited for long yet.
     young = seen.oldest is not None and seen.at - seen.oldest - health.unproven < allowed
-    return not young and health.unproven < max(_WATCHED, allowed)
+    return not young and health.unproven < _proof(health)
+
+
+def _proof(health: Health) -> float:
+    """Return for how many seconds items are watched before they are judged, where nothing was known of them."""
+    return max(_WATCHED, health.targets.no_consumer)
 
 
 def _fruitless(health: Health, *, own: bool) -> Signal:
@@ -518,7 +523,7 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
     for code in [code for code, holds in blind.items() if holds]:
         level = max(level, Level.UNKNOWN)
         since = next((reason.since for reason in before.reasons if reason.code is code), at)
-        reasons.append(Reason(code, Level.UNKNOWN, since))
+        reasons.append(Reason(code, Level.UNKNOWN, since, _proof(health) if code is Code.STALE else None))
     since = before.since if level is before.level else at
     if not reasons and seen.ready and seen.paused is None and _is_quiet(health):
         reasons.append(Reason(Code.QUIET, Level.OK, health.began or at))

@@ -37,7 +37,10 @@ _RETURNED = "?state={returned}#items"
 #: What to do next, by reason, and where.
 _NEXT: dict[HealthCode, tuple[Any, str]] = {
     HealthCode.UNREADABLE: (gettext_lazy("Run pqadmin doctor: it names the damaged records."), ""),
-    HealthCode.STALE: (gettext_lazy("See that one process does the upkeep: a site, or pqadmin sweep."), ""),
+    HealthCode.STALE: (
+        gettext_lazy("See that one process does the upkeep: a site, or pqadmin sweep. If one does, wait: it watches."),
+        "",
+    ),
     HealthCode.NO_CONSUMER: (_WORKER, ""),
     HealthCode.NONE_TAKEN: (
         gettext_lazy(

@@ -64,7 +64,7 @@ class Line:
 def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
     """Return each target of a queue, with the value now and whether the queue is beyond it."""
     health = health_at(status, rules.targets(status.name, status.limits), now)
-    beyond = {} if health is None else health.beyond
+    beyond = {} if health is None else health.missed
     values = _values(status, health, now)
     found = []
     for limit, target in rules.resolve(status.name, status.limits).items():
@@ -98,7 +98,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
 
 def _values(status: QueueStatus, health: Health | None, now: datetime) -> dict[str, float | None]:
     """Return the numbers that limits are compared with; None where there is none."""
-    lasts = {} if health is None else {limit: now.timestamp() - latch.since for limit, latch in health.beyond.items()}
+    lasts = {} if health is None else {limit: now.timestamp() - latch.since for limit, latch in health.missed.items()}
     return {
         "depth": status.totals.ready,
         "oldest": None if status.oldest is None else max(0.0, (now - status.oldest).total_seconds()),

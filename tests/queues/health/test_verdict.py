@@ -208,6 +208,16 @@ def test_what_was_not_observed_for_long_is_unknown_where_it_may_have_changed() -
     assert at(empty, late).level is Level.OK
 
 
+def test_what_was_watched_too_shortly_is_told_apart_from_what_nothing_recorded() -> None:
+    """A gap of ten minutes, and then a watch of half an hour of the hour that is allowed without a consumer."""
+    before = [Observation(BEGIN + n, ready=5, pushed=n + 5, taken=n, done=n, oldest=BEGIN - 7_200) for n in range(10)]
+    after = [msgspec.structs.replace(before[-1], at=BEGIN + 610 + n) for n in range(0, 1_801, 10)]
+    (reason,) = watched(*before, *after, targets=Targets(oldest=0, no_consumer=3_600))[-1].reasons
+    assert (reason.code, reason.since, reason.value) == (Code.STALE, BEGIN + 610, 3_600)
+    (silent,) = at(advance(None, before[-1]), BEGIN + 610).reasons
+    assert (silent.code, silent.value) == (Code.STALE, None)
+
+
 def deep(ready: int) -> list[Observation]:
     """Return five minutes of a queue of this depth that keeps up."""
     return [
