@@ -164,12 +164,13 @@ def test_a_program_that_does_not_stop_is_killed_with_all_it_started(
 def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
     item = jobs.push(b"1", priority=1)
     (tmp_path / "handler").write_text(
+        f'trap "touch {tmp_path}/asked; exit" TERM; echo begun >&2\n'
         "exec 2> /dev/null\n"  # the reader of its errors is gone then
-        f'trap "touch {tmp_path}/asked; exit" TERM; touch {tmp_path}/begun\n'
         "while :; do sleep 0.05; done\n"
     )
     with command("lease", "jobs", "--for=3s", "--exec", f"sh {tmp_path}/handler", "--store", url) as process:
-        started(jobs, tmp_path)
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"begun\n"  # passed on by a command whose guard knows the program
         process.kill()
         await_true((tmp_path / "asked").exists)
     assert process.returncode == -signal.SIGKILL
