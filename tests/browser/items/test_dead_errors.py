@@ -38,6 +38,10 @@ def test_a_group_is_retried_and_undone_without_scripts(new_page: NewPage, jobs: 
     await_true(lambda: jobs.depth("dead") == 3)
 
 
+#: Pixels by which a page may be scrolled elsewhere: a line of words above has come or gone.
+LINE = 24
+
+
 @pytest.mark.parametrize("width", [390, 1440])
 def test_a_group_is_deleted_over_the_list(width: int, new_page: NewPage, jobs: Queue) -> None:
     page = new_page(viewport={"width": width, "height": 900})
@@ -61,7 +65,8 @@ def test_a_group_is_deleted_over_the_list(width: int, new_page: NewPage, jobs: Q
     page.keyboard.press("Escape")
     expect(delete).to_be_focused()
     expect(page.locator("[data-chosen]")).to_have_text("1 selected")
-    assert page.evaluate("[window.same, scrollY]") == [True, scrolled]
+    assert page.evaluate("window.same")
+    assert abs(page.evaluate("scrollY") - scrolled) < LINE
     assert jobs.depth("dead") == 3
 
 
