@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sys
-import threading
 
 from queues import open_store
 from queues.workers import Job, Pool, Worker
@@ -30,13 +29,13 @@ def main() -> None:
     url, root, seconds = sys.argv[1], tuple(json.loads(sys.argv[2])), float(sys.argv[3])
     worker = Worker()
     worker.handles("jobs", seconds=seconds)(stay)
-    asked = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    asked, ask = os.pipe()  # an event's lock may be held by the thread that the handler interrupts
+    signal.signal(signal.SIGTERM, lambda *_: os.write(ask, b"."))
     with open_store("lmdb:" + os.path.relpath(url.partition(":")[2]), root=root) as store:
         os.chdir("/")
         pool = Pool(store, worker, ["jobs"], threads=1)
         pool.start()
-        asked.wait()
+        os.read(asked, 1)
         print(pool.stop(60.0).done, flush=True)
 
 
