@@ -170,7 +170,7 @@ def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: 
     )
     with command("lease", "jobs", "--for=3s", "--exec", f"sh {tmp_path}/handler", "--store", url) as process:
         assert process.stderr is not None
-        assert process.stderr.readline() == b"begun\n"  # passed on by a command whose guard knows the program
+        assert process.stderr.readline() == b"begun\n"  # the command passes it on once its guard knows the program
         process.kill()
         await_true((tmp_path / "asked").exists)
     assert process.returncode == -signal.SIGKILL
