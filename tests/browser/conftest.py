@@ -242,8 +242,11 @@ def contexts(site: Site, chromium: Browser, signed_in: Any) -> Contexts:
 
 
 @pytest.fixture
-def new_page(contexts: Contexts, strict: Strict) -> Iterator[NewPage]:
-    """Open pages of the signed-in admin; each must be free of faults when the test ends."""
+def new_page(contexts: Contexts, strict: Strict, store: Store) -> Iterator[NewPage]:
+    """Open pages of the signed-in admin; each must be free of faults when the test ends.
+
+    They are closed before the store is emptied: a page that is open would ask for queues that are gone.
+    """
     opened: list[tuple[Page, dict[str, Any]]] = []
 
     def make(**options: Any) -> Page:

