@@ -23,12 +23,13 @@ from queues.model.priority import Priority, PriorityType
 from queues.model.settings import Settings
 from queues.operations import attached
 from queues.operations.configure import configure_request, pause_request, resume_request
+from queues.operations.finished import FindFinishedRequest, finished_page_request
 from queues.operations.lease import Lease, as_leases, expire_request, extended, lease_request, leasing_end
 from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import ConsumersRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
-from queues.operations.open_queue import OpenQueue, Request, check_limit
+from queues.operations.open_queue import MAX_WORKER, OpenQueue, Request, check_limit, process_name
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
-from queues.operations.pop import PopRequest, RemoveRequest, pop_request, waiting
+from queues.operations.pop import RemoveRequest, pop_request, waiting
 from queues.operations.promote import PromoteRequest, RescheduleRequest
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.retry_dead import DeleteDeadRequest, RetryDeadRequest
@@ -48,6 +49,7 @@ from queues.status.status import QueueStatus, Totals
 A = TypeVar("A")
 #: Why attached queues have no verbs of delayed and dead items.
 _NEVER_DELAYED, _NEVER_DEAD = "its items are never delayed.", "its items are never dead."
+_NEVER_FINISHED = "other programs take its items."
 
 
 #: For each verb of one kind only: its kind, and the words that tell a queue of the other kind what to use instead.
@@ -81,7 +83,7 @@ class Queue:
         self._batches = self.opened.batches
         self._consumption = self.opened.consumption
         #: What most pops are.
-        self._pops = {"min": PopRequest(opened.id, 1, "min"), "max": PopRequest(opened.id, 1, "max")}
+        self._pops = {"min": pop_request(opened, 1, "min", None), "max": pop_request(opened, 1, "max", None)}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.kind}>"
@@ -410,6 +412,15 @@ class Queue:
         self.opened.check_own(_NEVER_DEAD)
         return self.opened.look(state_page_request(self.opened, "dead", limit, after, preview, since), tr)
 
+    def finished(self, *, limit: int = 50, after: str | None = None, tr: ReadTransaction | None = None) -> Page:
+        """Return a page of finished items, the newest first: acknowledged or popped by programs, none by a person.
+
+        They are records, kept as long as the setting `keep_finished` says: at most the newest 10,000, each with the
+        first 256 bytes of its value. `after` is the cursor of the page before.
+        """
+        self.opened.check_own(_NEVER_FINISHED)
+        return self.opened.look(finished_page_request(self.opened, limit, after), tr)
+
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version. Values cut to `preview`."""
         return self.opened.look(StatusRequest(self.id, preview), tr)
@@ -428,6 +439,10 @@ class Queue:
     def find(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item of this id in whatever state. None when it is gone or never was here."""
         return self.opened.look(FindRequest(self.id, item_id), tr)
+
+    def find_finished(self, item_id: str, *, tr: ReadTransaction | None = None) -> Item | None:
+        """Return the record of a finished item: see `finished`. None when none is kept."""
+        return self.opened.look(FindFinishedRequest(self.id, item_id), tr)
 
     def query(self, query: Query) -> Query:
         """Return a query as this queue understands it: priorities of its type. Raise what tells why it cannot."""
@@ -666,4 +681,12 @@ def for_client(queue: AnyQueue, client: Client) -> AnyQueue:
     """Return a handle of a queue whose takes count as those of a client of this process."""
     opened = copy(queue.opened)
     opened.consumption = opened.context.presence.of(queue.id, client)
+    opened.taker = process_name(client.host, client.pid)
+    return queue_of(opened)
+
+
+def for_taker(queue: AnyQueue, name: str) -> AnyQueue:
+    """Return a handle of a queue whose pops are told of as those of a taker."""
+    opened = copy(queue.opened)
+    opened.taker = name[:MAX_WORKER]
     return queue_of(opened)

@@ -58,10 +58,22 @@ def check_full_count(store: Store, queue: Queue) -> int:
         if queue.kind == "priority":
             assert {n: band.depth for n, band in enumerate(status.bands) if band.depth} == dict(bands)
         assert not status.drift
+        _check_finished(store, tr, queue, status.finished)
         _check_due_index(store, tr, queue.id)
         return len(ready)
 
     return store.read(count)
+
+
+def _check_finished(store: Store, tr: ReadTransaction, queue: Queue, told: int) -> None:
+    """Assert that records of finished items are counted, and that each item is found by the last one of it."""
+    keyspace = store.context.keyspace
+    by_time, by_id = keyspace.finished_by_time(queue.id), keyspace.finished_by_id(queue.id)
+    there = [by_time.elements(key) for key, _ in tr.get_range(*by_time.all, limit=EVERYTHING).wait()]
+    assert len(there) == told, "the counters and the records differ: finished"
+    last = {rand: ms for ms, rand in there}
+    found = tr.get_range(*by_id.all, limit=EVERYTHING).wait()
+    assert {by_id.elements(key)[0]: int.from_bytes(ms, "big") for key, ms in found} == last
 
 
 def _check_due_index(store: Store, tr: ReadTransaction, queue_id: int) -> None:

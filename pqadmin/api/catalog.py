@@ -65,6 +65,7 @@ class ChangedSettings(Body):
     closed: StrictBool = Field(False, description="Pushing is refused.")
     max_depth: StrictInt | None = Field(None, description="The most items, ready and delayed; null: no limit.")
     max_value: StrictInt | None = Field(None, description="Bytes of the largest value; null: the limit of all queues.")
+    keep_finished: float | None = Field(None, description="Seconds for which finished items are kept; null: not.")
     target_depth: StrictInt | None = Field(None, description="Ready items; 0: off, null: inherited.")
     target_oldest: float | None = Field(None, description="Seconds that the oldest item may wait.")
     target_wait: float | None = Field(None, description="Seconds that 95 of 100 taken items may have waited.")

@@ -30,13 +30,13 @@ from pqadmin.api.threads import in_thread
 from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_shape, seen_shape
 from pqadmin.api.verbs.open_queue import router
 from pqadmin.api.verbs.take import ENDS
-from pqadmin.display.redaction import rules_of
+from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.values import what_searchers_see
-from pqadmin.files.shapes import Shape, item_shape
+from pqadmin.files.shapes import Shape, item_shape, time_shape
 from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.item_search import search_queue
 from pqadmin.store import get_store
-from queues import Actions, Changed, Popped
+from queues import Actions, Changed, Item, Popped
 from queues import Query as ItemQuery
 from queues.admin import MAX_VALUE_SIZE, Picked, item_digest, parse_priority
 
@@ -215,6 +215,43 @@ def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:
     picked = pick(queue, id)
     seen = seen_shape(picked.item, rules_of(there.config.redact))
     return answer({**seen, "etag": picked.etag}, headers=tagged(picked.etag))
+
+
+@router.get(
+    "/queues/{queue}/finished",
+    operation_id="list_finished",
+    summary="List finished items",
+    response=schemas.FinishedPage,
+)
+@in_thread
+def list_finished(request: HttpRequest, queue: str, cursor: Cursor = None, limit: Limit = 50) -> HttpResponse:
+    """Return a page of the items that programs acknowledged or popped, the newest first.
+
+    A queue keeps them for the time of its setting `keep_finished`: the newest 10,000 at most, each with the first 256
+    bytes of its value.
+    """
+    there = found(request, queue, Verb.READ, Right.READ)
+    page, rules = there.finished(limit=limit, after=cursor), rules_of(there.config.redact)
+    return answer({"items": [_finished_shape(item, rules) for item in page.items], "next": page.cursor})
+
+
+@router.get(
+    "/queues/{queue}/finished/{id}",
+    operation_id="get_finished",
+    summary="Look at a finished item",
+    response=schemas.Finished,
+)
+@in_thread
+def get_finished(request: HttpRequest, queue: str, id: str) -> HttpResponse:
+    """Return what the queue keeps of a finished item: how, when and by which program it left, and its attempts."""
+    there = found(request, queue, Verb.READ, Right.READ)
+    if (item := there.find_finished(id)) is None:
+        raise Problem("ItemNotFound", "The queue keeps no record of this item: it is not finished, or was so long ago.")
+    return answer(_finished_shape(item, rules_of(there.config.redact)))
+
+
+def _finished_shape(item: Item, rules: Redaction) -> Shape:
+    return {**looked_shape(item, rules), "finished_at": time_shape(item.finished_at)}
 
 
 @router.post(

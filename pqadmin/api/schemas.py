@@ -91,6 +91,12 @@ class ItemListed(ItemSeen):
     truncated: bool
 
 
+class Finished(ItemListed):
+    """What a queue keeps of an item: its `state` says if it was `acknowledged` or `popped`, by that `worker`."""
+
+    finished_at: Time
+
+
 class Leased(Item):
     """An item that is held for a time."""
 
@@ -168,6 +174,13 @@ class ItemPage(Schema):
     items: list[ItemListed]
     next: str | None = Field(description="Where the next page begins; null: this is the last.")
     searched: int = Field(description="Items that were looked at up to here.")
+
+
+class FinishedPage(Schema):
+    """A page of finished items."""
+
+    items: list[Finished]
+    next: str | None = Field(description="Where the next page begins; null: this is the last.")
 
 
 class ItemHeld(Item):

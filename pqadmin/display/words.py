@@ -19,6 +19,8 @@ _ITEM_STATES = {
     "delayed": pgettext_lazy("item", "delayed"),
     "leased": pgettext_lazy("item", "leased"),
     "dead": pgettext_lazy("item", "dead"),
+    "acknowledged": pgettext_lazy("item", "acknowledged"),
+    "popped": pgettext_lazy("item", "popped"),
 }
 
 
@@ -252,6 +254,7 @@ _SETTINGS = {
     "closed": gettext_lazy("closed for pushes"),
     "max_depth": gettext_lazy("limit of items"),
     "max_value": gettext_lazy("limit of size"),
+    "keep_finished": gettext_lazy("time to keep finished items"),
     "target_depth": gettext_lazy("target of ready items"),
     "target_oldest": gettext_lazy("target of the oldest item"),
     "target_wait": gettext_lazy("target of waits"),

@@ -52,6 +52,8 @@ class Search:
     #: The queues, in the order of their names.
     names: Sequence[str]
     states: Sequence[str]
+    #: Whether the finished item of the query's id is looked for too.
+    finished: bool = False
     #: Whether a state of a queue is worth a look.
     holds: Callable[[str, str], bool] = lambda name, state: True
     preview: int = FOUND_BYTES
@@ -84,6 +86,8 @@ class Search:
                             return
                         self.begun = self.done + 1
                         cursor = self._step(queue, each, cursor, limit)
+                if self.finished and (item := store.queue(name).find_finished(self.query.item_id)) is not None:
+                    self.hits.append((store.queue(name), item))
             except QueueUnreadable:
                 self.unread.append(name)
             except QueueNotFound:  # deleted meanwhile

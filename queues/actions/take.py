@@ -49,7 +49,7 @@ def _pop(action: Action, queue_name: str, n: int, end: str, reason: str, expect:
     fifo = queue.kind == "fifo"
     if fifo and end in ("max", "tail"):
         raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))
-    request = pop_request(queue.opened, n, "min" if fifo else check_end(end), action.tr)
+    request = pop_request(queue.opened, n, "min" if fifo else check_end(end), action.tr, by_hand=True)
     taken = queue.opened.send(request, action.tr)
     _confirm(expect, taken[0] if taken else None)
     if not taken:

@@ -77,7 +77,7 @@ class AsyncQueue:
         self._batches = self.opened.batches
         self._consumption = self.opened.consumption
         #: What most pops are.
-        self._pops = {"min": PopRequest(queue.id, 1, "min"), "max": PopRequest(queue.id, 1, "max")}
+        self._pops = {"min": pop_request(self.opened, 1, "min", None), "max": pop_request(self.opened, 1, "max", None)}
         self._box: Mailbox | None = None
 
     def __repr__(self) -> str:
@@ -187,8 +187,10 @@ class AsyncQueue:
     delayed = in_thread(Queue.delayed)
     leased = in_thread(Queue.leased)
     dead = in_thread(Queue.dead)
+    finished = in_thread(Queue.finished)
     status = in_thread(Queue.status)
     find = in_thread(Queue.find)
+    find_finished = in_thread(Queue.find_finished)
     query = in_thread(Queue.query)
     search = in_thread(Queue.search)
     pause = in_thread(Queue.pause)

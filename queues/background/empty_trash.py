@@ -103,7 +103,7 @@ def _ranges(keyspace: Keyspace, trash_id: bytes, header: dict[str, Any]) -> list
         return ranges
     keys = keyspace.queue(header["queue_id"])
     if header["what"] == "queue":
-        ranges += [keys.everything, keyspace.history.below(header["queue_id"])]
+        ranges += [keys.everything, *(of.below(header["queue_id"]) for of in (keyspace.history, keyspace.finished))]
     elif "generation" in header:
         generation = header["generation"]
         ranges.append(keys.generation(generation).everything)

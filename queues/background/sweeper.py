@@ -35,6 +35,7 @@ from queues.errors import (
     TransactionTooOld,
 )
 from queues.items import delayed, lease_expiry
+from queues.items.finished import sweep_finished
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.records import warn
@@ -48,10 +49,10 @@ log = logging.getLogger("queues.background.sweeper")
 LONGEST = 10.0
 #: Queues of one look; items of one transaction, and transactions of one queue before the next one's turn.
 QUEUES, _ITEMS, _TURNS = 500, 100, 10
-#: Keys of the trash, and items of undone purges, of one round; and steps over the audit.
-_KEYS, _AUDIT_STEPS = 2_000, 4
-#: Seconds between rounds over what is due once a day, and between looks at all queues.
-_DAILY, _HOURLY = 24 * 3600.0, 3600.0
+#: Keys of the trash, and items of undone purges, of one round; and steps over the audit and finished items.
+_KEYS, _AUDIT_STEPS, _FINISHED_STEPS = 2_000, 4, 8
+#: Seconds between rounds over what is due once a day, looks at all queues, and looks at finished items.
+_DAILY, _HOURLY, _MINUTELY = 24 * 3600.0, 3600.0, 60.0
 #: Seconds for which a queue is left alone when the store failed there, and when the queue itself is damaged.
 _AFTER_TROUBLE, _AFTER_DAMAGE = 1.0, 60.0
 #: Failures of the store that may be over in a moment.
@@ -84,6 +85,8 @@ class Swept:
     answers: int = 0
     #: Consumers whose heartbeats ceased.
     consumers: int = 0
+    #: Records of finished items that were too old or too many.
+    finished: int = 0
 
     def __add__(self, other: "Swept") -> "Swept":
         return Swept(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)})
@@ -187,6 +190,14 @@ class Sweeper:
                 wanted=lambda seen: seen.consuming,
                 every=BEAT,
                 again=BEAT,
+            ),
+            _Task(
+                kind="finished",
+                what="finished items",
+                steps=self._forget_finished,
+                every=_MINUTELY,
+                again=_MINUTELY,
+                at_once=_FINISHED_STEPS,
             ),
             _Task(kind="audit", what="old actions of the audit", steps=self._forget_actions, at_once=_AUDIT_STEPS),
         )
@@ -344,6 +355,9 @@ class Sweeper:
 
     def _end_consumers(self) -> Iterator[int]:
         yield sweep_consumers(self._kv, self._keyspace, now_ms=self._context.now_ms())
+
+    def _forget_finished(self) -> Iterator[int]:
+        return sweep_finished(self._kv, self._keyspace, now_ms=self._context.now_ms())
 
     def _forget_actions(self) -> Iterator[int]:
         return sweep_audit(self._kv, self._keyspace, now_ms=self._context.now_ms(), days=self._audit_days)

@@ -9,7 +9,7 @@ happened since, or that it was undone, and the lease can still be acknowledged.
 
 from queues.items import state_machine
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import PlaceRead, at_place, from_lease
+from queues.items.stored_item import ItemRead, PlaceRead, StoredItem, at_place, from_lease
 from queues.keys.queue_keys import STATES, QueueKeys, expired_nonce, timed_elements
 from queues.kv.port import Transaction
 from queues.model.config import Config
@@ -30,18 +30,23 @@ class ExpiredRead:
         """Say whether the item is in this queue."""
         return any(read.wait() is not None for read in self._reads.values())
 
-    def take(self, delta: CounterDelta) -> bool:
-        """Take the item out as acknowledged. False when something has happened to it since the lease expired."""
+    def take(self, delta: CounterDelta) -> StoredItem | None:
+        """Take the item out as acknowledged, and return it. None when something has happened to it since.
+
+        Where the queue keeps no finished items it is without value.
+        """
         for state in ("ready", "dead"):
             where = self._reads[state].wait()
             if where is not None and expired_nonce(where) == self._nonce:
                 there = at_place(self._rand, state, where)
+                if self._config.keep_finished:
+                    there = ItemRead(self._tr, self._keys, self._rand, state, where).wait() or there
                 self._tr.use_reserve()
                 self._tr.add_read_conflict_key(there.key(self._keys))
                 state_machine.change(self._tr, self._keys, self._config, there, None, delta)
                 delta.traffic("ack")
-                return True
-        return False
+                return there
+        return None
 
 
 def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:

@@ -17,7 +17,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
                                                          log of their attempts
     ("q", id, gen, "d", due_ms, rand)     = record       delayed
     ("q", id, gen, "n", state, side)      = total        depth(state) = in − out, exact, one ADD per transaction; leased
-                                                         and dead items are outside of generations: gen is 0
+                                                         and dead items, and records of finished ones, are outside of
+                                                         generations: gen is 0
     ("q", id, gen, "b", band, side)       = total        the priority mix; bands come from the config
     ("q", id, "o", state, rand)           = place        by id, and by age: the first ready key is the oldest; an item
                                                          that became ready after its push has the 6 bytes of that time
@@ -56,6 +57,8 @@ Elements are packed by FoundationDB's tuple layer on every engine, under one roo
                                                          second, or did; second 0: the sweeper is to look
     ("due", "w")                          = total        wake key of sweepers: ADD 1 with what falls due soon
     ("history", id, resolution, start)    = block        points of a queue's history: see queues/history/; id 0: of all
+    ("finished", id, "t", ms, rand)       = record       what a program acknowledged or popped: queues/items/finished.py
+    ("finished", id, "i", rand)           = ms           finds it by id: 8 bytes
     ("targets", "p", pattern)             = record       targets of queues by pattern: queues/health/target_records.py
     ("targets", "d")                      = record       the defaults of targets, as a site's environment has them
     ("elected", role)                     = record       the leader of a role: see queues/serving/leadership.py
@@ -138,6 +141,8 @@ class Keyspace:
         self.history = whole.sub("history")
         #: Heartbeats, by queue and process.
         self.consumers = whole.sub("consumer")
+        #: Finished items, by queue.
+        self.finished = whole.sub("finished")
         self.due = whole.sub("due")
         self.due_wake = self.due.key("w")
         #: The due index, the earliest second first.
@@ -146,6 +151,14 @@ class Keyspace:
     def _queue_keys(self, queue_id: int) -> QueueKeys:
         """Return the keys of one queue."""
         return QueueKeys(self.queues.key(queue_id), self.due, queue_id)
+
+    def finished_by_time(self, queue_id: int) -> Subspace:
+        """Return the keys of a queue's finished items, the first to finish first."""
+        return self.finished.sub(queue_id, "t")
+
+    def finished_by_id(self, queue_id: int) -> Subspace:
+        """Return the keys by which a queue's finished items are found."""
+        return self.finished.sub(queue_id, "i")
 
     @staticmethod
     def store_at(root: bytes) -> bytes:

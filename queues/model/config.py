@@ -96,6 +96,8 @@ class Config:
     max_depth: int | None = None
     #: Size in bytes of the largest value that may be pushed; None: the limit of all queues.
     max_value: int | None = None
+    #: Seconds for which finished items are kept; None: not at all. See queues/items/finished.py.
+    keep_finished: float | None = None
     #: Limits of its targets that the queue sets itself; None: inherited, 0: off. See queues/model/limits.py.
     target_depth: int | None = None
     target_oldest: float | None = None

@@ -12,8 +12,8 @@ from queues.errors import BadCursor
 
 End = Literal["min", "max"]
 #: The list of a position: ready items from one end, items of another state, or results of a search.
-List = Literal["min", "max", "delayed", "leased", "dead", "search"]
-_LISTS: tuple[List, ...] = ("min", "max", "delayed", "leased", "dead", "search")
+List = Literal["min", "max", "delayed", "leased", "dead", "search", "finished"]
+_LISTS: tuple[List, ...] = ("min", "max", "delayed", "leased", "dead", "search", "finished")
 _VERSION = 1
 #: Characters; keys of other programs have up to 10,000 bytes.
 _MAX_LENGTH = 14_000

@@ -41,7 +41,7 @@ class Item(_Made):
     #: As normalized by the queue's type; None in a FIFO queue, and for a foreign key without a number or text.
     priority: Priority | None
     #: Push order: larger was pushed later (exact among pushes that did not overlap); a delayed item gets it when it
-    #: is promoted. None until then, and for a foreign key without a count.
+    #: is promoted. None until then, for a finished item, and for a foreign key without a count.
     count: int | None
     #: The bytes of the value; cut when the read asked for a preview.
     raw: bytes
@@ -49,7 +49,7 @@ class Item(_Made):
     pushed_at: datetime | None
     #: Bytes of the whole value.
     size: int
-    #: ready, delayed, leased or dead.
+    #: ready, delayed, leased or dead; of a record of a finished item, acknowledged or popped.
     state: str = "ready"
     #: Since when a ready item can be taken, UTC: its push, or when it last became ready. None in other states.
     ready_at: datetime | None = None
@@ -64,8 +64,10 @@ class Item(_Made):
     expires_at: datetime | None = None
     #: Beginning of the secret part of the lease's token: enough to identify it in a log, not to end the lease.
     lease: str = ""
-    #: The worker that leased the item; for a dead item, the last one.
+    #: The worker that leased the item; for a dead item the last one, for a finished item the one that finished it.
     worker: str = ""
+    #: When a finished item was acknowledged or popped, UTC.
+    finished_at: datetime | None = None
     #: When a dead item died, UTC.
     died_at: datetime | None = None
     #: Why a dead item died, or a delayed one was released; empty when no reason was given.

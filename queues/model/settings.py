@@ -4,15 +4,17 @@ They are part of the config, which every transaction reads, so each is bounded. 
 the counters of bands cannot be rebuilt while items are pushed and popped. They are chosen when a queue is created.
 """
 
+import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
 
-from queues.errors import BadSetting, NotForAttached, Words
+from queues.errors import BadSetting, BadTime, NotForAttached, Words
 from queues.model.config import Config, check_attempts
-from queues.model.limits import LIMIT_NAMES, TARGET, check_limit
+from queues.model.duration import KEEP, Duration, seconds_of
+from queues.model.limits import LIMIT_NAMES, LONGEST, TARGET, check_limit
 from queues.model.records import MAX_VALUE_SIZE
 
 MAX_NOTE = 1_000
@@ -44,6 +46,8 @@ class Settings(TypedDict, total=False):
     max_depth: int | None
     #: Size in bytes of the largest value that may be pushed; None: the limit of all queues.
     max_value: int | None
+    #: For how long records of acknowledged and popped items are kept, at most 366 days; None or 0: not at all.
+    keep_finished: Duration | None
     #: Targets of the queue itself: items or seconds; 0: off, None: inherited from patterns and defaults.
     target_depth: int | None
     target_oldest: float | None
@@ -57,7 +61,7 @@ NAMES: tuple[str, ...] = tuple(Settings.__annotations__)
 #: The settings that are targets.
 TARGETS = tuple(TARGET + limit for limit in LIMIT_NAMES)
 #: Settings that other programs would ignore in an attached queue, and targets: its traffic is unknown.
-_OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value", *TARGETS})
+_OWN = frozenset({"max_attempts", "closed", "max_depth", "max_value", "keep_finished", *TARGETS})
 _WHY = Words("other programs write its items and would ignore this setting.")
 
 
@@ -203,6 +207,21 @@ def _whole(name: str, most: int, rule: Words) -> Callable[[object], int | None]:
     return check
 
 
+def _keep_finished(value: object) -> float | None:
+    try:
+        seconds = 0.0 if value is None else float(seconds_of(value, KEEP))
+    except BadTime:
+        seconds = math.inf
+    if seconds and not 1 <= seconds <= LONGEST:
+        raise BadSetting(
+            "Finished items are kept for 1 to {most:,} seconds, or not at all (0 or None), not {value}.",
+            "keep_finished",
+            most=int(LONGEST),
+            value=f"{value!r:.40}",
+        )
+    return seconds or None
+
+
 def _text(value: object, what: Words) -> str:
     if not isinstance(value, str):
         raise BadSetting("{what} is text, not {type}.", what=what, type=type(value).__name__)
@@ -228,5 +247,6 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
         MAX_VALUE_SIZE,
         Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE_SIZE),
     ),
+    "keep_finished": _keep_finished,
     **{TARGET + limit: partial(check_limit, limit) for limit in LIMIT_NAMES},
 }

@@ -6,7 +6,6 @@ only one of the workers that held it can acknowledge it, the rest get `StaleLeas
 """
 
 import os
-import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,13 +19,10 @@ from queues.model import ids
 from queues.model.cursor import End
 from queues.model.item import Item
 from queues.operations.lease_block import Binding, LeaseBlock, binding_of, bound
-from queues.operations.open_queue import OpenQueue, Request, check_limit, check_number, executes
+from queues.operations.open_queue import MAX_WORKER, OpenQueue, Request, check_limit, check_number, executes
 from queues.operations.peek import check_end
 from queues.operations.pop import LeaseRequest
 from queues.operations.settle import NO_LEASES, expires_ms_of
-
-#: Characters of a worker's name that are kept.
-MAX_WORKER = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +84,7 @@ def lease_request(
         end,
         queue.context.now_ms(),
         expires_ms_of(queue, seconds),
-        _worker(worker),
+        _worker(queue, worker),
         tuple(os.urandom(NONCE_SIZE) for _ in range(n)),
         tr is not None,
     )
@@ -118,10 +114,10 @@ def expire_request(queue: OpenQueue, limit: int) -> ExpireRequest:
     return ExpireRequest(queue.id, limit, queue.context.now_ms())
 
 
-def _worker(name: str | None) -> str:
+def _worker(queue: OpenQueue, name: str | None) -> str:
     """Return the name of the holder: by default this process and its machine."""
     if name is None:
-        return f"{socket.gethostname()}:{os.getpid()}"[:MAX_WORKER]
+        return queue.taker
     if not isinstance(name, str):
         raise BadValue("A worker's name is text, not {type}.", type=type(name).__name__)
     return name[:MAX_WORKER]

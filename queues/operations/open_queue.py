@@ -8,6 +8,8 @@ An open queue holds the queue's id, so it survives a rename. It also remembers t
 in every transaction together with the data, and the guess is only used when the bytes are the same.
 """
 
+import os
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -23,8 +25,15 @@ from queues.serving.batch import Batch, Execution
 
 T = TypeVar("T")
 A = TypeVar("A")
+#: Characters of a worker's name that are kept.
+MAX_WORKER = 200
 #: Items of a page, and of one sweep's transaction.
 MAX_PAGE = 1_000
+
+
+def process_name(host: str, pid: int) -> str:
+    """Return the name of a process and its machine, by which it takes items."""
+    return f"{host}:{pid}"[:MAX_WORKER]
 
 
 class Request(Struct, Generic[A], frozen=True, gc=False, tag=True, array_like=True):
@@ -78,7 +87,18 @@ class OpenQueue:
     #: Seconds for which the server of a remote store waits for items at once; 0: this process waits.
     longest_poll = 0.0
 
-    __slots__ = ("batches", "config_key", "consumption", "context", "foreign", "guess", "id", "item_size", "keys")
+    __slots__ = (
+        "batches",
+        "config_key",
+        "consumption",
+        "context",
+        "foreign",
+        "guess",
+        "id",
+        "item_size",
+        "keys",
+        "taker",
+    )
 
     def __init__(self, context: StoreContext, config: Config) -> None:
         self.context = context
@@ -91,6 +111,8 @@ class OpenQueue:
         self.guess: tuple[bytes, Config, dict[Any, Any]] = (config.encode(), config, {})
         #: What counts what this process takes.
         self.consumption = context.presence.of(config.id)
+        #: The name of what takes: of leases whose worker has no other, and of pops for records of finished items.
+        self.taker = process_name(socket.gethostname(), os.getpid())
         #: Bytes of an item, guessed from those taken last.
         self.item_size = 100
         #: What executes requests together, by their kind, as far as it was asked for: see `batch`.

@@ -3,7 +3,7 @@
 The requests of a batch are executed in their order, as if one came after the other; each end is read once for all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from operator import attrgetter
@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from queues.errors import QueuePaused, display_name
-from queues.items import delayed, lease_expiry, leased, ready
+from queues.items import delayed, finished, lease_expiry, leased, ready
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import ItemRead, PlaceRead, StoredItem
 from queues.kv.port import KeyValue, Transaction
@@ -49,6 +49,8 @@ class PopRequest(Request[list[Item]], frozen=True, gc=False):
     serializable: bool = False
     #: Seconds for which a server may wait for an item; batches do not wait.
     wait: float = 0.0
+    #: The name of what takes, for the records of finished items; None: a person, as audit and trash tell.
+    taker: str | None = None
 
 
 class LeaseRequest(Request[list[StoredItem]], frozen=True, gc=False):
@@ -70,10 +72,10 @@ TakeRequest = PopRequest | LeaseRequest
 Taken = list[Item] | list[StoredItem]
 
 
-def pop_request(queue: OpenQueue, n: int, end: End, tr: Transaction | None) -> PopRequest:
+def pop_request(queue: OpenQueue, n: int, end: End, tr: Transaction | None, *, by_hand: bool = False) -> PopRequest:
     """Return the request to pop at most `n` items; raise `BadLimit`."""
     check_number(n)
-    return PopRequest(queue.id, n, end, 0, tr is not None)
+    return PopRequest(queue.id, n, end, 0, tr is not None, taker=None if by_hand else queue.taker)
 
 
 R = TypeVar("R", PopRequest, LeaseRequest)
@@ -137,6 +139,8 @@ def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> 
     leases: Iterator[list[StoredItem]] = iter(())
     if grants:
         leases = iter(leased.begin(tr, queue.keys, front.config, grants, delta, now_ms=now_ms, pasts=front.pasts))
+    if front.config.keep_finished:
+        _keep(queue, tr, front, dealt, now_ms, delta)
     answers: list[Taken] = [
         list(islice(items, len(hand))) if isinstance(request, PopRequest) else next(leases) if hand else []
         for request, hand in dealt
@@ -144,6 +148,22 @@ def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> 
     if any(hands):
         delta.apply(tr)
     return answers
+
+
+def _keep(
+    queue: OpenQueue,
+    tr: Transaction,
+    front: _Front,
+    dealt: Iterable[tuple[TakeRequest, list[KeyValue]]],
+    now_ms: int,
+    delta: CounterDelta,
+) -> None:
+    """Write the records of what programs pop."""
+    for request, hand in dealt:
+        if isinstance(request, PopRequest) and request.taker is not None:
+            gone = ready.stored(queue.keys, front.config, hand, front.pasts)
+            keyspace, taker = queue.context.keyspace, request.taker
+            finished.keep(tr, keyspace, front.config, gone, delta, now_ms=now_ms, taker=taker)
 
 
 def wanted_of(requests: Sequence[TakeRequest]) -> Mapping[End, int]:

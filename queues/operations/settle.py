@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
-from queues.items import leased, state_machine
+from queues.items import finished, leased, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.lease_expiry import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
@@ -177,16 +177,21 @@ def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest])
     delta = CounterDelta(queue.keys, wake=False)
     answers: list[Any] = []
     acknowledged: list[StoredItem] = []
+    late: list[StoredItem] = []
     for request, reads in zip(requests, begun, strict=False):
         try:
             if isinstance(request, AckRequest):
-                answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged))
+                answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged, late))
             else:
                 answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
         except StaleLease as stale:  # raised before anything is written
             answers.append(Refused(stale))
     if acknowledged:
         leased.acknowledge(tr, queue.keys, acknowledged, delta)
+    if config.keep_finished:
+        # The time of this attempt of the transaction: it decides nothing.
+        now_ms = queue.context.now_ms()
+        finished.keep(tr, queue.context.keyspace, config, [*acknowledged, *late], delta, now_ms=now_ms)
     if not delta.empty:
         delta.apply(tr)
     return answers
@@ -216,8 +221,9 @@ def _ack(
     reads: list[HeldRead],
     delta: CounterDelta,
     acknowledged: list[StoredItem],
+    late: list[StoredItem],
 ) -> list[LeaseKey]:
-    """Add what is acknowledged to those, and return the leases that are stale."""
+    """Add what is acknowledged to those, or to what was `late`, and return the leases that are stale."""
     found = [(lease, read.find()) for lease, read in zip(request.leases, reads, strict=True)]
     held = [there for _, there in found if there is not None]
     acknowledged += held
@@ -228,7 +234,9 @@ def _ack(
     # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
     looks = [(lease, ExpiredRead(tr, queue.keys, config, *lease)) for lease in over if lease[0] not in acked]
     there_still = [(lease, look) for lease, look in looks if request.must_hold or look.is_there()]
-    acked |= {lease[0] for lease, look in there_still if look.take(delta)}
+    taken = [there for _, look in there_still if (there := look.take(delta)) is not None]
+    late += taken
+    acked |= {there.rand for there in taken}
     return [lease for lease, _ in there_still if lease[0] not in acked]
 
 

@@ -7,6 +7,7 @@ from queues.consumers.consumer import Consumers
 from queues.errors import ItemNotFound
 from queues.model import cursor as cursors
 from queues.model.item import Item, Page
+from queues.operations.finished import FindFinishedRequest, FinishedPageRequest
 from queues.operations.measure import ConsumersRequest, DepthRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
 from queues.operations.peek import PageRequest, PeekManyRequest, StatePageRequest
@@ -41,11 +42,31 @@ async def find(connection: Connection, queue: OpenQueue, request: FindRequest, k
     return item_of(shape, queue.config)
 
 
+@over_http(FindFinishedRequest)
+async def find_finished(
+    connection: Connection, queue: OpenQueue, request: FindFinishedRequest, key: str
+) -> Item | None:
+    """Find the record of a finished item by its id."""
+    try:
+        shape = await connection.send(call_on(queue, "GET", "finished", request.item_id))
+    except ItemNotFound:
+        return None
+    return item_of(shape, queue.config)
+
+
 @over_http(PageRequest)
 async def page(connection: Connection, queue: OpenQueue, request: PageRequest, key: str) -> Page:
     """Look at a page of ready items."""
     begin = {} if request.priority is None else {"low" if request.end == "min" else "high": str(request.priority)}
     return await _page(connection, queue, request, request.end, state="ready", end=request.end, **begin)
+
+
+@over_http(FinishedPageRequest)
+async def finished_page(connection: Connection, queue: OpenQueue, request: FinishedPageRequest, key: str) -> Page:
+    """Look at a page of finished items."""
+    after = None if request.after is None else request.after.decode()
+    call = call_on(queue, "GET", "finished", query={"cursor": after, "limit": request.limit})
+    return _page_of(queue, "finished", await connection.send(call))
 
 
 @over_http(StatePageRequest)
@@ -55,12 +76,20 @@ async def state_page(connection: Connection, queue: OpenQueue, request: StatePag
 
 
 async def _page(
-    connection: Connection, queue: OpenQueue, request: PageRequest | StatePageRequest, of: cursors.List, **query: str
+    connection: Connection,
+    queue: OpenQueue,
+    request: PageRequest | StatePageRequest,
+    of: cursors.List,
+    **query: str,
 ) -> Page:
     if request.after is not None and not _CURSOR.fullmatch(request.after):
         refuse()  # dead items since a time
     after = None if request.after is None else request.after.decode()
     found = await _list(connection, queue, query, cursor=after, limit=request.limit, preview=request.preview)
+    return _page_of(queue, of, found)
+
+
+def _page_of(queue: OpenQueue, of: cursors.List, found: Any) -> Page:
     # The server's cursor is in place of a key's suffix.
     cursor = None if found["next"] is None else cursors.encode(queue.id, of, found["next"].encode())
     return Page(items=tuple(item_of(shape, queue.config) for shape in found["items"]), cursor=cursor)

@@ -75,6 +75,7 @@ def item_of(shape: Shape, config: Config, raw: bytes | None = None) -> Item:
         lease=lease.partition("-")[2][:8],
         worker=shape.get("worker") or "",
         died_at=time_of(shape.get("died_at")),
+        finished_at=time_of(shape.get("finished_at")),
         reason=shape.get("reason") or "",
         foreign=None if key is None else ForeignKey(key, config.kind == "fifo"),
         codec=config.values,

@@ -12,6 +12,7 @@ from typing import Any
 from queues.consumers.consumer import NONE, Consumers, begin_consumers
 from queues.health import Health, decode, limits_of
 from queues.items.counters import depth_of, total
+from queues.items.finished import FINISHED
 from queues.items.ready import Heads, OldestRead, stored
 from queues.items.stored_item import as_item, at_place
 from queues.keys.keyspace import Keyspace
@@ -25,7 +26,7 @@ from queues.model.limits import UNSET, Limits
 from queues.model.priority import PriorityType
 from queues.model.records import reading
 
-#: A queue has at most 8 depth totals, 32 band totals and a few dozen verbs.
+#: A queue has at most 10 depth totals, 32 band totals and a few dozen verbs.
 _ALL = 1_000
 #: Bytes of a value that are kept where preview fields are looked for in it.
 FIELDS_WITHIN = 4_096
@@ -108,6 +109,9 @@ class QueueStatus:
     #: The most items, and the largest value, that may be pushed; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
+    #: Seconds for which finished items are kept, None: not at all; and how many are.
+    keep_finished: float | None = None
+    finished: int = 0
     #: Limits of its targets that the queue sets itself.
     limits: Limits = UNSET
     #: Why the records cannot be read; then only id, name and change are known, and numbers mean nothing.
@@ -216,6 +220,8 @@ def begin_status(
             codec=config.codec,
             max_depth=config.max_depth,
             max_value=config.max_value,
+            keep_finished=config.keep_finished,
+            finished=counted.get((OUTSIDE, FINISHED, "in"), 0) - counted.get((OUTSIDE, FINISHED, "out"), 0),
             limits=limits_of(config),
         )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from queues.items.counters import counted_in, total
+from queues.items.finished import FINISHED
 from queues.items.stored_item import PlaceRead, StoredItem, at_place
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import (
@@ -35,7 +36,7 @@ from queues.model.range_in_steps import Look, T, in_background, pairs, steps
 _MAX_KEYS, _MAX_SECONDS = 10_000, 1.5
 #: How often a queue that changes meanwhile is counted.
 _TRIES = 3
-#: A queue has at most 8 depth totals and 32 band totals a generation.
+#: A queue has at most 10 depth totals and 32 band totals a generation.
 _ALL = 1_000
 
 
@@ -44,7 +45,7 @@ class QueueCount:
     """Items and counters of a queue, read while its change key had one value."""
 
     change: bytes | None = None
-    #: By (generation, state); leased and dead items belong to no generation.
+    #: By (generation, state); leased and dead items belong to no generation, and so do records of finished ones.
     items: Counter[tuple[int, str]] = field(default_factory=Counter)
     #: By (generation, band).
     bands: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -112,6 +113,7 @@ def _count(look: Look[Any], keyspace: Keyspace, keys: QueueKeys, config: Config)
                 for item in items:
                     _add(found, keys, config, item)
         found.index[state] = sum(1 for index in keys.indexes(state, config.generations) for _ in pairs(look, index))
+    found.items[OUTSIDE, FINISHED] = sum(1 for _ in pairs(look, keyspace.finished_by_time(config.id).all))
     found.expiries = sum(1 for _ in pairs(look, keys.expiries.all))
     if found.unindexed["ready"] or found.index["ready"] != found.ready - found.hidden["ready"]:
         found.stray = sum(len(strays) for strays in stray_entries(look, keys, config))

@@ -13,6 +13,7 @@ from queues.background.unclaimed_staging import find_unclaimed
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import display_name
+from queues.items.finished import FINISHED
 from queues.keys.queue_keys import OUTSIDE
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config, decode
@@ -117,7 +118,7 @@ class _Run:
             if count is None:
                 self._notes.append(f"{name} changed while it was counted: look again when it is quieter.")
                 continue
-            items += sum(count.items.values())
+            items += sum(n for (_, state), n in count.items.items() if state != FINISHED)
             self._findings += queue_findings(config, count, self._stamp())
         self._slots()
         return Examination(

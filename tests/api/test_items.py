@@ -36,6 +36,30 @@ async def test_items_are_listed_page_by_page_and_searched(program: Program, jobs
     problem(await program.get("queues/jobs/items?low=x"), 422, "BadPriority")
 
 
+async def test_finished_items_are_told_of_with_hidden_parts_left_out(
+    program: Program, site: Store, jobs: PriorityQueue
+) -> None:
+    settings = (await program.patch("queues/jobs", json={"keep_finished": 60, "redact": ["iban"]})).json()["settings"]
+    assert settings["keep_finished"] == 60
+    short = jobs.push(b'{"iban": "s3"}', 1)
+    long = jobs.push(b'{"n": 1, "iban": "s3' + b"3" * 2000 + b'"}', 2)
+    await program.post("queues/jobs/pop")
+    jobs.ack(jobs.lease(worker="press"))
+    popped = await program.get(f"queues/jobs/finished/{short.id}")
+    acknowledged = await program.get(f"queues/jobs/finished/{long.id}")
+    listed = await program.get("queues/jobs/finished")
+    assert "s3" not in popped.text + acknowledged.text + listed.text
+    (configured, *_) = site.audit.entries(queue="jobs").entries
+    assert (popped.json()["state"], popped.json()["worker"]) == ("popped", configured.actor)
+    told = acknowledged.json()
+    assert (told["state"], told["worker"], told["truncated"]) == ("acknowledged", "press", True)
+    assert told["pushed_at"] <= told["leased_at"] <= told["finished_at"]
+    assert [item["id"] for item in listed.json()["items"]] == [long.id, short.id]
+    problem(await program.get("queues/jobs/finished/" + "0" * 40), 404, "ItemNotFound")
+    problem(await program.get(f"queues/jobs/items/{long.id}"), 404, "ItemNotFound")
+    problem(await program.patch("queues/jobs", json={"keep_finished": -1}), 422, "BadSetting")
+
+
 async def test_hidden_parts_are_revealed_only_with_a_record(
     program: Program, site: Store, jobs, granted, token
 ) -> None:

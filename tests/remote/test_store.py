@@ -526,6 +526,27 @@ def test_a_program_is_told_as_the_consumer_that_it_is(
     assert local.queue("jobs").consumers().live == ()
 
 
+def test_finished_items_are_told_of_by_the_program_that_took_them(remote: Store, local: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    jobs.configure(keep_finished=timedelta(days=1))
+    assert local.queue("jobs").config.keep_finished == 86_400
+    items = jobs.push_many([(b"%d" % n, n) for n in range(3)])
+    jobs.pop_min()
+    lease, other = jobs.lease_many(2, seconds=60, worker="press")
+    jobs.ack_many([lease, other])
+    me = f"{socket.gethostname()}:{os.getpid()}"
+    assert [(item.state, item.worker) for item in map(jobs.find_finished, [one.id for one in items])] == [
+        ("popped", me),
+        ("acknowledged", "press"),
+        ("acknowledged", "press"),
+    ]
+    assert [jobs.find(item.id) for item in items] == [None, None, None]
+    assert jobs.find_finished("0" * 40) is None
+    first = jobs.finished(limit=2)
+    page = jobs.finished(limit=2, after=first.cursor)
+    assert [*first.items, *page.items] == [*local.queue("jobs").finished().items]
+
+
 @pytest.mark.parametrize("header", ["", "x", "0" * 16 + " 1 host", "0" * 16 + " x host worker", "zz 1 host worker"])
 async def test_a_client_without_a_name_takes_in_the_name_of_the_site(
     local: Store, token: Callable[..., str], transactional_db: None, header: str

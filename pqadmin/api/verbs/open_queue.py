@@ -16,7 +16,7 @@ from pqadmin.api.answers import caller_in
 from pqadmin.api.request_caller import caller_now
 from pqadmin.store import get_store, opened_store
 from queues import AnyAsyncQueue, AnyQueue
-from queues.admin import Client, for_client, for_coroutines
+from queues.admin import Client, for_client, for_coroutines, for_taker
 from queues.errors import QueueNotFound
 
 router = Router(tags=["Items"])
@@ -46,9 +46,11 @@ _for_coroutines = lru_cache(1_000)(for_coroutines)
 
 
 def as_taken_by(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
-    """Return the queue of which takes are told as those of the program that names itself."""
+    """Return the queue of which takes are told as those of the program that names itself, pops else by the caller."""
     client = _client(request.META.get("HTTP_PQ_CLIENT", ""))
-    return queue if client is None else for_client(queue, client)
+    if client is not None:
+        return for_client(queue, client)
+    return for_taker(queue, caller_in(request).name) if queue.config.keep_finished else queue
 
 
 @lru_cache(maxsize=1_000)

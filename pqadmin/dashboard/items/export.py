@@ -28,6 +28,8 @@ def export(request: HttpRequest, name: str) -> HttpResponseBase:
     wrong = " ".join(asked.wrong.values())
     if asked.state == query.TRASH:
         wrong = _("The trash is no state of items: what is in it can be undone, not exported.")
+    if asked.state == query.FINISHED:
+        wrong = _("Finished items cannot be exported: the queue keeps only the beginning of their values.")
     rules = rules_of(queue.config.redact)
     wanted = request.GET.get("format", "")
     if wanted not in ("csv", "ndjson") or wrong:

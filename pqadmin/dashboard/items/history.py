@@ -20,12 +20,12 @@ from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.display.error_text import error_text, redacted
 from pqadmin.display.redaction import NOTHING, Redaction
 from pqadmin.display.values import masked
-from pqadmin.display.words import verb_words
+from pqadmin.display.words import item_state_word, verb_words
 from pqadmin.pages import visibility
 from pqadmin.store import get_store, store_now
 from queues import Attempt, AuditEntry, Item, Job, RecordPage, TrashEntry
 from queues.admin import minted_at, parse_item_id, to_ms
-from queues.errors import QueueError, display_name
+from queues.errors import QueueError, QueueNotFound, display_name
 
 #: Actions on an item that its page shows, the audit has them all; and bulk jobs that are asked about it.
 SHOWN = 10
@@ -127,6 +127,12 @@ def _own_lines(item: Item, rules: Redaction, *, pushed: bool) -> list[dict[str, 
     if item.state == "leased" and item.leased_at is not None:
         number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
         lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number))
+    elif item.finished_at is not None:
+        began = [one.began_at for one in item.attempt_log[-1:]]  # of a lease that expired before it was acknowledged
+        if item.leased_at is not None and item.leased_at not in began:
+            number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
+            lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number))
+        lines.append(_own(item.finished_at, item_state_word(item.state), item.worker))
     elif item.state == "delayed" and item.due_at is not None:
         lines.append(_own(item.due_at, _("due")))
     elif item.state == "dead" and item.died_at is not None and not any(one.died for one in item.attempt_log[-1:]):
@@ -188,6 +194,30 @@ def _entries(item_id: str, may: Scope) -> RecordPage[AuditEntry]:
 def verb_of(entry: AuditEntry) -> str:
     """Return what an act did to an item: undoing a push deletes it."""
     return "delete" if entry.verb == "undo" and (entry.before or {}).get("act") == "push" else entry.verb
+
+
+#: How a program finished an item.
+_FINISHED = {
+    "acknowledged": gettext_lazy("%(by)s acknowledged it, %(at)s."),
+    "popped": gettext_lazy("%(by)s popped it, %(at)s."),
+}
+
+
+def finished(queue: str, item_id: str, may: Scope) -> Item | None:
+    """Return the record of a finished item; None where there is none, or where a person acted on the item later."""
+    with suppress(QueueNotFound):  # deleted meanwhile
+        item, last = get_store().queue(queue).find_finished(item_id), latest(item_id, may)
+        if item is not None and item.finished_at is not None and (last is None or last.at <= item.finished_at):
+            return item
+    return None
+
+
+def of_finished(item: Item, redact: tuple[str, ...]) -> Whereabouts:
+    """Say what finished an item of which a record is kept."""
+    assert item.finished_at is not None
+    by = write.shorten(write.visible(item.worker), 60) or _("A program")
+    who = {"by": by, "at": write.moment(item.finished_at)}
+    return Whereabouts(words=str(_FINISHED[item.state]) % who, item=item, redact=redact)
 
 
 def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:

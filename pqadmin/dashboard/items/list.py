@@ -13,10 +13,11 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 from pqadmin.accounts.rights import Right
 from pqadmin.dashboard.items import dead_errors
 from pqadmin.dashboard.items.action_definitions import acts_in
-from pqadmin.dashboard.items.query import MAX_CURSOR, TRASH
+from pqadmin.dashboard.items.query import FINISHED, MAX_CURSOR, TRASH
 from pqadmin.dashboard.items.queue_page_data import PAGE, Seen
 from pqadmin.display import format as write
 from pqadmin.display.addresses import queue_url
+from pqadmin.display.durations import duration
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.words import trash_words
 from pqadmin.pages import form_idempotency, visibility
@@ -32,6 +33,7 @@ _TABS = {
     "delayed": pgettext_lazy("tab", "Delayed"),
     "leased": pgettext_lazy("tab", "Leased"),
     "dead": pgettext_lazy("tab", "Dead"),
+    FINISHED: pgettext_lazy("tab", "Finished"),
     TRASH: pgettext_lazy("tab", "Trash"),
 }
 _END_WORDS: Mapping[str, tuple[Promise | str, Promise | str]] = {
@@ -85,7 +87,8 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
             for act in (acts_in(asked.state, status) if may.can(Right.ACT, status.name) else ())
         ],
         "all_words": _all_words(seen),
-        "export_url": f"{url}export/{asked.address()}",
+        "export_url": "" if asked.state == FINISHED else f"{url}export/{asked.address()}",
+        "keeps": "" if status.keep_finished is None else duration(status.keep_finished),
         "trash_rows": [
             (
                 entry,
@@ -104,15 +107,18 @@ def _tabs(seen: Seen, trash: RecordPage[TrashEntry] | None) -> list[dict[str, An
     status, asked = seen.status, seen.asked
     kept = {name: value for name, value in asked.pinned.items() if name != "state"} if asked.searching else {}
     tabs = []
-    for state in ("ready", TRASH) if status.attached else (*STATES, TRASH):
+    keeps = (FINISHED,) if status.keep_finished or status.finished or asked.state == FINISHED else ()
+    for state in ("ready", TRASH) if status.attached else (*STATES, *keeps, TRASH):
         if state == TRASH:
             depth, shown = None, _trash_depth(seen, trash)
+        elif state == FINISHED:
+            depth, shown = None, write.number(status.finished)
         elif status.attached:
             depth, shown = seen.row.ready, write.counted(seen.row.ready)
         else:
             depth = getattr(status.totals, state)
             shown = write.number(depth)
-        url = "?" + urlencode({"state": state} | (kept if state != TRASH else {}))
+        url = "?" + urlencode({"state": state} | (kept if state in STATES else {}))
         current = state == asked.state
         tabs.append(
             {"state": state, "label": _TABS[state], "url": url, "current": current, "depth": depth, "shown": shown}
@@ -148,7 +154,7 @@ def _trash_depth(seen: Seen, trash: RecordPage[TrashEntry] | None) -> str:
 def _ends(seen: Seen) -> list[tuple[str, str, bool, str]]:
     """Return (label, address, current, end) of both ends."""
     asked, status = seen.asked, seen.status
-    if asked.state == TRASH:
+    if not asked.of_items:
         return []
     kind = "fifo" if asked.state == "ready" and status.kind == "fifo" else asked.state
     words = _END_WORDS["age" if seen.listed.by_age else kind]
@@ -160,7 +166,7 @@ def _ends(seen: Seen) -> list[tuple[str, str, bool, str]]:
 
 def _total(seen: Seen) -> int | None:
     """Return how many items a search would look at; None where that is not known."""
-    if seen.asked.state == TRASH or seen.listed.narrowed:
+    if not seen.asked.of_items or seen.listed.narrowed:
         return None
     return seen.row.ready if seen.status.attached else int(getattr(seen.status.totals, seen.asked.state))
 
@@ -203,7 +209,7 @@ _LIMITS = {
 
 def _scope_limits(seen: Seen) -> Promise | str:
     """Say in what a search for text does not look, whatever it found."""
-    if not seen.asked.query.text or seen.asked.state == TRASH:
+    if not seen.asked.query.text:
         return ""
     return _LIMITS[seen.asked.state == "dead", bool(rules_of(seen.status.redact))]
 
@@ -214,7 +220,8 @@ def _elsewhere(seen: Seen) -> Item | None:
     if not item_id or listed.items or not listed.ended or seen.asked.after is not None:
         return None
     try:
-        return get_store().queue(seen.status.name).find(item_id)
+        queue = get_store().queue(seen.status.name)
+        return queue.find(item_id) or queue.find_finished(item_id)
     except QueueNotFound:
         return None
 

@@ -24,7 +24,7 @@ from queues.errors import BadPriority
 
 T = TypeVar("T")
 
-TRASH = "trash"
+TRASH, FINISHED = "trash", "finished"
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 #: The last ones that died come first.
 _FIRST_END: dict[str, End] = {"dead": "max"}
@@ -42,7 +42,7 @@ _FOREIGN_ID = re.compile(r"(key-)?[0-9a-f]+")
 class Asked:
     """What one address asks for."""
 
-    #: ready, delayed, leased, dead or trash.
+    #: ready, delayed, leased, dead, finished or trash.
     state: str
     end: End
     #: A cursor, as it came.
@@ -60,7 +60,12 @@ class Asked:
     @property
     def searching(self) -> bool:
         """Say whether items are left out."""
-        return self.state != TRASH and self.query.filters
+        return self.of_items and self.query.filters
+
+    @property
+    def of_items(self) -> bool:
+        """Say whether items of the queue are asked for: neither records of finished ones nor the trash."""
+        return self.state in STATES
 
     @property
     def pinned(self) -> dict[str, str]:
@@ -81,11 +86,11 @@ def asked(
     """
     now = now or store_now()
     state = fields.get("state", "") or ("" if _SEARCH & fields.keys() else first)
-    if state not in (*STATES, TRASH) or (queue.attached and state not in ("ready", TRASH)):
+    if state not in (*STATES, FINISHED, TRASH) or (queue.attached and state not in ("ready", TRASH)):
         state = "ready"
     end = _ENDS.get(fields.get("end", "")) or _FIRST_END.get(state, "min")
     reading = _Reading(fields, queue, now)
-    query = Query() if state == TRASH else reading.query(state, end)
+    query = reading.query(state, end) if state in STATES else Query()
     return Asked(
         state=state,
         end=end,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from pqadmin.dashboard.items.query import TRASH, Asked
+from pqadmin.dashboard.items.query import FINISHED, TRASH, Asked
 from pqadmin.dashboard.items.query import asked as asked_for
 from pqadmin.display.values import what_searchers_see
 from pqadmin.live.board.rows import Row
@@ -121,6 +121,8 @@ def list_items(
     """
     if asked.state == TRASH:
         return Listed()
+    if asked.state == FINISHED:
+        return _finished(queue, asked, tr)
     query, foreign_cursor = asked.query, False
     preview = FOUND_BYTES if query.text else PREVIEW_BYTES
     search = partial(search_queue, queue, query, limit=PAGE, end=asked.end, preview=preview, shown=shown, tr=tr)
@@ -140,3 +142,13 @@ def list_items(
         narrowed=by_time if by_age else by_priority,
         foreign_cursor=foreign_cursor,
     )
+
+
+def _finished(queue: Queue, asked: Asked, tr: ReadTransaction | None) -> Listed:
+    """Return a page of finished items, the newest first."""
+    foreign_cursor = False
+    try:
+        page = queue.finished(limit=PAGE, after=asked.after, tr=tr)
+    except BadCursor:
+        page, foreign_cursor = queue.finished(limit=PAGE, tr=tr), True
+    return Listed(items=page.items, cursor=page.cursor, foreign_cursor=foreign_cursor)

@@ -48,7 +48,7 @@ def item(request: HttpRequest, name: str, item_id: str) -> HttpResponse:
     """Show an item; one that is gone gets a page that says where it went."""
     status, found, beside = see(name, item_id)
     if found is None:
-        return gone(request, status, item_id)
+        return gone(request, status, item_id, code=200)
     return render(request, "dashboard/item.html", _context(request, status, found, beside))
 
 
@@ -137,9 +137,15 @@ class RevealView(ItemActionView):
         return render(self.request, "dashboard/item.html", context)
 
 
-def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpResponse:
-    """Say that the item is not in the queue, and where it went as far as known."""
-    where = history.whereabouts(status.id, item_id, visibility.scope(request))
+def gone(request: HttpRequest, status: QueueStatus, item_id: str, *, code: int = 404) -> HttpResponse:
+    """Say that the item is not in the queue, and where it went as far as known; `code` where a record tells."""
+    may = visibility.scope(request)
+    finished = history.finished(status.name, item_id, may)
+    where = (
+        history.whereabouts(status.id, item_id, may)
+        if finished is None
+        else history.of_finished(finished, status.redact)
+    )
     rand = parse_item_id(item_id)
     context = about(
         request,
@@ -147,18 +153,21 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str) -> HttpRespons
         item_id=write.shorten(write.visible(item_id), 60),
         raw_item_id=item_id[:25_000],
         where=where,
+        finished=finished,
+        rules=rules_of(status.redact),
         pushed_at=None if rand is None else minted_at(rand),
         restore_number=form_idempotency.number(request, f"restore:{where.trash_id}")
         if where and where.trash_id
         else "",
         history=history.history_of(
             item_id,
-            visibility.scope(request),
+            may,
             None if where is None else where.item,
             NOTHING if where is None else rules_of(where.redact),
+            queue_id=None if finished is None else status.id,
         ),
     )
-    return render(request, "dashboard/gone.html", context, status=404)
+    return render(request, "dashboard/gone.html", context, status=404 if finished is None else code)
 
 
 def _context(

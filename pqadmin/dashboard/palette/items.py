@@ -86,7 +86,7 @@ def _acts_on_ticked(place: Place, status: QueueStatus, may: Scope) -> list[Entry
 
 
 def _acts_of(request: HttpRequest, may: Scope, status: QueueStatus, item: Item, named: str) -> list[Entry]:
-    if not may.can(Right.ACT, status.name):
+    if item.finished_at is not None or not may.can(Right.ACT, status.name):
         return []
     detail = named.replace("%(queue)s", display_name(status.name))
     return [
@@ -120,7 +120,8 @@ def _held(names: Sequence[str], item_id: str) -> tuple[list[tuple[str, Item]], i
         for name in names:
             with suppress(QueueNotFound):
                 try:
-                    item = store.queue(name, tr=tr).find(item_id, tr=tr)
+                    queue = store.queue(name, tr=tr)
+                    item = queue.find(item_id, tr=tr) or queue.find_finished(item_id, tr=tr)
                 except QueueUnreadable:
                     unread += 1
                     continue

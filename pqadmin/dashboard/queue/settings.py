@@ -132,7 +132,7 @@ def _meanwhile(
 
 def _shown(name: str, value: Any) -> str:
     """Write a setting for people, on one line."""
-    if name in limits.NAMES:
+    if name in (*limits.NAMES, "keep_finished"):
         return limits.typed_limit(name, value) or _("nothing")
     if value in ("", None, (), []):
         return _("nothing")

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
+from pqadmin.display.durations import MAX_DURATION
 from pqadmin.pages.fields import TypedField, noted, reason_field, tick_field
 from queues.admin import (
     MAX_FIELDS,
@@ -91,6 +92,15 @@ class SettingsForm(forms.Form):
         inputmode="numeric",
         placeholder="90000",
     )
+    keep_finished = TypedField(
+        _("Keep finished items for"),
+        max_length=MAX_DURATION,
+        help_text=_(
+            "How long the tab Finished lists what programs acknowledged or popped: the newest 10,000 items at most, "
+            "with the first 256 bytes of each value. Empty: not at all."
+        ),
+        placeholder=_("not at all"),
+    )
     target_depth = limits.target_field("depth")
     target_oldest = limits.target_field("oldest")
     target_wait = limits.target_field("wait")
@@ -107,7 +117,7 @@ class SettingsForm(forms.Form):
         typed = {name: "" if value is None else value for name, value in settings.items()}
         typed["redact"] = "\n".join(config.redact)
         typed["preview"] = "\n".join(config.preview)
-        typed |= {name: limits.typed_limit(name, settings[name]) for name in limits.NAMES}
+        typed |= {name: limits.typed_limit(name, settings[name]) for name in (*limits.NAMES, "keep_finished")}
         typed["seen"] = json.dumps({name: plain_settings(settings)[name] for name in self.names})
         super().__init__(*args, **{**kwargs, "initial": typed})
         self.expected: dict[str, Any] = {}
@@ -169,6 +179,8 @@ class SettingsForm(forms.Form):
 def _read(name: str, typed: Any) -> Any:
     if name in limits.NAMES:
         return limits.read_limit(name, typed)
+    if name == "keep_finished":
+        return limits.read_limit(name, typed) or None
     if name in _NUMBERS:
         return int(re.sub("[\u202f\u2009 ,]", "", typed)) if typed else None
     if name in ("redact", "preview"):

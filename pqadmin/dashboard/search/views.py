@@ -119,7 +119,15 @@ def in_all_queues(query: Query, may: Scope, *, states: Sequence[str] = STATES, p
         status = known[name]
         return state == "ready" if status.attached else bool(getattr(status.totals, state))
 
-    return Search(query=query, names=[*known], states=states, holds=holds, lenient=True, not_yet=seen.summary.unread)
+    return Search(
+        query=query,
+        names=[*known],
+        states=states,
+        finished=states == STATES and parse_item_id(query.item_id) is not None,
+        holds=holds,
+        lenient=True,
+        not_yet=seen.summary.unread,
+    )
 
 
 def _found(request: HttpRequest, asked: Mapping[str, str], query: Query, may: Scope) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from queues.items.stored_item import StoredItem
 from queues.model.config import Pause
 from queues.operations import attached  # noqa: F401 - executes requests to attached queues
 from queues.operations.configure import ConfigureRequest, PauseRequest
+from queues.operations.finished import FindFinishedRequest, FinishedPageRequest
 from queues.operations.lease import ExpireRequest
 from queues.operations.measure import ConsumersRequest, DepthRequest, OldestRequest, StatusRequest, TotalsRequest
 from queues.operations.open_queue import OpenQueue, Request
@@ -86,6 +87,8 @@ READS: list[Make] = [
     lambda at: OldestRequest(at.queue.id),
     lambda at: StatusRequest(at.queue.id, 10),
     lambda at: FindRequest(at.queue.id, THIRD.hex()),
+    lambda at: FindFinishedRequest(at.queue.id, THIRD.hex()),
+    lambda at: FinishedPageRequest(at.queue.id, 5, None),
     lambda at: SearchRequest(at.queue.id, _QUERY, "min", 10, 100, None, None),
     lambda at: OutlookRequest(at.queue.id),
     lambda at: ConsumersRequest(at.queue.id),

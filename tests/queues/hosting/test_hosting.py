@@ -119,6 +119,16 @@ def test_leases_are_acknowledged_extended_and_released(jobs: PriorityQueue) -> N
     assert jobs.depth() == 1
 
 
+def test_finished_items_tell_which_process_took_them(jobs: PriorityQueue) -> None:
+    jobs.configure(keep_finished=60)
+    jobs.push_many([(b"a", 1), (b"b", 2), (b"c", 3)])
+    jobs.pop_min()
+    jobs.ack_many(jobs.lease_many(2, seconds=60, worker="me"))
+    told = {item.raw: (item.state, item.worker) for item in jobs.finished().items}
+    me = f"{socket.gethostname()}:{os.getpid()}"
+    assert told == {b"a": ("popped", me), b"b": ("acknowledged", "me"), b"c": ("acknowledged", "me")}
+
+
 def test_refusals_say_what_they_say_without_a_host(store: Store, jobs: PriorityQueue) -> None:
     jobs.configure(max_depth=1)
     jobs.push(b"a", 1)

@@ -3,7 +3,7 @@
 from argparse import ArgumentTypeError
 from typing import Any
 
-from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag, whole_number
+from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag, seconds, whole_number
 from pqadmin.commands.store_command import Options, StoreCommand
 from queues import Store
 from queues.admin import Settings, plain_settings, settings_of
@@ -19,6 +19,11 @@ def _limit(text: str) -> int:
         raise ArgumentTypeError(f"{error}, nor none") from None
 
 
+def _span(text: str) -> float:
+    """Read a span; 0 means none."""
+    return 0.0 if text == "none" else seconds(text)
+
+
 class Command(StoreCommand):
     """Change settings of a queue; without changes, show them."""
 
@@ -31,6 +36,7 @@ class Command(StoreCommand):
         Argument("--max-attempts", type=_limit, metavar="N", help="dead after so many attempts; none: never"),
         Argument("--max-depth", type=_limit, metavar="N", help="items ready and delayed, or none"),
         Argument("--max-value", type=_limit, metavar="BYTES", help="of one value, or none"),
+        Argument("--keep-finished", type=_span, metavar="SPAN", help="of acknowledged and popped items: 7d; none: not"),
         OneOf(flag("--close", "refuse pushes"), flag("--open", "accept pushes again")),
         REASON,
     )
@@ -48,6 +54,8 @@ class Command(StoreCommand):
         for name in ("max_attempts", "max_depth", "max_value"):
             if options[name] is not None:
                 changes[name] = options[name] or None  # type: ignore[literal-required]
+        if options["keep_finished"] is not None:
+            changes["keep_finished"] = options["keep_finished"]
         if options["close"] or options["open"]:
             changes["closed"] = options["close"]
         if changes:

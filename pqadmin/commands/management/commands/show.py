@@ -16,7 +16,7 @@ from pqadmin.display import items as foreign
 from pqadmin.display.format import visible
 from pqadmin.display.values.hex_dump import dump
 from pqadmin.display.words import verb_words
-from pqadmin.files.shapes import item_shape
+from pqadmin.files.shapes import item_shape, time_shape
 from queues import AuditEntry, Item, Store
 from queues.admin import Codec
 from queues.errors import BadValue, ItemNotFound, Undecodable
@@ -26,7 +26,7 @@ _HEX, _ACTIONS = 512, 20
 
 
 class Command(StoreCommand):
-    """Show one item in whatever state: its value, its last attempts, and what people did to it."""
+    """Show one item in whatever state, or finished: its value, its last attempts, and what people did to it."""
 
     arguments = (QUEUE, Argument("id", metavar="ID"), RAW)
 
@@ -36,13 +36,18 @@ class Command(StoreCommand):
             raise CommandError("--raw writes the value and nothing else: leave out --json and --jsonl.")
         queue = store.queue(options["queue"])
         item = queue.find(options["id"])
+        if item is None and not options["raw"]:  # a record has the beginning of the value
+            item = queue.find_finished(options["id"])
         if item is None:
             raise ItemNotFound("{queue} has no item {id}.", queue=queue.name, id=options["id"])
         if options["raw"]:
             write_raw(item.raw)
             return
         if options["json"]:
-            self.answer({"queue": queue.name, "item": item_shape(item)})
+            shape = item_shape(item)
+            if item.finished_at is not None:
+                shape["finished_at"] = time_shape(item.finished_at)
+            self.answer({"queue": queue.name, "item": shape})
             return
         now = store.now()
         for name, text in _facts(item, now):
@@ -67,6 +72,7 @@ def _facts(item: Item, now: datetime) -> Iterator[tuple[str, str]]:
         ("Due", item.due_at),
         ("Until", item.expires_at),
         ("Died", item.died_at),
+        ("Finished", item.finished_at),
     )
     for name, at in times:
         if at is not None:

@@ -25,6 +25,7 @@ _WORDS = {
     "slots": ("slot forgotten", "slots forgotten"),
     "audit": ("old record of the audit removed", "old records of the audit removed"),
     "consumers": ("consumer without a heartbeat ended", "consumers without a heartbeat ended"),
+    "finished": ("old record of a finished item removed", "old records of finished items removed"),
     "answers": ("answer of an old request forgotten", "answers of old requests forgotten"),
 }
 
