@@ -21,7 +21,7 @@ from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.values import what_searchers_see
 from pqadmin.pages.queue_context import PREVIEW_BYTES
 from pqadmin.store import get_store
-from queues import Item, Queue, ReadTransaction
+from queues import Item, Queue, QueueStatus, ReadTransaction
 from queues.admin import time_of_ms
 from queues.errors import BadCursor
 
@@ -37,10 +37,12 @@ _MOST, _MAX_TEXT = 200, 8_000
 def age(request: HttpRequest, name: str) -> JsonResponse:
     """Tell for each shown item its mark, or where it is now; and how many new ones the same address would show."""
     shown = request.GET.get("shown", "")[:_MAX_TEXT].split()[:_MOST]
-    state, change, rules, there, new, counted = _look(request, name, shown)
+    state, status, there, new, counted = _look(request, name, shown)
+    rules = rules_of(status.redact)
     return JsonResponse(
         {
-            "change": str(change),
+            "change": str(status.change),
+            "dead": str(status.totals.dead),
             "rows": [_code(there.get(item_id), state, rules) for item_id in shown],
             "new": new,
             "counted": counted,
@@ -51,11 +53,11 @@ def age(request: HttpRequest, name: str) -> JsonResponse:
 
 def _look(
     request: HttpRequest, name: str, shown: Sequence[str]
-) -> tuple[str, int, Redaction, Mapping[str, Item], int, bool]:
+) -> tuple[str, QueueStatus, Mapping[str, Item], int, bool]:
     """Read the list anew at one version, and those of its old items that are not in it."""
     store, since, whole = get_store(), _moment(request), "whole" in request.GET
 
-    def look(tr: ReadTransaction) -> tuple[str, int, Redaction, Mapping[str, Item], int, bool]:
+    def look(tr: ReadTransaction) -> tuple[str, QueueStatus, Mapping[str, Item], int, bool]:
         queue = store.queue(name, tr=tr)
         asked, status = asked_for(request.GET, queue), queue.status(tr=tr, preview=1)
         window: Sequence[Item] = ()
@@ -69,7 +71,7 @@ def _look(
         if absent:
             actor = request.user.get_username()
             there |= {each.item.id: each.item for each in store.actions(actor).pick(name, absent, tr=tr).picked}
-        return asked.state, status.change, rules_of(status.redact), there, new, counted
+        return asked.state, status, there, new, counted
 
     return store.read(look)
 

@@ -72,6 +72,7 @@ async function check(own) {
   rows.forEach((row, place) => mark(row, answer.rows[place], own));
   showSelections();
   count(items, answer);
+  countErrors(items, answer.dead);
   look(); // what changed meanwhile
 }
 
@@ -129,6 +130,24 @@ function count(items, answer) {
   setText(button, text && `${text} · ${word(answer.counted ? "list-show" : "list-again")}`);
 }
 
+/** Write how many dead items have each error now, where all are looked at; a new error waits for a new list. */
+async function countErrors(items, dead) {
+  const errors = items.querySelector(".dead-errors");
+  if (errors === null || [dead, undefined].includes(errors.dataset.dead)) return;
+  const list = await fetchList(items);
+  const fresh = list?.querySelector(".dead-errors");
+  if (!list || [errors, fresh].some((each) => each?.querySelector(".older"))) return; // it says its age
+  errors.dataset.dead = dead;
+  errors.querySelector("small")?.replaceWith(fresh?.querySelector("small") ?? "");
+  const rows = (of) => [...of.querySelectorAll("tbody > tr")];
+  const now = new Map((fresh ? rows(fresh) : []).map((row) => [row.querySelector("a").getAttribute("href"), row.cells]));
+  for (const { cells } of rows(errors)) {
+    const found = now.get(cells[0].querySelector("a").getAttribute("href"));
+    setText(cells[1], found?.[1].textContent ?? number(0));
+    if (found) for (const place of [2, 3]) cells[place].replaceChildren(...found[place].childNodes);
+  }
+}
+
 /** Bring the list as it is now; what was chosen and typed stays. */
 async function renew() {
   const items = list();
@@ -136,15 +155,7 @@ async function renew() {
   /** @type {NodeListOf<HTMLInputElement>} */
   const ticked = items.querySelectorAll(".pick :checked");
   const chosen = new Set([...ticked].map((box) => box.value));
-  let fresh = null;
-  try {
-    const headers = { Accept: "text/html", "HX-Request": "true", "HX-Target": "section#items" };
-    const answer = await fetch(items.dataset.url, { headers, cache: "no-store" });
-    if (!answer.ok || answer.redirected) return;
-    fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("items");
-  } catch {
-    return;
-  }
+  const fresh = await fetchList(items);
   if (fresh === null || !items.isConnected) return;
   const focused = items.querySelector("[data-news]") === document.activeElement;
   replace(items, fresh);
@@ -153,4 +164,16 @@ async function renew() {
   showSelections();
   tell("");
   if (focused) (fresh.querySelector("[data-select-page]") ?? fresh.querySelector("[aria-current]"))?.focus({ preventScroll: true });
+}
+
+/** The list as its address shows it now; null where it does not come. */
+async function fetchList(items) {
+  try {
+    const headers = { Accept: "text/html", "HX-Request": "true", "HX-Target": "section#items" };
+    const answer = await fetch(items.dataset.url, { headers, cache: "no-store" });
+    if (!answer.ok || answer.redirected) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("items");
+  } catch {
+    return null;
+  }
 }
