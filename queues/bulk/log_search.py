@@ -68,9 +68,12 @@ def _key_of(job: Job, item: Item) -> tuple[int | bytes, ...] | None:
         return None if item.ready_at is None else (to_ms(item.ready_at), rand)
     if job.act == "reprioritize" and job.ahead is None:
         return None  # in the order of the priorities before
-    if job.state == "delayed":
+    if job.act == "retry":  # in the order in which they died, the last time before
+        died = [one.ended_at for one in item.attempt_log if one.died and one.ended_at <= job.began_at]
+        return (to_ms(died[-1]), rand) if died else None
+    if job.state == "delayed" and job.act != "promote":
         return None if item.due_at is None else (to_ms(item.due_at), rand)
-    # Items that came in, or to an end, have rising counts, and keep them in every state.
+    # Items that came in, became ready, or came to an end, have rising counts, and keep them in every state.
     return None if item.count is None else (item.count,)
 
 
@@ -79,5 +82,8 @@ def _logged_key(job: Job, header: dict[str, Any], *, fifo: bool) -> tuple[Any, .
     if job.order == "age":
         before = StoredItem.of_place(header["before"], b"")
         return (rand,) if before.ready_at is None or job.state != "ready" else (to_ms(before.ready_at), rand)
+    if job.act == "retry":
+        return timed_elements(bytes.fromhex(header["before"]["suffix"]))
     suffix = bytes.fromhex(header["after"]["suffix"])
-    return timed_elements(suffix) if job.state == "delayed" else (ready_elements(suffix, fifo=fifo)[1],)
+    timed = job.state == "delayed" and job.act != "promote"
+    return timed_elements(suffix) if timed else (ready_elements(suffix, fifo=fifo)[1],)

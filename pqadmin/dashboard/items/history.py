@@ -65,6 +65,10 @@ class Whereabouts:
     redact: tuple[str, ...] = ()
 
 
+#: What bulk jobs do to an item that stays in its queue.
+_CHANGING = ("reprioritize", "promote", "retry", "release")
+
+
 def history_of(
     item_id: str, may: Scope, item: Item | None = None, rules: Redaction = NOTHING, *, queue_id: int | None = None
 ) -> dict[str, Any]:
@@ -146,11 +150,11 @@ def _own(at: datetime, what: str, by: str = "", details: str = "") -> dict[str, 
 
 
 def _job_lines(item: Item, queue_id: int, may: Scope, rules: Redaction) -> list[dict[str, Any]]:
-    """Return a line for each bulk job that moved the item here, or re-prioritized it here."""
+    """Return a line for each bulk job that moved the item here, or changed it here."""
     actions = get_store().actions("")
 
     def reaches(job: Job) -> bool:
-        here = job.to_id if job.act == "move" else job.queue_id if job.act == "reprioritize" else None
+        here = job.to_id if job.act == "move" else job.queue_id if job.act in _CHANGING else None
         pushed = item.pushed_at is not None and item.pushed_at <= (job.ended_at or store_now())
         return pushed and here == queue_id and visibility.sees_job(may, job)
 
@@ -158,7 +162,7 @@ def _job_lines(item: Item, queue_id: int, may: Scope, rules: Redaction) -> list[
     for job in actions.job_page(limit=SHOWN, visible=reaches).entries:
         changed = actions.changed_by(job, item)
         if changed or (changed is None and _fits(job, item, rules)):
-            at = item.ready_at if job.act == "move" and _ready_within(job, item) else job.began_at
+            at = item.ready_at if job.act != "reprioritize" and _ready_within(job, item) else job.began_at
             details = _("by a bulk job") if changed else _("probably by a bulk job")
             link = {"job": title(job), "job_url": job_url(job.id)}
             lines.append(_own(at or job.began_at, verb_words(job.act), job.by, details) | {"via": job.via} | link)

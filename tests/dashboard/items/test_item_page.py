@@ -297,6 +297,29 @@ def test_an_item_tells_which_bulk_job_gave_it_its_priority(
         assert "probably" not in page
 
 
+@pytest.mark.parametrize(
+    ("act", "state", "told"),
+    [
+        ("promote", "delayed", "ann promoted by a bulk job"),
+        ("retry", "dead", "ann retried by a bulk job"),
+        ("release", "leased", "ann released by a bulk job"),
+    ],
+)
+def test_an_item_tells_which_bulk_job_changed_it(
+    operator: Desk, jobs: Queue, done: Callable[..., str], act: str, state: str, told: str
+) -> None:
+    for _ in range(7):
+        in_state(jobs, state)
+    items = jobs.search(Query(state=state)).items
+    url = done(act, "jobs", query=Query(state=state, item_id=items[3].id))
+    for item in items:
+        page = operator.open(f"{HERE}{item.id}/")
+        assert (url in page.html, told in page.text) == ((True, True) if item is items[3] else (False, False))
+    done(act, "jobs", query=Query(state=state))
+    for item in items:
+        assert operator.open(f"{HERE}{item.id}/").text.count(told) == 1
+
+
 def test_what_the_log_of_a_bulk_job_does_not_tell_is_told_as_probable(
     operator: Desk, jobs: Queue, done: Callable[..., str]
 ) -> None:
