@@ -1,4 +1,4 @@
-"""Leases inside one transaction: how they begin, and how they are acknowledged.
+"""Beginning of leases inside one transaction; `queues.operations.settle` ends them.
 
 A lease is one record under the item's id, and one key by which its expiry is found. The record says at which place the
 item was, so that it goes back there. Its nonce is new with every lease: a caller with another nonce holds a lease
@@ -20,7 +20,7 @@ from queues.items.stored_item import StoredItem
 from queues.keys.queue_keys import OUTSIDE, QueueKeys
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config
-from queues.model.tuples import pack_bytes, pack_number
+from queues.model.tuples import pack_number
 
 
 class Grant(NamedTuple):
@@ -70,16 +70,3 @@ def begin(
         answers.append(leases)
     delta.state(OUTSIDE, "leased", "in", len(pairs))
     return answers
-
-
-def acknowledge(tr: Transaction, keys: QueueKeys, items: Sequence[StoredItem], delta: CounterDelta) -> None:
-    """Remove leased items for good, all in one call of the engine: the packed form of transitions, too."""
-    records, index, expiries = keys.leases.prefix, keys.index("leased").prefix, keys.expiries.prefix
-    tr.use_reserve()
-    gone: list[bytes] = []
-    for there in items:
-        packed_id = pack_bytes(there.rand)
-        gone += (records + packed_id, index + packed_id, expiries + pack_number(there.expires_ms) + packed_id)
-    tr.clear_many(gone)
-    delta.state(OUTSIDE, "leased", "out", len(items))
-    delta.traffic("ack", len(items))

@@ -3,7 +3,8 @@
 A transition has two halves. A function says what the item becomes (`delayed_until`, `given_back` …). Then `change`
 writes that: the item before, if there was one, and the item after, if there is one. Verbs, sweeps, actions of people,
 undo and bulk jobs all go this way. Only pushes, pops, leases and acknowledgements have packed forms
-(`queues.operations.push`, `queues.items.ready`, `queues.items.leased`), which tests compare with this one.
+(`queues.operations.push`, `queues.items.ready`, `queues.items.leased`, `queues.operations.settle`), which tests compare
+with this one.
 
     before            after             by
     (nothing)         ready, delayed    push, move, restore

@@ -169,16 +169,18 @@ class Server(Protocol[R_contra, A_co]):
     def contended(self) -> bool:
         """Whether its transactions take from each other, like pops; if not, they hardly ever conflict."""
 
-    def serve(self, tr: Transaction, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
-        """Answer the first requests, one at least, in their order. The rest are asked again in another transaction.
+    def prepare(self, requests: Sequence[R_contra]) -> Sequence[Any]:
+        """Return the requests with the ids and times that they leave open. Called once for each batch."""
 
-        Pure and short, as what is given to `transact`, but that it may mint ids and tell the time for requests that
-        bring none: stores that try a transaction again call `conduct`, which does so before. An error from it undoes
-        everything; each request is then served alone, so it is told to its own caller only.
+    def execute(self, tr: Transaction, requests: Sequence[Any]) -> Sequence[A_co | Refused]:
+        """Answer the first of prepared requests, one at least, in order. The rest are asked again in another batch.
+
+        Pure and short, as what is given to `transact`. An error from it undoes everything; each request is then served
+        alone, so it is told to its own caller only.
         """
 
     def conduct(self, transact: Transact, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
-        """Serve a batch outside of any transaction, in one of its own: `transact(lambda tr: serve(tr, requests))`.
+        """Prepare a batch, and execute it in a transaction of its own, which may be tried again.
 
         Called by stores whose transactions may conflict with those of other processes, so that a server can do
         something better than to try and try again.

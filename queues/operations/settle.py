@@ -11,17 +11,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from queues.errors import BadTime, BadToken, BadValue, StaleLease
-from queues.items import finished, leased, state_machine
+from queues.items import finished, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.lease_expiry import ExpiredRead
 from queues.items.stored_item import StoredItem, as_item, from_lease
-from queues.keys.queue_keys import NONCE_SIZE, QueueKeys
+from queues.keys.queue_keys import NONCE_SIZE, OUTSIDE, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
-from queues.model import attempt_log, ids
+from queues.model import attempt_log, ids, records
 from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.model.moment import due_ms, either
+from queues.model.tuples import pack_bytes, pack_number
 from queues.operations.open_queue import OpenQueue, Request, check_number, executes
 
 #: Why an attached queue has no leases.
@@ -153,18 +154,22 @@ class HeldRead:
         self._nonce = nonce
         self._read = tr.get(keys.leases.key(rand))
 
-    def find(self) -> StoredItem | None:
-        """Return the leased item; None when the lease is over."""
+    def expires_ms(self) -> int | None:
+        """Return when the lease ends; None when it is over. All that an acknowledgement needs of the record."""
         record = self._read.wait()
-        there = None if record is None else from_lease(self._rand, record)
-        return there if there is not None and there.nonce == self._nonce else None
+        if record is None:
+            return None
+        header = records.decode(record)[0]
+        expires_ms: int = header["expires"]
+        return expires_ms if bytes.fromhex(header["nonce"]) == self._nonce else None
 
     def wait(self) -> StoredItem:
         """Return the leased item; raise `StaleLease` when the lease is over."""
-        there = self.find()
-        if there is None:
-            raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
-        return there
+        record = self._read.wait()
+        there = None if record is None else from_lease(self._rand, record)
+        if there is not None and there.nonce == self._nonce:
+            return there
+        raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
 
 
 @executes(AckRequest, ReleaseRequest, ExtendRequest)
@@ -176,22 +181,21 @@ def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest])
     config = guess[1] if record == guess[0] else queue.settle(record)
     delta = CounterDelta(queue.keys, wake=False)
     answers: list[Any] = []
-    acknowledged: list[StoredItem] = []
-    late: list[StoredItem] = []
+    acknowledged: list[tuple[bytes, int]] = []
+    kept: list[StoredItem] = []
     for request, reads in zip(requests, begun, strict=False):
         try:
             if isinstance(request, AckRequest):
-                answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged, late))
+                answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged, kept))
             else:
                 answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
         except StaleLease as stale:  # raised before anything is written
             answers.append(Refused(stale))
     if acknowledged:
-        leased.acknowledge(tr, queue.keys, acknowledged, delta)
+        _remove(tr, queue.keys, acknowledged, delta)
     if config.keep_finished:
         # The time of this attempt of the transaction: it decides nothing.
-        now_ms = queue.context.now_ms()
-        finished.keep(tr, queue.context.keyspace, config, [*acknowledged, *late], delta, now_ms=now_ms)
+        finished.keep(tr, queue.context.keyspace, config, kept, delta, now_ms=queue.context.now_ms())
     if not delta.empty:
         delta.apply(tr)
     return answers
@@ -220,24 +224,42 @@ def _ack(
     request: AckRequest,
     reads: list[HeldRead],
     delta: CounterDelta,
-    acknowledged: list[StoredItem],
-    late: list[StoredItem],
+    acknowledged: list[tuple[bytes, int]],
+    kept: list[StoredItem],
 ) -> list[LeaseKey]:
-    """Add what is acknowledged to those, or to what was `late`, and return the leases that are stale."""
-    found = [(lease, read.find()) for lease, read in zip(request.leases, reads, strict=True)]
-    held = [there for _, there in found if there is not None]
+    """Add the ids that are acknowledged, and when their leases end, to those; return the leases that are stale.
+
+    Where the queue keeps finished items, the items go to those that are `kept`.
+    """
+    found = [(lease, read.expires_ms()) for lease, read in zip(request.leases, reads, strict=True)]
+    held = [(lease[0], expires_ms) for lease, expires_ms in found if expires_ms is not None]
+    if config.keep_finished:
+        kept += [read.wait() for read, (_, expires_ms) in zip(reads, found, strict=True) if expires_ms is not None]
     acknowledged += held
     if len(held) == len(found):
         return []
-    over = [lease for lease, there in found if there is None]
-    acked = {there.rand for there in held}
+    over = [lease for lease, expires_ms in found if expires_ms is None]
+    acked = {rand for rand, _ in held}
     # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
     looks = [(lease, ExpiredRead(tr, queue.keys, config, *lease)) for lease in over if lease[0] not in acked]
     there_still = [(lease, look) for lease, look in looks if request.must_hold or look.is_there()]
     taken = [there for _, look in there_still if (there := look.take(delta)) is not None]
-    late += taken
+    kept += taken
     acked |= {there.rand for there in taken}
     return [lease for lease, _ in there_still if lease[0] not in acked]
+
+
+def _remove(tr: Transaction, keys: QueueKeys, leases: Sequence[tuple[bytes, int]], delta: CounterDelta) -> None:
+    """Remove leased items for good, by id and end of lease: the packed form of transitions, in one call."""
+    held, index, expiries = keys.leases.prefix, keys.index("leased").prefix, keys.expiries.prefix
+    tr.use_reserve()
+    gone: list[bytes] = []
+    for rand, expires_ms in leases:
+        packed_id = pack_bytes(rand)
+        gone += (held + packed_id, index + packed_id, expiries + pack_number(expires_ms) + packed_id)
+    tr.clear_many(gone)
+    delta.state(OUTSIDE, "leased", "out", len(leases))
+    delta.traffic("ack", len(leases))
 
 
 def _release(

@@ -27,7 +27,7 @@ class Execution:
 class Batch:
     """Executes requests of concurrent callers to one queue; the server of the storage port."""
 
-    __slots__ = ("__weakref__", "contended", "execute", "prepare", "queue", "serve", "wire")
+    __slots__ = ("__weakref__", "contended", "execute", "prepare", "queue", "wire")
 
     def __init__(self, queue: Any, execution: Execution) -> None:
         self.queue = queue
@@ -38,10 +38,8 @@ class Batch:
         self.execute: Callable[[Transaction, Sequence[Any]], Sequence[Any]] = partial(execution.run, queue)
         #: Returns requests with all that they leave open.
         self.prepare: Callable[[Sequence[Any]], Sequence[Any]] = list
-        self.serve = self.execute
         if execution.prepare is not None:
             self.prepare = partial(execution.prepare, queue)
-            self.serve = partial(_serve, self.prepare, self.execute)
 
     def conduct(self, transact: Transact, requests: Sequence[Any]) -> Sequence[Any]:
         """Execute a batch in one transaction, which may be tried again: so it is prepared before."""
@@ -51,12 +49,3 @@ class Batch:
 
     def stop(self) -> None:
         """End what it does by itself: nothing."""
-
-
-def _serve(
-    prepare: Callable[[Sequence[Any]], Sequence[Any]],
-    execute: Callable[[Transaction, Sequence[Any]], Sequence[Any]],
-    tr: Transaction,
-    requests: Sequence[Any],
-) -> Sequence[Any]:
-    return execute(tr, prepare(requests))

@@ -12,12 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from queues import Queue, Store
 from queues.errors import OutcomeUnknown, StaleLease
 from queues.items.lease_expiry import ExpiredRead
-from queues.items.stored_item import StoredItem
 from queues.kv.simulated import SimulatedTransaction
 from queues.operations import settle
 from tests.full_count import check_full_count
@@ -244,18 +242,8 @@ class AnyNonce(bytes):
     __hash__ = bytes.__hash__
 
 
-def any_nonce(entry: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a reading of leases that takes every nonce for the right one."""
-
-    def read(rand: bytes, record: bytes) -> StoredItem:
-        found: StoredItem = entry(rand, record)
-        return structs.replace(found, nonce=AnyNonce(found.nonce))
-
-    return read
-
-
 def test_the_nonce_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settle, "from_lease", any_nonce(settle.from_lease))
+    monkeypatch.setattr(settle.HeldRead, "__init__", knowing_the_nonce(settle.HeldRead.__init__))
     assert "in spite of" in noticed(TimeSchedule, range(WITHIN))
 
 
@@ -266,10 +254,11 @@ def test_the_nonce_of_a_lease_that_expired(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def knowing_the_nonce(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a look for an expired lease that any token fits."""
+    """Return a look for a lease that any token fits."""
 
-    def fit(look: Any, tr: Any, keys: Any, config: Any, rand: bytes, nonce: bytes) -> None:
-        init(look, tr, keys, config, rand, AnyNonce(nonce))
+    def fit(look: Any, *arguments: Any) -> None:
+        *rest, nonce = arguments
+        init(look, *rest, AnyNonce(nonce))
 
     return fit
 

@@ -60,6 +60,7 @@ def test_few_modules_build_keys() -> None:
         "queues/keys/queue_keys.py",
         "queues/items/leased.py",
         "queues/operations/push.py",
+        "queues/operations/settle.py",
         "queues/model/store_address.py",
     }
 

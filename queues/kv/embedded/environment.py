@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
+import struct
 import threading
 import time
 from enum import Enum
@@ -15,7 +17,6 @@ from queues.kv.embedded import damage, file_permissions
 from queues.kv.embedded.checkpoints import Checkpoints
 from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
-from queues.kv.embedded.file_status import file_status
 from queues.kv.embedded.file_system import refuse_network
 from queues.kv.embedded.space_limit import KNOWN_FOR, LITTLE, SpaceLimit
 from queues.kv.embedded.transaction import Batch
@@ -360,7 +361,8 @@ class Environment:
 
     def _map(self, size: int, *, create: bool) -> lmdb.Environment:
         folder = Path(self.path)
-        _allocate(folder / "lock.mdb")
+        # Only while this process does not have it open: closing any descriptor of it would drop LMDB's locks.
+        os.close(file_permissions.open_file(folder / "lock.mdb", size=_LOCK_BYTES))
         env = lmdb.open(
             self.path,
             map_size=size,
@@ -475,14 +477,37 @@ def _is_over(txn: lmdb.Transaction[bytes]) -> bool:
     return False
 
 
-def _allocate(lock_file: Path) -> None:
-    """Give the lock file real blocks: a reader's slot in a hole of it would kill the process on a full disk.
+#: Of linux/stat.h: a path relative to the working directory; the mask of inode and size.
+_AT_FDCWD, _STATX_INO_SIZE = -100, 0x300
+#: `struct statx`: inode, size; major and minor number of the device.
+_STATX = ctypes.c_char * 256
+_FIELDS = struct.Struct("=32xQQ88xII")
 
-    Only while this process does not have it open: closing any descriptor of it would drop LMDB's locks.
+
+def file_status(path: bytes) -> tuple[tuple[int, int], int]:
+    """Return the identity of the file at a path, and its bytes, without asking for its times. Raises OSError.
+
+    Once a program has asked for a file's times, Linux (6.13 and later) notes the next change of it to the nanosecond.
+    Then each commit changes the data file's inode, and a flush of the log may write that block, too: a fifth of a small
+    commit.
     """
-    descriptor = file_permissions.open_file(lock_file)
+    status = _STATX()
+    # It failed where the file is gone, and where a container's filter of system calls does not know it.
+    if _statx is None or _statx(_AT_FDCWD, path, 0, _STATX_INO_SIZE, status):
+        found = os.stat(path)  # noqa: PTH116
+        return (found.st_dev, found.st_ino), found.st_size
+    inode, size, major, minor = _FIELDS.unpack_from(status)
+    return (os.makedev(major, minor), inode), size
+
+
+def _find_statx() -> ctypes._NamedFuncPointer | None:
+    # With the interpreter's lock held: giving it up and taking it again costs more than the call.
     try:
-        if os.fstat(descriptor).st_blocks * 512 < _LOCK_BYTES:
-            os.posix_fallocate(descriptor, 0, _LOCK_BYTES)
-    finally:
-        os.close(descriptor)
+        statx = ctypes.PyDLL(None).statx
+    except (AttributeError, OSError):  # another system
+        return None
+    statx.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p]
+    return statx
+
+
+_statx = _find_statx()

@@ -32,9 +32,7 @@ class WriterFairness:
 
     def __init__(self, path: Path, *, patience: float = _PATIENCE) -> None:
         self.patience = patience
-        self._fd = file_permissions.open_file(path)
-        if os.fstat(self._fd).st_size < len(_NOT_HERE):
-            os.posix_fallocate(self._fd, 0, len(_NOT_HERE))  # a hole would kill us on a full disk
+        self._fd = file_permissions.open_file(path, size=len(_NOT_HERE))
         self.map = mmap.mmap(self._fd, len(_NOT_HERE))
         both = memoryview(self.map).cast("Q")
         self.marks, self.writing = both[:SLOTS], both[SLOTS:]

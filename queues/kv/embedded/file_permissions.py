@@ -22,12 +22,17 @@ def file_mode(folder: Path) -> int:
     return _SHARED if folder.stat().st_mode & stat.S_IWGRP else _OWN
 
 
-def open_file(path: Path) -> int:
-    """Open a file of the store for reading and writing, made if it is not there. Raises OSError."""
+def open_file(path: Path, *, size: int = 0) -> int:
+    """Open a file of the store for reading and writing, made if it is not there. Raises OSError.
+
+    It gets real blocks for `size` bytes: to write into a hole of a mapped file would kill the process on a full disk.
+    """
     mode = file_mode(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
     try:
         _settle(path, mode)
+        if os.fstat(descriptor).st_blocks * 512 < size:
+            os.posix_fallocate(descriptor, 0, size)
     except BaseException:
         os.close(descriptor)
         raise

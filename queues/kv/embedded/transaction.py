@@ -299,7 +299,7 @@ class _SlowWatch:
 
 def _serve(server: Server[Any, Any], requests: Sequence[Any], tr: EmbeddedTransaction) -> Sequence[Any]:
     """Have the server serve these requests."""
-    answers = server.serve(tr, requests)
+    answers = server.execute(tr, server.prepare(requests))
     if not 0 < len(answers) <= len(requests):
         raise RuntimeError(f"{server!r} answered {len(answers)} of {len(requests)} requests.")
     return answers

@@ -698,7 +698,8 @@ def test_pops_are_executed_together_as_far_as_their_number_and_size_allow(
 
     def executed(*numbers: int) -> list[int]:
         requests = [PopRequest(legacy.id, n, "min") for n in numbers]
-        answers = store.transact(lambda tr: legacy.opened.batch(PopRequest).serve(tr, requests))
+        batch = legacy.opened.batch(PopRequest)
+        answers = store.transact(lambda tr: batch.execute(tr, batch.prepare(requests)))
         return [len(answer) for answer in answers]
 
     assert executed(400, 600, 1) == [400, 600]

@@ -115,8 +115,7 @@ class Held:
         self.batches: list[list[Any]] = []
         self.began, self.go = threading.Event(), threading.Event()
         batch = queue.opened.batch(kind)
-        for how in ("serve", "execute"):  # one or the other, as the engine tries again or not
-            monkeypatch.setattr(batch, how, partial(self._held, getattr(batch, how)))
+        monkeypatch.setattr(batch, "execute", partial(self._held, batch.execute))
 
     def _held(self, execute: Callable[..., Any], tr: Transaction, requests: Sequence[Any]) -> Any:
         self.batches.append(list(requests))

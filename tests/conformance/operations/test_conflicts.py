@@ -28,7 +28,8 @@ def with_ten(queue: Queue) -> Queue:
 
 
 def strict_pop(queue: Queue, tr: Any, end: str = "min") -> bytes:
-    ((item,),) = queue.opened.batch(PopRequest).serve(tr, [PopRequest(queue.id, 1, end)])
+    batch = queue.opened.batch(PopRequest)
+    ((item,),) = batch.execute(tr, batch.prepare([PopRequest(queue.id, 1, end)]))
     return item.value
 
 

@@ -37,7 +37,8 @@ def strict_lease(jobs: Queue, tr: Any, end: str = "min") -> Lease:
 
 
 def strict_pop(jobs: Queue, tr: Any, end: str = "min") -> bytes:
-    ((item,),) = jobs.opened.batch(PopRequest).serve(tr, [PopRequest(jobs.id, 1, end)])
+    batch = jobs.opened.batch(PopRequest)
+    ((item,),) = batch.execute(tr, batch.prepare([PopRequest(jobs.id, 1, end)]))
     return item.value
 
 

@@ -18,7 +18,8 @@ def push(queue: Queue, *values: bytes, priority: int = 0) -> PushManyRequest:
 
 def serve(store: Store, queue: Queue, requests: Sequence[Request]) -> list[Any]:
     """Execute requests of one family together; return values in place of items, and what refusals say."""
-    answers = store.transact(lambda tr: queue.opened.batch(type(requests[0])).serve(tr, requests))
+    batch = queue.opened.batch(type(requests[0]))
+    answers = store.transact(lambda tr: batch.execute(tr, batch.prepare(requests)))
     return [
         [item.value for item in answer]
         if isinstance(answer, list)

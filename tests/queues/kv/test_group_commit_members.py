@@ -34,7 +34,10 @@ class Counting:
         self.began = threading.Event()
         self.before_conduct: Callable[[], None] = lambda: None
 
-    def serve(self, tr: Transaction, requests: Sequence[str]) -> Sequence[str | Refused]:
+    def prepare(self, requests: Sequence[str]) -> Sequence[str]:
+        return requests
+
+    def execute(self, tr: Transaction, requests: Sequence[str]) -> Sequence[str | Refused]:
         self.served.append(list(requests))
         answers: list[str | Refused] = []
         for request in requests[: self.at_once]:
@@ -52,7 +55,7 @@ class Counting:
         self.began.set()
         assert self.hold.wait(LONG)
         self.before_conduct()
-        answers: Sequence[str | Refused] = transact(lambda tr: self.serve(tr, requests))
+        answers: Sequence[str | Refused] = transact(lambda tr: self.execute(tr, requests))
         return answers
 
 
@@ -136,16 +139,16 @@ def test_a_batch_is_frozen_until_its_outcome_is_known(server: Counting, pool: Th
     """Its first answer is lost: it is asked after, and tried again, with exactly those it had."""
     kv = SimulatedStore(slots=SLOTS, faults=Script([None, Fault.UNKNOWN_BEFORE, Fault.CONFLICT, Fault.UNKNOWN_AFTER]))
     more: list[Future[str]] = []
-    serve = server.serve
+    execute = server.execute
 
     def come_meanwhile(tr: Transaction, requests: Sequence[str]) -> Sequence[str | Refused]:
         if requests[0] == "a":
             more.append(pool.submit(kv.serve, server, f"late{len(more)}"))
             while waiting(kv, server) < len(more):
                 pass
-        return serve(tr, requests)
+        return execute(tr, requests)
 
-    server.serve = come_meanwhile  # type: ignore[method-assign]
+    server.execute = come_meanwhile  # type: ignore[method-assign]
     first, others = gather(kv, server, pool, ["a", "b"])
     assert [first.result(LONG), *(one.result(LONG) for one in others)] == ["FIRST", "A", "B"]
     assert [one.result(LONG) for one in more] == [f"LATE{n}" for n in range(len(more))]

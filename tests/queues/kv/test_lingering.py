@@ -31,7 +31,10 @@ class Echo:
         self.batches: list[list[Any]] = []
         self.before: Callable[[Sequence[Any]], None] = lambda requests: None
 
-    def serve(self, tr: object, requests: Sequence[Any]) -> Sequence[Any]:
+    def prepare(self, requests: Sequence[Any]) -> Sequence[Any]:
+        return requests
+
+    def execute(self, tr: object, requests: Sequence[Any]) -> Sequence[Any]:
         raise AssertionError("no transaction is made here")
 
     def conduct(self, transact: object, requests: Sequence[Any]) -> Sequence[Any]:

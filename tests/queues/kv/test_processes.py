@@ -177,7 +177,10 @@ class Calling:
     def __init__(self) -> None:
         self.landed = threading.Semaphore(0)
 
-    def serve(self, tr: Transaction, requests: Sequence[Callable[[Transaction], None]]) -> Sequence[bool]:
+    def prepare(self, requests: Sequence[Any]) -> Sequence[Any]:
+        return requests
+
+    def execute(self, tr: Transaction, requests: Sequence[Callable[[Transaction], None]]) -> Sequence[bool]:
         for request in requests:
             request(tr)
         return [True] * len(requests)

@@ -32,7 +32,10 @@ class Numbering:
         self.at_once = at_once
         self.served: list[list[Any]] = []
 
-    def serve(self, tr: Transaction, requests: Sequence[Any]) -> list[Any]:
+    def prepare(self, requests: Sequence[Any]) -> Sequence[Any]:
+        return requests
+
+    def execute(self, tr: Transaction, requests: Sequence[Any]) -> list[Any]:
         self.served.append(list(requests))
         for request in requests[: self.at_once]:
             if callable(request):
@@ -112,8 +115,8 @@ def test_what_conflicts_with_nothing_comes_first(kv: EmbeddedStore) -> None:
 
 def test_a_refusal_is_its_own_callers_error(kv: EmbeddedStore) -> None:
     class Refusing(Numbering):
-        def serve(self, tr: Transaction, requests: Sequence[Any]) -> list[Any]:
-            return [Refused(ValueError(n)) if n % 2 else n for n in super().serve(tr, requests)]
+        def execute(self, tr: Transaction, requests: Sequence[Any]) -> list[Any]:
+            return [Refused(ValueError(n)) if n % 2 else n for n in super().execute(tr, requests)]
 
     server = Refusing()
     with ThreadPoolExecutor(4) as pool:
