@@ -133,11 +133,12 @@ function count(items, answer) {
 /** Write how many dead items have each error now, where all are looked at; a new error waits for a new list. */
 async function countErrors(items, dead) {
   const errors = items.querySelector(".dead-errors");
-  if (errors === null || [dead, undefined].includes(errors.dataset.dead)) return;
+  if (errors === null || errors.dataset.dead === dead || errors.querySelector(".older")) return; // or it says its age
   const list = await fetchList(items);
-  const fresh = list?.querySelector(".dead-errors");
-  if (!list || [errors, fresh].some((each) => each?.querySelector(".older"))) return; // it says its age
+  if (list === null) return;
   errors.dataset.dead = dead;
+  const fresh = list.querySelector(".dead-errors");
+  if (fresh?.querySelector(".older")) return;
   errors.querySelector("small")?.replaceWith(fresh?.querySelector("small") ?? "");
   const rows = (of) => [...of.querySelectorAll("tbody > tr")];
   const now = new Map((fresh ? rows(fresh) : []).map((row) => [row.querySelector("a").getAttribute("href"), row.cells]));
