@@ -28,6 +28,7 @@ from queues import Store, open_store
 from tests.browser.contexts import Contexts
 from tests.browser.operator import Operator
 from tests.schemas import validate
+from tests.site.run_all import CHROMIUM
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -149,9 +150,7 @@ def store(site: Site) -> Iterator[Store]:
 @contextmanager
 def open_chromium() -> Iterator[Browser]:
     """One Chromium: the system's, or the one that Playwright brought."""
-    path = os.environ.get("PQ_CHROMIUM") or next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
+    path = os.environ.get("PQ_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser

@@ -19,7 +19,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sysconfig.get_path("scripts"))
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: The first that is found; the one without windows of its own uses a fifth less of the processor.
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHECKS: dict[str, list[str]] = {
     "style": ["ruff", "check", "."],
     "format": ["ruff", "format", "--check", "."],
