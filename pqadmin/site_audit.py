@@ -32,12 +32,13 @@ def note(
     after: Mapping[str, Any] | None = None,
     queue_id: int | None = None,
     queue: str | None = None,
+    result: object = None,
 ) -> None:
     """Write an audit record of a change of the site's tables; raises StoreError.
 
     It is called inside the transaction of the tables: a crash in between can leave a record without its change, never a
-    change without its record. An author's key is executed once: the second time raises
-    `AlreadyDone`, which undoes the transaction of the tables.
+    change without its record. An author's key is executed once, and keeps the answer that it makes of `result`: the
+    second time raises `AlreadyDone`, which undoes the transaction of the tables.
     """
     store, audit_id = get_store(), _id_generator.new_id()
     author = Author(name=by) if isinstance(by, str) else by
@@ -58,7 +59,7 @@ def note(
 
     def execute(tr: Transaction, key: RequestKey) -> bytes:
         write(tr)
-        return key.answer(None)
+        return key.answer(result)
 
     try:
         if author.key is None:

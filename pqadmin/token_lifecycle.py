@@ -1,16 +1,20 @@
 """Lifecycle of tokens: created, revoked, forgotten, each told to the audit before that commits."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.authentication import digest, new_secret
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
+from pqadmin.accounts.rights import Role
+from pqadmin.accounts.scope import role_given
+from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.pages.refusals import NotPossible
 from pqadmin.site_audit import Author, note
 from queues.admin import check_glob
@@ -26,7 +30,12 @@ KEPT = timedelta(days=90)
 
 def read_globs(text: str) -> list[str]:
     """Return the globs of a text, by commas or blanks; raises a QueueError."""
-    globs = [check_glob(part) for part in re.split(r"[\s,]+", text) if part]
+    return check_globs(part for part in re.split(r"[\s,]+", text) if part)
+
+
+def check_globs(queues: Iterable[str]) -> list[str]:
+    """Return the globs of a new token, each once; raises a QueueError."""
+    globs = [check_glob(each) for each in queues]
     if not globs:
         raise NotPossible(_("Say which queues: a name, or a pattern such as orders:*."), "queues")
     if len(globs) > MOST_GLOBS:
@@ -59,6 +68,9 @@ def create(
     secret = new_secret()
     with transaction.atomic():
         owner = User.objects.select_for_update().get(pk=owner.pk)
+        if Verb.ADMINISTER in verbs and not ("*" in queues and role_given(owner) is Role.ADMIN):
+            words = _("Only a token of an admin, for all queues (*), can have the verb administer.")
+            raise NotPossible(words, "verbs")
         valid = Token.objects.filter(revoked_at=None)
         if valid.filter(name=name).exists():
             raise NotPossible(
@@ -77,7 +89,7 @@ def create(
             expires_at=None if days is None else now + timedelta(days=days),
         )
         token.save(force_insert=True)
-        note(by, "create_token", after=_told(token))
+        note(by, "create_token", after=_told(token), result=token)
     return token, secret
 
 
@@ -90,8 +102,31 @@ def revoke(token_id: int, *, by: Author, now: datetime, owner: User | None = Non
             raise NotPossible(_("This token is not there any more, or revoked already."))
         token.revoked_at = now
         token.save(update_fields=["revoked_at"])
-        note(by, "revoke_token", before=_told(token))
+        note(by, "revoke_token", before=_told(token), result=token)
     return token
+
+
+def matching(text: str, owner_id: int | None) -> QuerySet[Token]:
+    """Return the tokens with a text in their name or that of their owner; with an owner's id, of that one alone."""
+    found = Token.objects.select_related("owner").filter(Q(name__icontains=text) | Q(owner__username__icontains=text))
+    return found if owner_id is None else found.filter(owner=owner_id)
+
+
+def token_shape(token: Token) -> Shape:
+    """Describe a token."""
+    return {
+        "id": token.pk,
+        "token": token.name,
+        "owner": token.owner.get_username(),
+        "verbs": list(token.verbs),
+        "queues": list(token.queues),
+        "rate": token.rate,
+        "created_at": time_shape(token.created_at),
+        "expires_at": time_shape(token.expires_at),
+        "revoked_at": time_shape(token.revoked_at),
+        "last_used_at": time_shape(token.last_used_at),
+        "last_address": token.last_address or None,
+    }
 
 
 def sweep(now: datetime) -> None:

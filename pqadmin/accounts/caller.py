@@ -1,5 +1,6 @@
 """Caller of the API: a token or the person of a session, with the rights of a request."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.accounts import arming
-from pqadmin.accounts.rights import Right, RightMissing
+from pqadmin.accounts.rights import Right, RightMissing, Role
 from pqadmin.accounts.scope import Scope
 from queues.admin import canonical_name
 from queues.errors import QueueNotFound
@@ -23,6 +24,7 @@ class Verb(StrEnum):
     TAKE = "take"
     MANAGE = "manage"
     CONFIGURE = "configure"
+    ADMINISTER = "administer"
 
     @property
     def label(self) -> str | Promise:
@@ -36,8 +38,13 @@ _LABELS = {
     Verb.TAKE: _("pop and lease items, and settle leases"),
     Verb.MANAGE: _("edit, move, delete, promote and retry items"),
     Verb.CONFIGURE: _("create, pause, change, rename and delete queues"),
+    Verb.ADMINISTER: _("change people and boards, revoke tokens"),
 }
 ALL_VERBS = frozenset(Verb)
+#: The verbs that are about queues.
+QUEUE_VERBS = tuple(verb for verb in Verb if verb is not Verb.ADMINISTER)
+#: The verbs that a token needs to give a role.
+_ASKED_TO_GIVE: Mapping[Role, tuple[Verb, ...]] = {Role.NONE: (), Role.VIEWER: (Verb.READ,), Role.OPERATOR: QUEUE_VERBS}
 
 
 class VerbMissing(PermissionDenied):
@@ -46,6 +53,13 @@ class VerbMissing(PermissionDenied):
     def __init__(self, verb: Verb) -> None:
         super().__init__(f"needs a token with the verb {verb}")
         self.verb = verb
+
+
+class AdminNeeded(PermissionDenied):
+    """A token's request that gives the rights of an admin, or changes an admin: this takes an admin's session."""
+
+    def __init__(self) -> None:
+        super().__init__("is about an admin, which takes the session of an admin: no token does it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +88,11 @@ class Caller:
         if not self.scope.sees(name):
             raise QueueNotFound(name)
 
-    def require(self, verb: Verb | str, right: Right, queue: str | None = None) -> None:
+    def require(self, verb: Verb | str, right: Right, queue: str | None = None, *, looks: bool = False) -> None:
         """Return if the request is allowed on the queue; without a queue, on some queue at least.
 
         Raises `QueueNotFound` for an invisible queue, `VerbMissing`, `RightMissing`, and `NotArmed` for a write of a
-        session to a read-only site.
+        session to a read-only site. `looks` is true of a request that changes nothing, whatever right it asks for.
         """
         name = None if queue is None else canonical_name(queue)
         if queue is not None:
@@ -88,5 +102,19 @@ class Caller:
         if not (self.scope.anywhere(right) if name is None else self.scope.can(right, name)):
             role = self.scope.role if name is None else self.scope.role_on(name)
             raise RightMissing(right, role, queue)
-        if right is not Right.READ and self.token_id is None:
+        if right is not Right.READ and not looks and self.token_id is None:
             arming.demand_open(self.armed_until)
+
+    def require_to_give(self, *roles: Role) -> None:
+        """Return if the caller may give these roles: a token gives no more than its verbs allow itself.
+
+        Raises `AdminNeeded`, `VerbMissing`.
+        """
+        if self.token_id is None:
+            return
+        for role in roles:
+            if role is Role.ADMIN:
+                raise AdminNeeded
+            for verb in _ASKED_TO_GIVE[role]:
+                if verb not in self.verbs:
+                    raise VerbMissing(verb)

@@ -6,8 +6,8 @@ The first answer is kept under the key in the transaction that executes the requ
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import IO, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, TypeVar
 from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +17,7 @@ from pqadmin.api.problems import Problem
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape
 from pqadmin.live.monitor import get_monitor
+from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from queues import Actions, RequestKey, Transaction
 from queues.errors import AlreadyDone
@@ -91,13 +92,8 @@ def act(
 
     `where` returns the address of what was made. `keep` is how long the trash keeps what is removed, in seconds.
     """
-    key = key_of(request)
-    kept = None
-    if key is not None:
-        kept = RequestKey(
-            key=key, content=content_of(request, request.body), answer=lambda result: pack(status, shape(result), where)
-        )
-    actions = get_store().actions(caller_in(request).name, via="api", keep=keep, key=kept)
+    key = request_key(request, lambda result: pack(status, shape(result), where))
+    actions = get_store().actions(caller_in(request).name, via="api", keep=keep, key=key)
     try:
         actions.refuse_repeated()  # before it reads what the first one changed
         result = perform(actions)
@@ -106,6 +102,44 @@ def act(
         return unpack(done.answer, repeated=True)
     made = shape(result)
     return answer(made, status, None if where is None else {"Location": where(made)})
+
+
+def change(
+    request: HttpRequest,
+    perform: Callable[[Author], tuple[T, Shape]],
+    shape: Callable[[T], Shape],
+    *,
+    secrets: Sequence[str] = (),
+    status: int = 200,
+    where: Callable[[Shape], str] | None = None,
+) -> HttpResponse:
+    """Change the site's own tables, once if the request has a key; run it in a thread.
+
+    `perform` returns what was changed, and secrets by their names: the first answer alone shows them, as what is kept
+    under the key has null in their place.
+    """
+    hidden: Shape = dict.fromkeys(secrets)
+    key = request_key(request, lambda result: pack(status, {**shape(result), **hidden}, where))
+    if (first := first_answer(key)) is not None:  # before it reads what the first one changed
+        return first
+    try:
+        result, shown = perform(Author(name=caller_in(request).name, key=key, via="api"))
+    except AlreadyDone as done:
+        return unpack(done.answer, repeated=True)
+    made = shape(result)
+    return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
+
+
+def request_key(request: HttpRequest, kept: Callable[[Any], bytes]) -> RequestKey | None:
+    """Return the key of a request that has one, which keeps the answer that `kept` makes of the result."""
+    key = key_of(request)
+    return None if key is None else RequestKey(key=key, content=content_of(request, request.body), answer=kept)
+
+
+def first_answer(key: RequestKey | None) -> HttpResponse | None:
+    """Return the first answer of a request that was executed before; raise `KeyReused` for another one."""
+    first = None if key is None else get_store().first_answer(key.key, content=key.content)
+    return None if first is None else unpack(first.value, repeated=True)
 
 
 def pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:

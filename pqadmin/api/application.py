@@ -14,25 +14,16 @@ from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.authentication import Unauthenticated
 from pqadmin.accounts.caller import Caller, VerbMissing
 from pqadmin.accounts.rights import RightMissing
-from pqadmin.api import (
-    audit_and_trash,
-    bulk,
-    catalog,
-    items,
-    problems,
-    queue_operations,
-    search,
-    store_clients,
-    streams,
-    verbs,
-)
+from pqadmin.api import audit_and_trash, bulk, items, problems, search, streams, verbs
+from pqadmin.api.administration import boards, people, tokens
 from pqadmin.api.bodies import JSONBodies, invalid, told
 from pqadmin.api.docs import about
 from pqadmin.api.events import stream
 from pqadmin.api.problems import Problem
+from pqadmin.api.queues import catalog, groups, operations, push_templates, sample_load, store_clients
 from pqadmin.api.request_caller import CsrfRefused, caller_of
 from pqadmin.pages import visibility
-from pqadmin.pages.refusals import Uncovers
+from pqadmin.pages.refusals import NotPossible, Uncovers
 from queues.admin import LogLimit
 from queues.errors import QueueError, QueueNotFound, StoreError
 
@@ -67,7 +58,10 @@ api = Api(
 # One address is of one router: that of items lists them too.
 for _router in dict.fromkeys(
     part.router
-    for part in (streams, catalog, store_clients, queue_operations, verbs, items, bulk, audit_and_trash, search, stream)
+    for part in (
+        *(streams, catalog, store_clients, operations, groups, push_templates, sample_load),
+        *(verbs, items, bulk, audit_and_trash, search, stream, people, tokens, boards),
+    )
 ):
     api.add_router("", _router)
 api.add_router("", about.router_of(api))
@@ -80,6 +74,8 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
             members, headers = problems.shape(error.code, error.detail, **error.values), error.headers
         case Uncovers():
             members, headers = problems.shape("Uncovers", str(error)), {}
+        case NotPossible():
+            members, headers = problems.shape("NotPossible", str(error), field=error.field or None), {}
         case visibility.NotThere() | visibility.NotYours():
             members, headers = problems.shape("Forbidden", str(error)), {}
         case QueueNotFound():

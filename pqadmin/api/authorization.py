@@ -2,8 +2,9 @@
 
 from django.http import HttpRequest
 
-from pqadmin.accounts.caller import Verb
-from pqadmin.accounts.rights import Right
+from pqadmin.accounts.caller import Caller, Verb
+from pqadmin.accounts.rights import Right, RightMissing
+from pqadmin.accounts.roles import SAFE
 from pqadmin.accounts.scope import Scope
 from pqadmin.api.answers import caller_in
 from pqadmin.store import get_store
@@ -13,7 +14,7 @@ from queues import AnyQueue
 def allow(request: HttpRequest, verb: Verb, right: Right, queue: str | None = None) -> Scope:
     """Return what the caller may do; raise what refuses this."""
     caller = caller_in(request)
-    caller.require(verb, right, queue)
+    caller.require(verb, right, queue, looks=request.method in SAFE)
     return caller.scope
 
 
@@ -21,3 +22,11 @@ def found(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyQueue
     """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
     allow(request, verb, right, name)
     return get_store().queue(name)
+
+
+def administer(request: HttpRequest) -> Caller:
+    """Return the caller if it may administer the site: an admin now, and of a token one for all queues."""
+    scope = allow(request, Verb.ADMINISTER, Right.ADMIN)
+    if not scope.role.has(Right.ADMIN):
+        raise RightMissing(Right.ADMIN, scope.role)
+    return caller_in(request)

@@ -4,7 +4,7 @@ import re
 from typing import Annotated
 
 from ninja import Body as Sent
-from ninja import Header, Query
+from ninja import Header, Path, Query
 from pydantic import Field, StrictStr
 
 from pqadmin.api.bodies import Body, invalid
@@ -15,6 +15,10 @@ Cursor = Annotated[
     str | None, Query(max_length=14_000, pattern=r"^[A-Za-z0-9_=-]*$", description="The `next` of the answer before.")
 ]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+#: The id of something of the site's tables.
+RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
+#: What names in a list hold.
+Containing = Annotated[str, Query(max_length=150, description="Only those whose names hold this.")]
 IfMatch = Annotated[
     str | None,
     Header(

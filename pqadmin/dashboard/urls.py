@@ -37,7 +37,7 @@ urlpatterns = [
     path("search/", search.search, name="search"),
     path("keys/", palette.keys, name="keys"),
     path("sample-load/start/", sample_load.StartView.as_view(), name="start-sample"),
-    path("sample-load/stop/", sample_load.stop, name="stop-sample"),
+    path("sample-load/stop/", sample_load.stop_view, name="stop-sample"),
     # A queue may be called “new”: then its own page has that address and the form only this one.
     path("arm/", arming_views.arm, name="arm"),
     path("charts/", overall.all_charts, name="charts"),

@@ -45,7 +45,7 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now
         for glob, given in grants.items():
             _grant(user, glob, given, by, now)
         granted = {glob: given.value for glob, given in grants.items()}
-        note(by, "create_person", after={"person": name, "role": role.value, "grants": granted})
+        note(by, "create_person", after={"person": name, "role": role.value, "grants": granted}, result=user)
     return user, password
 
 
@@ -59,7 +59,7 @@ def change_role(user: User, role: Role, *, by: Author) -> None:
         if before is Role.ADMIN and user.is_active:
             _another_admin(user)
         give_role(user, role)
-        note(by, "change_role", before=_of(user, role=before.value), after=_of(user, role=role.value))
+        note(by, "change_role", before=_of(user, role=before.value), after=_of(user, role=role.value), result=user)
 
 
 def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> None:
@@ -73,7 +73,7 @@ def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -
             raise NotPossible(_("A person has at most %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
         _grant(user, glob, role, by, now)
         was = None if before is None else _of(user, queues=glob, role=before.role)
-        note(by, "add_grant", before=was, after=_of(user, queues=glob, role=role.value))
+        note(by, "add_grant", before=was, after=_of(user, queues=glob, role=role.value), result=user)
 
 
 def remove_grant(user: User, key: int, *, by: Author) -> str:
@@ -83,7 +83,7 @@ def remove_grant(user: User, key: int, *, by: Author) -> str:
         if found is None:
             raise NotPossible(_("This grant is not there any more."))
         found.delete()
-        note(by, "remove_grant", before=_of(user, queues=found.glob, role=found.role))
+        note(by, "remove_grant", before=_of(user, queues=found.glob, role=found.role), result=user)
         return found.glob
 
 
@@ -97,7 +97,7 @@ def set_active(user: User, active: bool, *, by: Author) -> None:
             _another_admin(user)
         user.is_active = active
         user.save(update_fields=["is_active"])
-        note(by, "reactivate_person" if active else "deactivate_person", after=_of(user))
+        note(by, "reactivate_person" if active else "deactivate_person", after=_of(user), result=user)
 
 
 def reset_password(user: User, *, by: Author) -> str:
@@ -107,7 +107,7 @@ def reset_password(user: User, *, by: Author) -> str:
         user = _held(user)
         user.set_password(password)
         user.save(update_fields=["password"])
-        note(by, "reset_password", after=_of(user))
+        note(by, "reset_password", after=_of(user), result=user)
     return password
 
 

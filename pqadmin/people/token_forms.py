@@ -6,8 +6,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin import token_lifecycle
-from pqadmin.accounts.caller import Verb
-from pqadmin.pages.fields import Ticks, TypedField, choice, noted
+from pqadmin.accounts.caller import QUEUE_VERBS, Verb
+from pqadmin.pages.fields import Ticks, TypedField, choice, keep_choices, noted
 
 _MAX_TYPED = 20_000
 
@@ -56,6 +56,12 @@ class TokenForm(forms.Form):
         min_value=1,
         max_value=token_lifecycle.MOST_RATE,
     )
+
+    def __init__(self, *args: Any, of_admin: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not of_admin:
+            keep_choices(self, "verbs", QUEUE_VERBS)
+            self.fields["verbs"].initial = [Verb.READ.value]
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -8,24 +8,25 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
+from pqadmin.pages.refusals import NotPossible
 from pqadmin.site_audit import Author, note
 from pqadmin.wall.forms import FIELDS
 from pqadmin.wall.models import Board
 
 
 def make_board(values: Mapping[str, Any], *, by: Author, now: datetime) -> Board:
-    """Make a board."""
+    """Make a board; raise `NotPossible`."""
     with transaction.atomic():
-        board = Board.objects.create(
-            **{name: values[name] for name in ("slug", *FIELDS)},
-            made_by=by.name,
-            made_at=now,
-            changed_by=by.name,
-            changed_at=now,
-        )
-        note(by, "make_board", after=_told(board))
+        given = {name: values[name] for name in ("slug", *FIELDS)}
+        try:
+            with transaction.atomic():
+                board = Board.objects.create(**given, made_by=by.name, made_at=now, changed_by=by.name, changed_at=now)
+        except IntegrityError:  # another board took the address since it was looked up
+            raise NotPossible(_("Another board has this address."), "slug") from None
+        note(by, "make_board", after=_told(board), result=board)
     return board
 
 
@@ -57,7 +58,7 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: Auth
         board.save()
         changed = [name for name in after if before[name] != after[name]]
         told = ("board", *changed)
-        note(by, "change_board", before={n: before[n] for n in told}, after={n: after[n] for n in told})
+        note(by, "change_board", before={n: before[n] for n in told}, after={n: after[n] for n in told}, result=board)
     return True
 
 
@@ -69,7 +70,7 @@ def remove_board(board: Board, *, by: Author) -> None:
                 other.rotation = [key for key in other.rotation if key != board.pk]
                 other.save(update_fields=["rotation"])
         links_open = board.links.filter(revoked_at=None).count()
-        note(by, "remove_board", before=_told(board) | {"links": links_open})
+        note(by, "remove_board", before=_told(board) | {"links": links_open}, result=board)
         board.delete()
 
 

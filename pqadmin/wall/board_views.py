@@ -5,8 +5,6 @@ from typing import Any
 
 import segno
 from django import forms
-from django.db import IntegrityError
-from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -18,9 +16,10 @@ from pqadmin.accounts.scope import Scope, scope_of
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
-from pqadmin.pages.refusals import NotPossible, Refusal
+from pqadmin.pages.refusals import Refusal
 from pqadmin.wall import board_changes, links
 from pqadmin.wall.board_changes import BoardChanged
+from pqadmin.wall.board_list import listed
 from pqadmin.wall.forms import BoardForm, LinkForm, parse_globs
 from pqadmin.wall.models import Board, Link
 from queues.errors import display_name
@@ -34,24 +33,7 @@ _LISTED = 24
 def boards(request: HttpRequest) -> HttpResponse:
     """List the boards."""
     scope = scope_of(request.user)
-    names = _names(scope)
-    in_use = Count("links", filter=Q(links__revoked_at=None, links__used_at__isnull=False))
-    all_boards = list(Board.objects.annotate(screens=in_use))
-    counts = {board.pk: len(Scope.of_globs(board.globs).of_those(names)) for board in all_boards}
-    # A board of other people's queues alone is not there: not even its name.
-    there = [board for board in all_boards if scope.everything or counts[board.pk]]
-    by_key = {board.pk: board for board in there}
-    lines = [
-        {
-            "board": board,
-            "globs": board.globs if scope.everything else (),
-            "queues": counts[board.pk],
-            "others": [by_key[key].name for key in board.rotation if key in by_key],
-            "screens": board.screens,
-        }
-        for board in there
-    ]
-    return render(request, "wall/boards.html", {"section": "boards", "lines": lines})
+    return render(request, "wall/boards.html", {"section": "boards", "lines": listed(scope, _names(scope))})
 
 
 class BoardView(ActionView):
@@ -103,10 +85,7 @@ class MakeView(BoardView):
     def perform(self, form: BoardForm) -> str:
         """Make the board."""
         self.slug = form.cleaned_data["slug"]
-        try:
-            board = board_changes.make_board(form.cleaned_data, by=self.author, now=datetime.now(UTC))
-        except IntegrityError:  # another board took the address since it was looked up
-            raise NotPossible(_("Another board has this address."), "slug") from None
+        board = board_changes.make_board(form.cleaned_data, by=self.author, now=datetime.now(UTC))
         toasts.done(
             self.request,
             _("The board is there. Make a link to show it on a screen."),
@@ -246,14 +225,13 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 
 def _link_line(request: HttpRequest, link: Link, now: datetime) -> dict[str, Any]:
-    if link.revoked_at is not None:
-        state = "revoked"
-    elif link.used_at is not None:
-        state = "used"
-    else:
-        state = "waiting" if now - link.made_at < links.UNUSED_FOR else "expired"
     hidden = {form_idempotency.FIELD: form_idempotency.number(request, f"revoke-link:{link.pk}")}
-    return {"link": link, "state": state, "until": link.made_at + links.UNUSED_FOR, "hidden": hidden}
+    return {
+        "link": link,
+        "state": links.state_of(link, now),
+        "until": link.made_at + links.UNUSED_FOR,
+        "hidden": hidden,
+    }
 
 
 def _preview(text: str, scope: Scope) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, 
         link = Link.objects.create(
             board=board, label=label, token_hash=digest(token), code_hash=_code_hash(code), made_by=by.name, made_at=now
         )
-        note(by, "mint_link", after=_told(link))
+        note(by, "mint_link", after=_told(link), result=link)
     return link, token, f"{code[:4]}-{code[4:]}"
 
 
@@ -86,12 +86,21 @@ def note_seen(link: Link, *, address: str, now: datetime) -> None:
         Link.objects.filter(pk=link.pk).update(seen_at=now, seen_from=address[:64])
 
 
+def state_of(link: Link, now: datetime) -> str:
+    """Return revoked, used, waiting for its screen, or expired."""
+    if link.revoked_at is not None:
+        return "revoked"
+    if link.used_at is not None:
+        return "used"
+    return "waiting" if now - link.made_at < UNUSED_FOR else "expired"
+
+
 def revoke(link: Link, *, by: Author, now: datetime) -> bool:
     """Have the link open nothing from now on; False when it was revoked before."""
     with transaction.atomic():
         if not Link.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now, revoked_by=by.name):
             return False
-        note(by, "revoke_link", before=_told(link))
+        note(by, "revoke_link", before=_told(link), result=link)
     return True
 
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.test import Client
 from django.utils import timezone
 
 from pqadmin.accounts.authentication import digest, new_secret
@@ -66,6 +67,17 @@ class Program(httpx.AsyncClient):
             base_url="http://localhost/api/v1/",
             headers={} if secret is None else {"Authorization": f"Bearer {secret}"},
         )
+
+
+class Browser(Program):
+    """A signed-in person's browser, whose session calls the API with the token of forms."""
+
+    def __init__(self, user: User) -> None:
+        super().__init__(None)
+        signed_in = Client()
+        signed_in.force_login(user)
+        self.cookies.update({name: cookie.value for name, cookie in signed_in.cookies.items()})
+        self.cookies["pqadmin_csrf"] = self.headers["X-CSRFToken"] = secrets.token_hex(16)
 
 
 @pytest.fixture

@@ -14,33 +14,58 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import GRANTABLE, Right, Role
 from pqadmin.api.application import api
 from pqadmin.api.docs import openapi
+from pqadmin.wall.models import Board
 from queues import Store
-from tests.api.conftest import Program, in_thread
+from tests.api.conftest import Browser, Program, in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 _ROWS: Mapping[tuple[Verb | None, Right], str] = {
     # Of any verb.
     (None, Right.READ): "store describe_queue",
-    (Verb.READ, Right.READ): "list_queues get_queue consumers health history queue_targets list_targets list_items "
+    (Verb.READ, Right.READ): "list_boards get_sample_load list_queues get_queue consumers health history "
+    "queue_targets list_targets list_items "
     "get_item peek look_at_queue export_items search dead_errors history_of_all preview_bulk list_jobs "
     "get_job audit trash events",
-    (Verb.PUSH, Right.ACT): "push push_chunk",
+    (Verb.PUSH, Right.ACT): "push push_chunk list_templates get_template",
     (Verb.TAKE, Right.ACT): "pop pop_into_trash lease ack release extend outlook",
     (Verb.MANAGE, Right.ACT): "reveal_item change_item delete_item promote_item retry_item release_item move_item "
     "act_on_items begin_bulk purge_queue",
     # Of what they are about, the right to act is asked too.
     (Verb.MANAGE, Right.READ): "cancel_job resume_job undo",
     (Verb.CONFIGURE, Right.ACT): "create_queue configure_queue delete_queue rename_queue restore_queue detach_queue "
-    "pause_queue resume_queue set_targets remove_targets",
+    "pause_queue resume_queue set_targets remove_targets pause_group resume_group keep_template forget_template "
+    "start_sample_load stop_sample_load",
     (Verb.CONFIGURE, Right.ADMIN): "attach_queue",
+    (Verb.ADMINISTER, Right.ADMIN): "list_people get_person create_person change_role add_grant remove_grant "
+    "deactivate_person reactivate_person reset_password list_tokens revoke_token get_board make_board change_board "
+    "remove_board mint_link revoke_link",
+    # Of a session.
+    (Verb.ADMINISTER, Right.READ): "create_token",
 }
 #: What each operation asks for.
 ASKS = {name: asks for asks, names in _ROWS.items() for name in names.split()}
 #: Operations that ask for one more verb.
-BESIDES = {"reveal_item": Verb.READ}
+BESIDES = dict.fromkeys(
+    [
+        "reveal_item",
+        "list_templates",
+        "get_template",
+        "get_board",
+        "make_board",
+        "change_board",
+        "remove_board",
+        "mint_link",
+        "revoke_link",
+    ],
+    Verb.READ,
+)
+#: Operations that no token is good for.
+OF_SESSIONS = {"create_token"}
+#: What a person's session does with less than a token's owner needs: with tokens of one's own.
+OF_ONES_OWN = {"list_tokens", "revoke_token"}
 #: Operations that ask for the right on all queues.
-OF_ALL = {"history_of_all", "set_targets", "remove_targets"}
+OF_ALL = {"history_of_all", "set_targets", "remove_targets", "list_people", "list_tokens"}
 #: The verbs of tokens: each alone, and all.
 VERBS = [*({verb} for verb in Verb), set(Verb)]
 #: Open to all.
@@ -83,12 +108,16 @@ _BODIES = {
     "push_chunk": {"items": [{"value": "x", "priority": 1}], "source": "f", "last_line": 1},
     "change_item": {"priority": 1},
     "configure_queue": {"note": "x"},
+    "create_token": {"name": "x", "verbs": ["read"], "queues": ["x"]},
 }
 
 
 async def send(program: Program, name: str, method: str, path: str, operation: Any, queue: str) -> httpx.Response:
     """Send the simplest valid request of an operation about a queue."""
-    filled = path.format(queue=queue, id=_ITEM, pattern="x*", slug="x")
+    places = {each["name"]: each["schema"] for each in operation["parameters"] if each["in"] == "path"}
+    about = {"pattern": "x*", "slug": "x", "name": "eve", "board": "x"}
+    about["id"] = "1" if places.get("id", {}).get("type") == "integer" else _ITEM
+    filled = path.format(queue=queue, **about)
     query = {
         each["name"]: example(each["schema"])
         for each in operation["parameters"]
@@ -105,9 +134,10 @@ def test_every_operation_has_a_row() -> None:
 
 @pytest.fixture
 def queues(site: Store) -> None:
-    """A queue for each operation, as some delete or rename it."""
-    for name, *_ in operations():
-        site.create_queue(f"q-{name}")
+    """A queue for each operation on one, as some delete or rename it."""
+    for name, _, path, _ in operations():
+        if "{queue}" in path:
+            site.create_queue(f"q-{name}")
 
 
 async def allowed(program: Program) -> set[str]:
@@ -130,7 +160,7 @@ def expected(role: Role, verbs: set[Verb]) -> set[str]:
     """Return the operations that a token of an owner with the role is good for."""
     asked = {name for name, (verb, right) in ASKS.items() if verb in {*verbs, None} and role.has(right)}
     asked -= {name for name, verb in BESIDES.items() if verb not in verbs}
-    return asked - ENDLESS
+    return asked - ENDLESS - OF_SESSIONS
 
 
 @pytest.mark.parametrize("role", Role)
@@ -140,6 +170,15 @@ async def test_a_token_does_what_its_verbs_and_the_role_of_its_owner_allow(
 ) -> None:
     program = Program(await in_thread(token, await in_thread(person, role), verbs=list(verbs)))
     assert await allowed(program) == expected(role, verbs)
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_a_session_does_what_the_role_of_its_person_allows(
+    queues: None, person: Callable[..., User], role: Role
+) -> None:
+    browser = await in_thread(Browser, await in_thread(person, role))
+    mine = OF_ONES_OWN if role.has(Right.READ) else set()
+    assert await allowed(browser) == {name for name, (_, right) in ASKS.items() if role.has(right)} - ENDLESS | mine
 
 
 async def test_nothing_is_done_without_a_token(queues: None) -> None:
@@ -167,6 +206,8 @@ async def test_a_hidden_queue_answers_as_one_that_is_not_there(
     trash_id = site.actions("ann").delete_item("hidden", site.queue("hidden").peek_many(1)[0].id).trash_id
     site.actions("ann").begin_bulk("delete", "hidden")
     site.actions("ann").set_targets("hidden*", depth=5)
+    by_ann = {"made_by": "ann", "changed_by": "ann", "made_at": site.now(), "changed_at": site.now()}
+    await in_thread(Board.objects.create, slug="hidden", name="hidden", globs=["hidden"], **by_ann)
     if by == "grant":
         secret = await in_thread(token, await in_thread(granted, Role.NONE, {"seen": role}), verbs=list(verbs))
     else:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from pqadmin import token_lifecycle
 from pqadmin.accounts.authentication import digest
-from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.caller import QUEUE_VERBS
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.store import get_store
@@ -206,7 +206,7 @@ def test_the_command_names_another_owner(person) -> None:
     person(Role.VIEWER, "ann")
     run("create_token", "ci", "--queues", "*", "--verbs", "all", "--owner", "ann", "--rate", "5")
     token = Token.objects.get()
-    assert (token.owner.username, token.verbs, token.rate, token.expires_at) == ("ann", list(Verb), 5, None)
+    assert (token.owner.username, token.verbs, token.rate, token.expires_at) == ("ann", list(QUEUE_VERBS), 5, None)
 
 
 @pytest.mark.parametrize(

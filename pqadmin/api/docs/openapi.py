@@ -21,6 +21,7 @@ _TAGS = {
     "Queues": "Queues by name: make, change, operate and look at them.",
     "Items": "Push and take items, look at them, and act on particular ones.",
     "Jobs": "Acts on all items that match, in the background.",
+    "Administration": "People, tokens and boards.",
     "Records": "What was done, its author, and undo.",
     "Events": "What changes, as it happens.",
     "About": "The API itself.",
@@ -48,6 +49,8 @@ _KEY = {
 }
 #: Statuses of refusals: those of every operation, of operations on something named, and of writes.
 _ALWAYS, _OF_SOMETHING, _OF_WRITES = (400, 401, 403, 422, 429, 503), (404,), (404, 409, 412, 413, 415, 507)
+#: Operations that answer with the address of what was made.
+_LOCATED = ("create_queue", "begin_bulk", "create_person", "make_board")
 _RAW_HEADERS = ("PQ-Priority", "PQ-Delay", "PQ-Due")
 _RAW_WORDS = {
     "PQ-Priority": "Of a raw value: its priority; text percent-encoded.",
@@ -98,7 +101,9 @@ def _complete(path: str, method: str, operation: Schema) -> None:
     if "security" in operation and not operation["security"]:  # open to all
         _refuse(responses, 400, 404, 422, 429, 503)
         return
-    operation["security"] = [{"token": []}, {"session": []}]
+    operation["security"] = [{"session": []}]
+    if operation["operationId"] != "create_token":
+        operation["security"].insert(0, {"token": []})
     _refuse(responses, *_ALWAYS)
     if operation["operationId"] == "preview_bulk":  # what it looks for needs a body
         _refuse(responses, *_OF_SOMETHING, 409, 413, 415)
@@ -112,12 +117,12 @@ def _complete(path: str, method: str, operation: Schema) -> None:
             if status in responses:
                 headers = responses[status].setdefault("headers", {})
                 headers["Idempotent-Replay"] = _header("`true`: the answer is the first one, of an earlier request.")
-                if status != "200" and operation["operationId"] in ("create_queue", "begin_bulk"):
+                if status != "200" and operation["operationId"] in _LOCATED:
                     headers["Location"] = _header("The address of what was made.")
     elif "{" in path or operation["parameters"]:
         _refuse(responses, *_OF_SOMETHING)
         _refuse(responses, 409)
-    if operation["operationId"] in ("get_item", "get_queue"):
+    if operation["operationId"] in ("get_item", "get_queue", "get_board"):
         responses["200"].setdefault("headers", {})["ETag"] = _header("For `If-Match`.")
     if operation["operationId"] in ("pop", "lease"):
         _refuse(responses, 406)

@@ -1,5 +1,6 @@
 """Actions on a group of the overview: pause its queues, resume them. One transaction, one audit record a queue."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlencode
@@ -9,22 +10,18 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from pqadmin.accounts.roles import Right
 from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard.queue.forms import PauseForm
 from pqadmin.display import format as write
-from pqadmin.live.board.sums import label_of
 from pqadmin.live.monitor import get_monitor
-from pqadmin.pages import form_idempotency, toasts
+from pqadmin.pages import form_idempotency, queue_groups, toasts
 from pqadmin.pages.action_view import ActionView
-from pqadmin.pages.queue_context import paused
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
-from queues import Actions, QueueStatus, Transaction
+from queues import Actions, QueueStatus
 from queues.errors import display_name
 
-#: Queues of one action: all of them are one transaction.
-MOST = 500
+_ID = re.compile("[0-9]{1,19}")
 
 
 class GroupView(ActionView):
@@ -65,34 +62,23 @@ class GroupView(ActionView):
         return {"group": self.label, "queues": " ".join(str(status.id) for status in self.queues)}
 
     @cached_property
-    def asked(self) -> frozenset[str]:
+    def asked(self) -> frozenset[int]:
         """The ids of the queues that the form showed."""
-        return frozenset(self.request.POST.get("queues", "").split())
+        return frozenset(int(each) for each in self.request.POST.get("queues", "").split() if _ID.fullmatch(each))
 
     def load(self) -> None:
         """Read the queues of the group."""
         monitor, may = get_monitor(), scope_of(self.request.user)
         monitor.read_directory()
-        members = [
-            queue_id
-            for name, queue_id in monitor.board.directory.items()
-            if label_of(name) == self.label and may.can(Right.ACT, name)
-        ]
-        if self.request.method == "POST":
-            members = [queue_id for queue_id in members if str(queue_id) in self.asked]
-        self.members = len(members)
-        snapshot = get_store().snapshot(members[:MOST], preview=0, tolerant=True)
-        self.queues = [
-            status
-            for status in sorted(snapshot.queues.values(), key=lambda status: status.name)
-            if not status.attached and not status.unreadable and paused(status, snapshot.at) is self.of_paused
-        ]
+        asked = self.asked if self.request.method == "POST" else None
+        group = queue_groups.read(may, self.label, monitor.board.directory, of_paused=self.of_paused, asked=asked)
+        self.members, self.queues = group.members, group.queues
 
     def unavailable(self) -> Refusal | None:
         """Return why there is nothing to do."""
-        if self.members > MOST:
+        if self.members > queue_groups.MOST:
             text = _("The group has %(n)s; at most %(most)s are changed at once. Nothing was changed.")
-            text %= {"n": write.number(self.members), "most": write.number(MOST)}
+            text %= {"n": write.number(self.members), "most": write.number(queue_groups.MOST)}
             return Refusal(title=_("Too many queues"), text=text, advice="", status=422)
         if not self.queues:
             return Refusal(title=str(self.nothing), text=_("Nothing was changed."), advice="", status=404)
@@ -104,13 +90,11 @@ class GroupView(ActionView):
 
     def perform(self, form: Any) -> str:
         """Change all queues in one transaction."""
-
-        def act(tr: Transaction) -> None:
-            actions = get_store().actions(self.username, tr=tr, key=self.key)
-            for status in self.queues:
-                self.each(actions, status, form)
-
-        get_store().transact(act)
+        queue_groups.change(
+            self.queues,
+            lambda tr: get_store().actions(self.username, tr=tr, key=self.key),
+            lambda actions, status: self.each(actions, status, form),
+        )
         self.say()
         return self.home
 

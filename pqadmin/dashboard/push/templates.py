@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from pqadmin.dashboard.models import PushTemplate
 from pqadmin.display import format as write
-from pqadmin.site_audit import note
+from pqadmin.pages.refusals import NotPossible
+from pqadmin.site_audit import Author, note
 
 log = logging.getLogger(__name__)
 
@@ -38,41 +39,40 @@ def get(queue_id: int, number: str) -> PushTemplate | None:
     return PushTemplate.objects.filter(queue_id=queue_id, pk=int(number)).first()
 
 
-def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: str) -> str:
-    """Keep what is typed in a form under a name, in place of what was kept under it; return what is wrong with that."""
+def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: Author) -> PushTemplate:
+    """Keep what is typed in a form under a name, in place of what was kept under it; raise `NotPossible`."""
     name = " ".join(name.split())
     if not name:
-        return _("A template needs a name.")
+        raise NotPossible(_("A template needs a name."), "name")
     if len(name) > MAX_NAME or not name.isprintable():
-        return _("A template's name has at most %(n)s characters, all of which can be seen.") % {
-            "n": write.number(MAX_NAME)
-        }
+        words = _("A template's name has at most %(n)s characters, all of which can be seen.")
+        raise NotPossible(words % {"n": write.number(MAX_NAME)}, "name")
     if {"too_long", "max_length"} & {error.code for errors in form.errors.as_data().values() for error in errors}:
-        return _("This is more than a form can hold.")
+        raise NotPossible(_("This is more than a form can hold."))
     fields = {field: str(form[field].value() or "") for field in _FIELDS if field in form.fields}
     known = PushTemplate.objects.filter(queue_id=queue_id)
     again = known.filter(name=name).exists()
     if not again and known.count() >= MOST:
-        return _("This queue has %(n)s templates already: delete one first.") % {"n": write.number(MOST)}
-    try:
-        with transaction.atomic():
-            PushTemplate.objects.update_or_create(
-                queue_id=queue_id, name=name, defaults={"fields": fields, "by": by[:150], "at": datetime.now(UTC)}
-            )
-            told = {"template": name}
-            note(by, "keep_template", before=told if again else None, after=told, queue_id=queue_id, queue=queue)
-    except DatabaseError as error:
-        log.warning("a push template could not be kept: %s: %s", type(error).__name__, error)
-        return _("The site cannot write its own tables right now.")
-    return ""
+        words = _("This queue has %(n)s templates already: delete one first.")
+        raise NotPossible(words % {"n": write.number(MOST)})
+    with transaction.atomic():
+        kept, _new = PushTemplate.objects.update_or_create(
+            queue_id=queue_id, name=name, defaults={"fields": fields, "by": by.name[:150], "at": datetime.now(UTC)}
+        )
+        told = {"template": name}
+        before = told if again else None
+        note(by, "keep_template", before=before, after=told, queue_id=queue_id, queue=queue, result=kept)
+    return kept
 
 
-def forget(queue_id: int, queue: str, number: str, *, by: str) -> bool:
-    """Delete a template of a queue; say whether it was there."""
+def forget(queue_id: int, queue: str, number: str, *, by: Author) -> PushTemplate:
+    """Delete a template of a queue; raise `NotPossible` when it is not there."""
     found = get(queue_id, number)
     if found is None:
-        return False
+        raise NotPossible(_("This template is not there any more."))
     with transaction.atomic():
+        key = found.pk
         found.delete()
-        note(by, "forget_template", before={"template": found.name}, queue_id=queue_id, queue=queue)
-    return True
+        found.pk = key
+        note(by, "forget_template", before={"template": found.name}, queue_id=queue_id, queue=queue, result=found)
+    return found

@@ -1,9 +1,11 @@
 """Push one item, at once or later, from a template or like another. An answer is a redirect: a reload sends nothing."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -22,8 +24,11 @@ from pqadmin.display.values import hidden
 from pqadmin.pages import toasts
 from pqadmin.pages.action_view import QueueActionView
 from pqadmin.pages.queue_context import status_of
-from pqadmin.pages.refusals import Refusal
+from pqadmin.pages.refusals import NotPossible, Refusal
+from pqadmin.site_audit import Author
 from queues import Item, QueueStatus
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +95,14 @@ class PushView(QueueActionView):
         self.load()
         form, name = self.get_form(), self.request.POST.get("template_name", "")
         form.is_valid()
-        by = self.request.user.get_username()
-        wrong = templates.keep(self.status.id, self.status.name, name, form, by=by)
+        wrong, by = "", Author(name=self.username)
+        try:
+            templates.keep(self.status.id, self.status.name, name, form, by=by)
+        except NotPossible as error:
+            wrong = str(error)
+        except DatabaseError as error:
+            log.warning("a push template could not be kept: %s: %s", type(error).__name__, error)
+            wrong = _("The site cannot write its own tables right now.")
         form.errors.clear()
         if wrong:
             refusal = Refusal(title=_("The template was not kept"), text=wrong, advice="", status=422)
@@ -153,8 +164,10 @@ def check_value(request: HttpRequest, name: str) -> HttpResponse:
 def forget_template(request: HttpRequest, name: str, number: str) -> HttpResponse:
     """Delete a template."""
     status = status_of(name)
-    if templates.forget(status.id, status.name, number, by=request.user.get_username()):
-        toasts.done(request, _("The template is deleted. Nothing else was changed."))
+    try:
+        templates.forget(status.id, status.name, number, by=Author(name=request.user.get_username()))
+    except NotPossible as error:
+        toasts.failed(request, str(error))
     else:
-        toasts.failed(request, _("This template is not there any more."))
+        toasts.done(request, _("The template is deleted. Nothing else was changed."))
     return leave(f"{queue_url(name)}push/")

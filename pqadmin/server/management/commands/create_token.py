@@ -8,24 +8,23 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
 from pqadmin import token_lifecycle
-from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.caller import QUEUE_VERBS, Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.commands.arguments import number
 from pqadmin.commands.store_command import os_user
 from pqadmin.display.format import visible
-from pqadmin.server.management.commands.tokens import token_shape
 from pqadmin.server.site_command import SiteCommand
 from pqadmin.site_audit import Author
 from pqadmin.store import close_store, store_now
+from pqadmin.token_lifecycle import token_shape
 from queues.errors import QueueError, StoreError
 
 
 def read_verbs(text: str) -> list[Verb]:
-    """Read verbs by commas; `all` are all of them."""
-    if text == "all":
-        return list(Verb)
+    """Read verbs by commas; `all` are all that are about queues."""
+    parts = [part.strip() for part in text.split(",")]
     try:
-        return [Verb(part.strip()) for part in text.split(",")]
+        return [verb for part in parts for verb in (QUEUE_VERBS if part == "all" else (Verb(part),))]
     except ValueError:
         raise ArgumentTypeError(f"{text!r}: write some of {', '.join(Verb)} by commas, or all") from None
 
@@ -43,7 +42,7 @@ class Command(SiteCommand):
             required=True,
             type=read_verbs,
             metavar="VERB,…",
-            help=f"{', '.join(Verb)}, or all",
+            help=f"{', '.join(QUEUE_VERBS)}, or all; {Verb.ADMINISTER} for itself",
         )
         days = number(
             int, 1, token_lifecycle.MOST_DAYS, f"a whole number of days, from 1 to {token_lifecycle.MOST_DAYS}"

@@ -6,8 +6,8 @@ from rich.table import Table
 
 from pqadmin.accounts.models import Token
 from pqadmin.commands.tables import console
-from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.server.site_command import SiteCommand
+from pqadmin.token_lifecycle import token_shape
 
 
 class Command(SiteCommand):
@@ -30,16 +30,3 @@ class Command(SiteCommand):
             verbs, queues = ",".join(token.verbs), ",".join(token.queues)
             table.add_row(token.name, token.owner.get_username(), verbs, queues, *times, token.last_address)
         console(self.stdout).print(table)
-
-
-def token_shape(token: Token) -> Shape:
-    """Describe a token."""
-    return {
-        "token": token.name,
-        "owner": token.owner.get_username(),
-        "verbs": list(token.verbs),
-        "queues": list(token.queues),
-        "expires_at": time_shape(token.expires_at),
-        "last_used_at": time_shape(token.last_used_at),
-        "last_address": token.last_address or None,
-    }

@@ -10,9 +10,10 @@ from ninja import Query, Router
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
-from pqadmin.api import limits, long_polls, schemas, threads
+from pqadmin.api import limits, long_polls, threads
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.authorization import allow, found
+from pqadmin.api.queues import schemas
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.api.verbs.open_queue import as_taken_by, find_queue, may_take_now
@@ -39,7 +40,18 @@ def store(request: HttpRequest) -> HttpResponse:
     if not caller.scope.anywhere(Right.READ):
         raise RightMissing(Right.READ, caller.scope.role)
     now = opened.now().isoformat(timespec="milliseconds")
-    return answer({"id": opened.id, "at": now, "caller": caller.name, "verbs": sorted(caller.verbs)})
+    scope = caller.scope
+    return answer(
+        {
+            "id": opened.id,
+            "at": now,
+            "caller": caller.name,
+            "verbs": sorted(caller.verbs),
+            "role": scope.role.value,
+            "grants": [{"queues": glob, "role": role.value} for glob, role in scope.grants],
+            "within": list(scope.within),
+        }
+    )
 
 
 @router.get(

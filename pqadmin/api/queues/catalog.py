@@ -10,12 +10,13 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
-from pqadmin.api import schemas
 from pqadmin.api.answers import act, address, answer, tagged
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.parameters import NO_REASON, IfMatch, OptionalReason, ReasonField, ReasonQuery, seen_tag
 from pqadmin.api.problems import Problem
+from pqadmin.api.queues import schemas
+from pqadmin.api.schemas import Undone as UndoneAnswer
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape, undone_shape
 from pqadmin.display.prefixes import BadPrefixText, parse_prefix
@@ -198,9 +199,7 @@ def rename_queue(request: HttpRequest, queue: str, body: NewName) -> HttpRespons
     return act(request, lambda actions: actions.rename_queue(queue, body.name), queue_shape)
 
 
-@router.post(
-    "/queues/{queue}/restore", operation_id="restore_queue", summary="Restore a queue", response=schemas.Undone
-)
+@router.post("/queues/{queue}/restore", operation_id="restore_queue", summary="Restore a queue", response=UndoneAnswer)
 @in_thread
 def restore_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
     """Bring back the queue of this name that was deleted last, with all its items."""

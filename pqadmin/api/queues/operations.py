@@ -14,11 +14,11 @@ from pydantic import Field, StrictInt, StrictStr
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.scope import Scope
-from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import KeepField, Reasoned, ReasonField, ReasonQuery
+from pqadmin.api.queues import schemas
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import Moment
 from pqadmin.files.shapes import Shape, consumer_shape, targets_shape, time_shape, verdict_shape

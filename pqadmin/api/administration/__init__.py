@@ -1,0 +1,1 @@
+"""Operations on people, tokens and boards: what admins change on the site itself."""

@@ -1,0 +1,123 @@
+"""Push templates of queues: list, look, keep and forget them."""
+
+from typing import Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from pydantic import Field, StrictStr
+
+from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.rights import Right
+from pqadmin.api.answers import answer, change
+from pqadmin.api.authorization import allow
+from pqadmin.api.bodies import Body
+from pqadmin.api.parameters import RowId
+from pqadmin.api.problems import Problem
+from pqadmin.api.queues import schemas
+from pqadmin.api.threads import in_thread
+from pqadmin.dashboard.models import PushTemplate
+from pqadmin.dashboard.push import templates
+from pqadmin.dashboard.push.forms import PushForm
+from pqadmin.files.shapes import Shape, time_shape
+from pqadmin.pages.queue_context import status_of
+from pqadmin.site_audit import Author
+from queues import QueueStatus
+
+router = Router(tags=["Queues"])
+
+
+class NewTemplate(Body):
+    """A push form under a name, as it was typed: it need not be fit to push."""
+
+    name: StrictStr = Field(description="A template of this name is replaced.")
+    value: StrictStr = Field("", description="The value.")
+    encoding: Literal["text", "base64"] = Field("text", description="What the value is typed as.")
+    priority: StrictStr = Field("", description="The priority, written as text.")
+    when: Literal["", "delay", "due"] = Field("", description="At once, after a delay, or at a moment.")
+    delay: StrictStr = Field("", description="The delay, in the unit.")
+    unit: Literal["s", "min", "h", "d"] = Field("min", description="The unit of the delay.")
+    due: StrictStr = Field("", description="The moment, such as 2026-11-20 08:00.")
+    zone: StrictStr = Field("", description="The time zone of the moment; empty is UTC.")
+
+
+@router.get(
+    "/queues/{queue}/templates", operation_id="list_templates", summary="Push templates", response=schemas.PushTemplates
+)
+@in_thread
+def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
+    """Return the push templates of a queue, by name. They hold values as typed, so this takes the verb read too."""
+    found = templates.of(_status(request, queue).id)
+    return answer({"templates": [_shape(each) for each in found]})
+
+
+@router.get(
+    "/queues/{queue}/templates/{id}",
+    operation_id="get_template",
+    summary="Look at a template",
+    response=schemas.PushTemplateInFull,
+)
+@in_thread
+def get_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
+    """Return a push template with its fields."""
+    found = templates.get(_status(request, queue).id, str(id))
+    if found is None:
+        raise _missing()
+    return answer({**_shape(found), "fields": found.fields})
+
+
+@router.post(
+    "/queues/{queue}/templates",
+    operation_id="keep_template",
+    summary="Keep a template",
+    response={201: schemas.PushTemplate},
+)
+@in_thread
+def keep_template(request: HttpRequest, queue: str, body: NewTemplate) -> HttpResponse:
+    """Keep a push form under a name, for all that push to the queue; what was kept under the name is replaced."""
+    status = _to_change(request, queue)
+    form = PushForm(body.model_dump(exclude={"name"}), status=status)
+
+    def keep(by: Author) -> tuple[PushTemplate, Shape]:
+        form.is_valid()
+        return templates.keep(status.id, status.name, body.name, form, by=by), {}
+
+    return change(request, keep, _shape, status=201)
+
+
+@router.delete(
+    "/queues/{queue}/templates/{id}",
+    operation_id="forget_template",
+    summary="Delete a template",
+    response=schemas.PushTemplate,
+)
+@in_thread
+def forget_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
+    """Delete a push template."""
+    status = _to_change(request, queue)
+
+    def forget(by: Author) -> tuple[PushTemplate, Shape]:
+        if templates.get(status.id, str(id)) is None:
+            raise _missing()
+        return templates.forget(status.id, status.name, str(id), by=by), {}
+
+    return change(request, forget, _shape)
+
+
+def _status(request: HttpRequest, queue: str) -> QueueStatus:
+    """Return a queue whose templates the caller may look at: those that push to it do."""
+    allow(request, Verb.PUSH, Right.ACT, queue)
+    allow(request, Verb.READ, Right.READ, queue)
+    return status_of(queue)
+
+
+def _to_change(request: HttpRequest, queue: str) -> QueueStatus:
+    allow(request, Verb.CONFIGURE, Right.ACT, queue)
+    return status_of(queue)
+
+
+def _missing() -> Problem:
+    return Problem("NotFound", "The queue has no template of this id.")
+
+
+def _shape(template: PushTemplate) -> Shape:
+    return {"id": template.pk, "name": template.name, "by": template.by, "at": time_shape(template.at)}
