@@ -57,15 +57,16 @@ def note(
             after=after,
         )
 
-    def execute(tr: Transaction, key: RequestKey) -> bytes:
+    def execute(tr: Transaction, answer: bytes) -> bytes:
         write(tr)
-        return key.answer(result)
+        return answer
 
     try:
         if author.key is None:
             store.transact(write)
             return
-        first = store.once(author.key.key, partial(execute, key=author.key), content=author.key.content)
+        answer = author.key.answer(result)  # it may read the store, which a transaction of the store must not
+        first = store.once(author.key.key, partial(execute, answer=answer), content=author.key.content)
     except OutcomeUnknown:  # of the record alone: the tables are as they were
         raise StoreError(_("It is not certain that the audit has a record of this.")) from None
     if first.repeated:

@@ -20,7 +20,7 @@ from pqadmin.live.monitor import get_monitor
 from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from queues import Actions, RequestKey, Transaction
-from queues.errors import AlreadyDone
+from queues.errors import AlreadyDone, QueueError
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ def change(
     status: int = 200,
     where: Callable[[Shape], str] | None = None,
 ) -> HttpResponse:
-    """Change the site's own tables, once if the request has a key; run it in a thread.
+    """Change something of the site itself, once if the request has a key; run it in a thread.
 
     `perform` returns what was changed, and secrets by their names: the first answer alone shows them, as what is kept
     under the key has null in their place.
@@ -126,6 +126,11 @@ def change(
         result, shown = perform(Author(name=caller_in(request).name, key=key, via="api"))
     except AlreadyDone as done:
         return unpack(done.answer, repeated=True)
+    except (QueueError, Problem):
+        if (first := first_answer(key)) is not None:  # the first one was executed meanwhile
+            return first
+        raise
+    keep_answer(key, result)  # if nothing was different, nothing has kept it
     made = shape(result)
     return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
 
@@ -140,6 +145,13 @@ def first_answer(key: RequestKey | None) -> HttpResponse | None:
     """Return the first answer of a request that was executed before; raise `KeyReused` for another one."""
     first = None if key is None else get_store().first_answer(key.key, content=key.content)
     return None if first is None else unpack(first.value, repeated=True)
+
+
+def keep_answer(key: RequestKey | None, result: Any) -> None:
+    """Keep the answer that a key makes of a result, unless one is kept under it."""
+    if key is not None:
+        kept = key.answer(result)
+        get_store().once(key.key, lambda tr: kept, content=key.content)
 
 
 def pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:

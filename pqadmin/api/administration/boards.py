@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Router
@@ -24,7 +26,7 @@ from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from pqadmin.wall import board_changes, links
 from pqadmin.wall.board_list import SeenBoard, listed
-from pqadmin.wall.forms import FIELDS, BoardForm, LinkForm
+from pqadmin.wall.forms import FIELDS, MAX_GLOBS, MAX_ROTATION, BoardForm, LinkForm
 from pqadmin.wall.models import FEWEST_SECONDS, MOST_SECONDS, Board, Link
 
 router = Router(tags=["Administration"])
@@ -38,12 +40,16 @@ class ChangedBoard(Body):
     """What of a board changes; what is not named stays."""
 
     name: StrictStr = Field("")
-    globs: list[StrictStr] = Field(["*"], description="Names of queues, or patterns such as `orders:*`.")
+    globs: list[StrictStr] = Field(
+        ["*"], max_length=MAX_GLOBS, description="Names of queues, or patterns such as `orders:*`."
+    )
     order: _Order = Field("worst", description="Of the tiles; a queue in trouble comes first in each.")
     density: _Density = Field("far", description="From how far it is read: up to 12, 24 or 40 tiles.")
     theme: _Theme = "dark"
     language: StrictStr = Field("", description="A code such as `en`; empty: as the screen's browser asks.")
-    rotation: list[StrictStr] = Field([], description="The boards that it takes turns with, by their addresses.")
+    rotation: list[StrictStr] = Field(
+        [], max_length=MAX_ROTATION, description="The boards that it takes turns with, by their addresses."
+    )
     seconds: StrictInt = Field(30, ge=FEWEST_SECONDS, le=MOST_SECONDS, description="For which each is shown.")
 
 
@@ -99,13 +105,15 @@ def change_board(request: HttpRequest, board: str, body: ChangedBoard, if_match:
     changes = body.model_dump(include=body.model_fields_set)
 
     def perform(by: Author) -> tuple[Board, Shape]:
-        found = _board(board)
-        seen = seen_tag(if_match) or found.stamp
-        try:
-            values = _values(found, changes)
-            board_changes.change_board(found, values, seen=seen, by=by, now=datetime.now(UTC))
-        except board_changes.BoardChanged:
-            raise Problem("SettingsChanged", "The board was changed since you saw it: nothing was changed.") from None
+        with transaction.atomic():  # what is not named stays as it is then
+            found = _board(board, Board.objects.select_for_update())
+            seen = seen_tag(if_match) or found.stamp
+            try:
+                values = _values(found, changes)
+                board_changes.change_board(found, values, seen=seen, by=by, now=datetime.now(UTC))
+            except board_changes.BoardChanged:
+                words = "The board was changed since you saw it: nothing was changed."
+                raise Problem("SettingsChanged", words) from None
         return _board(board), {}
 
     return change(request, perform, _shape)
@@ -162,8 +170,8 @@ def _administer(request: HttpRequest) -> None:
     administer(request)
 
 
-def _board(slug: str) -> Board:
-    board = Board.objects.filter(slug=slug.replace("\0", "\ufffd")).first()
+def _board(slug: str, boards: "QuerySet[Board] | None" = None) -> Board:
+    board = (Board.objects.all() if boards is None else boards).filter(slug=slug.replace("\0", "\ufffd")).first()
     if board is None:
         raise Problem("NotFound", "There is no board of this address.")
     return board

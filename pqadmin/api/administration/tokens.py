@@ -30,9 +30,11 @@ class NewToken(Body):
 
     name: StrictStr = Field(description="What the audit calls the program: token:NAME.")
     verbs: list[Annotated[Verb, Field(strict=False)]] = Field(
-        description="What it may do; `administer` takes an admin, and all queues."
+        max_length=len(Verb), description="What it may do; `administer` takes an admin, and all queues."
     )
-    queues: list[StrictStr] = Field(description="Names of queues, or patterns such as `orders:*`.")
+    queues: list[StrictStr] = Field(
+        max_length=token_lifecycle.MOST_GLOBS, description="Names of queues, or patterns such as `orders:*`."
+    )
     days: StrictInt | None = Field(
         None, ge=1, le=token_lifecycle.MOST_DAYS, description="Days until it expires; null: it does not."
     )

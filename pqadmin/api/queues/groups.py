@@ -9,7 +9,7 @@ from pydantic import Field, StrictInt, StrictStr
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
-from pqadmin.api.answers import answer, caller_in, first_answer, pack, request_key, unpack
+from pqadmin.api.answers import answer, caller_in, first_answer, keep_answer, pack, request_key, unpack
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import ReasonField
@@ -100,5 +100,7 @@ def _change(
         queue_groups.change(group.queues, lambda tr: store.actions(actor, via="api", tr=tr, key=key), each)
     except AlreadyDone as done:
         return unpack(done.answer, repeated=True)
+    if not group.queues:
+        keep_answer(key, None)
     get_monitor().outdated()
     return answer(made)

@@ -5,13 +5,15 @@ from ninja import Router
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
-from pqadmin.api.answers import act, answer, caller_in
+from pqadmin.api.answers import answer, caller_in, change
 from pqadmin.api.authorization import allow
 from pqadmin.api.queues import schemas
 from pqadmin.api.threads import in_thread
 from pqadmin.dashboard.overview.sample_load import start, stop
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.load.sample import SECONDS, sample_load
+from pqadmin.site_audit import Author
+from pqadmin.store import get_store
 
 router = Router(tags=["Queues"])
 
@@ -35,8 +37,12 @@ def get_sample_load(request: HttpRequest) -> HttpResponse:
 def start_sample_load(request: HttpRequest) -> HttpResponse:
     """Create the queues of a shop and let traffic flow through them; for a store without other queues."""
     scope = allow(request, Verb.CONFIGURE, Right.ACT)
-    started: Shape = {"seconds": SECONDS}
-    return act(request, lambda actions: start(scope, actions), lambda _: started)
+
+    def perform(by: Author) -> tuple[None, Shape]:
+        start(scope, get_store().actions(by.name, via=by.via))
+        return None, {}
+
+    return change(request, perform, lambda _: {"seconds": SECONDS})
 
 
 @router.delete(
@@ -47,4 +53,4 @@ def stop_sample_load(request: HttpRequest) -> HttpResponse:
     """End the traffic of the process that answers; the queues stay as they are. A read-only site allows it."""
     caller = caller_in(request)
     caller.require(Verb.CONFIGURE, Right.ACT, looks=True)
-    return answer({"stopped": stop(caller.scope)})
+    return change(request, lambda by: (stop(caller.scope), {}), lambda stopped: {"stopped": stopped})

@@ -1,0 +1,60 @@
+"""Boards and their links over HTTP."""
+
+import pytest
+
+from pqadmin.accounts.models import Token
+from queues import Store
+from tests.api.conftest import Program
+from tests.api.test_verbs import problem
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.parametrize("site", ["memory:"], indirect=True)]
+
+
+async def test_a_board_is_made_changed_as_it_was_seen_and_removed_with_its_links(site: Store, program: Program) -> None:
+    site.create_queue("orders:eu")
+    key = {"Idempotency-Key": "board"}
+    made = await program.post("boards", json={"name": "The hall", "globs": ["orders:*", "mail"]}, headers=key)
+    assert (made.status_code, made.headers["Location"]) == (201, "/api/v1/boards/the-hall")
+    assert (made.json()["queues"], made.json()["density"]) == (1, "far")
+    assert (
+        await program.post("boards", json={"name": "The hall", "globs": ["orders:*", "mail"]}, headers=key)
+    ).json() == (made.json())
+    await program.post("boards", json={"name": "Next", "rotation": ["the-hall"]})
+    problem(await program.post("boards", json={"name": "x", "slug": "next"}), 422, "InvalidRequest")
+    problem(await program.post("boards", json={"name": "x", "rotation": ["gone"]}), 422, "InvalidRequest")
+    seen = await program.get("boards/the-hall")
+    tag = {"If-Match": seen.headers["ETag"]}
+    changed = await program.patch("boards/the-hall", json={"theme": "light"}, headers=tag)
+    assert (changed.json()["theme"], changed.json()["globs"]) == ("light", ["orders:*", "mail"])
+    problem(await program.patch("boards/the-hall", json={"theme": "auto"}, headers=tag), 412, "SettingsChanged")
+    problem(
+        await program.patch("boards/the-hall", json={"theme": "auto"}, headers={"If-Match": "a, b"}),
+        422,
+        "InvalidRequest",
+    )
+    assert (await program.patch("boards/the-hall", json={"seconds": 9})).json()["theme"] == "light"
+    link = (await program.post("boards/the-hall/links", json={"label": "entrance"})).json()
+    assert (link["state"], link["address"].partition("?token=")[0]) == ("waiting", "http://localhost/wall/the-hall")
+    ended = await program.delete(f"boards/the-hall/links/{link['id']}")
+    assert ended.json()["state"] == "revoked"
+    assert (await program.delete(f"boards/the-hall/links/{link['id']}")).json() == ended.json()
+    problem(await program.delete(f"boards/next/links/{link['id']}"), 404, "NotFound")  # of another board
+    assert [each["board"] for each in (await program.get("boards")).json()["boards"]] == ["next", "the-hall"]
+    assert (await program.delete("boards/the-hall")).json() == {"board": "the-hall"}
+    problem(await program.get("boards/the-hall"), 404, "NotFound")
+    assert (await program.get("boards/next")).json()["rotation"] == []
+    entries = [entry for entry in site.audit.entries().entries if entry.queue is None]
+    verbs = ["remove_board", "revoke_link", "mint_link", "change_board", "change_board", "make_board", "make_board"]
+    assert [entry.verb for entry in entries] == verbs
+    token = await Token.objects.aget()
+    assert {(entry.actor, entry.via) for entry in entries} == {(f"token:{token.name}", "api")}
+
+
+async def test_a_change_with_a_key_that_changed_nothing_stays_done(program: Program) -> None:
+    await program.post("boards", json={"name": "hall"})
+    key = {"Idempotency-Key": "k"}
+    first = await program.patch("boards/hall", json={"theme": "dark"}, headers=key)  # it is dark already
+    await program.patch("boards/hall", json={"theme": "light"})
+    again = await program.patch("boards/hall", json={"theme": "dark"}, headers=key)
+    assert (again.json(), again.headers["Idempotent-Replay"]) == (first.json(), "true")
+    assert (await program.get("boards/hall")).json()["theme"] == "light"
