@@ -24,8 +24,8 @@ _ROWS: Mapping[tuple[Verb | None, Right], str] = {
     # Of any verb.
     (None, Right.READ): "store describe_queue",
     (Verb.READ, Right.READ): "list_boards get_sample_load list_queues get_queue consumers health history "
-    "queue_targets list_targets list_items "
-    "get_item peek look_at_queue export_items search dead_errors history_of_all preview_bulk list_jobs "
+    "queue_targets list_targets list_items get_item list_finished get_finished peek look_at_queue export_items "
+    "search dead_errors history_of_all preview_bulk list_jobs "
     "get_job audit trash events",
     (Verb.PUSH, Right.ACT): "push push_chunk list_templates get_template",
     (Verb.TAKE, Right.ACT): "pop pop_into_trash lease ack release extend outlook",

@@ -35,9 +35,12 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - Where a request is over a limit of a queue, a value or a body, `most` in the problem is the limit.
   Rates of tokens, long polls and streams at once are limited too: 429 with `Retry-After`
   ([tokens](access.md#tokens)).
-- For people alone, on pages, are people and their grants, tokens, boards and their links, arming, push
-  templates, the sample load, and the looks of a reader's own pages. A token that made tokens would outlive
-  its revocation. A group of queues is paused queue by queue; the audit is read page by page.
+- People, boards and all tokens are for admins: by a session, or by a token with the verb `administer`, which
+  gives no more than its own verbs allow, and changes no admin. Tokens are created by a session: one
+  that a token made would outlive its revocation. Passwords, secrets and links of screens are in the
+  first answer alone; one that is repeated under an `Idempotency-Key` has null in their place.
+- For people alone, on pages, are signing in, arming, and the looks of a reader's own pages. The audit is
+  read page by page.
 - `/events` tells what changes as it happens ([events](events.md)).
 - Times are ISO 8601 with a zone; numbers are exact, so read priorities and counts as integers of
   any size.

@@ -68,7 +68,7 @@ async def test_a_request_with_a_key_is_executed_once_also_when_it_changed_nothin
 async def test_a_token_gives_no_more_than_it_has(
     root: User, person: Callable[..., User], token: Callable[..., str], verbs: tuple[Verb, ...]
 ) -> None:
-    """A token gives a person, whom it then could sign in as, no role whose verbs it lacks, and never an admin's."""
+    """A token gives a person, as which it then could sign in, no role whose verbs it lacks, and never an admin's."""
     await in_thread(person, Role.ADMIN, "ann")
     gone = await in_thread(person, Role.OPERATOR, "gone")
     gone.is_active = False
