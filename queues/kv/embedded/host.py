@@ -2,7 +2,9 @@
 
 It is the bell of the combiner's helper thread: that thread sleeps until a thread of this process rings, or until
 another process sends requests. A commit that holds requests of other processes also holds, in one record, the answers
-that no socket has taken yet. If the host dies, each caller first reads what is left in its socket, then that record.
+that no socket has taken yet. Answers that no socket takes until the next such commit move to a record of their own: so
+a process that does not read them makes no commit larger but that one. If the host dies, each caller first reads what is
+left in its socket, then these records.
 """
 
 from __future__ import annotations
@@ -35,17 +37,18 @@ log = logging.getLogger("queues.kv")
 
 #: What other processes find the host by: the protocol and the name of its socket.
 HOST = b"\xff\x02host"
-#: Before the name of a host's socket: the answers of its last commit that no socket had taken before.
+#: Before the name of a host's socket: the answers of its last commit that no socket had taken before. With the id of a
+#: connection and the number of its message behind the name: answers of an earlier commit.
 ANSWERS = b"\xff\x02answer/"
 #: How the names of sockets begin.
 SOCKET = "host-"
 #: The protocol of messages and answers. A host of an older one is replaced, and then refused by its own release.
-PROTOCOL = 2
+PROTOCOL = 3
 #: A message: bytes of the packed requests, its number, bytes of the wire's root, whether its process could host; then
 #: root and requests. A reply: bytes, number.
 MESSAGE, REPLY = struct.Struct("<IQH?"), struct.Struct("<IQ")
 #: What a connection begins with: a magic number, and its id.
-MAGIC, ID_BYTES = b"pqhost2\0", 16
+MAGIC, ID_BYTES = b"pqhost3\0", 16
 #: Bytes of one message, at most.
 MAX_MESSAGE = 64 << 20
 #: Before the answers in their record: the protocol, and the seconds since the machine's start, which no change of the
@@ -105,7 +108,7 @@ class Request(Ticket):
 class _Message:
     """Requests that another process sent together: where their answers land. The reply is sent when it is whole."""
 
-    __slots__ = ("_wire", "answers", "connection", "left", "number", "requests")
+    __slots__ = ("_wire", "answers", "connection", "left", "number", "requests", "stored")
 
     def __init__(self, connection: _Connection, number: int, wire: Wire, data: bytes | memoryview) -> None:
         self.connection = connection
@@ -121,6 +124,8 @@ class _Message:
                 request.at, request.host, request.packed = at, connection.host, self
                 self.requests.append(request)
         self.left = len(self.requests)
+        #: Where the answers are stored by themselves; empty as long as they are not.
+        self.stored = b""
 
     def land(self, tickets: Sequence[Request]) -> None:
         """Take answers; reply once all are here."""
@@ -241,9 +246,15 @@ class _Connection:
         except OSError:  # it is gone, as its connection will say
             self.unsent = b""
         if not self.unsent:
-            if self.message is not None:
-                self.host.unsent.pop(self.message, None)
+            self.forget()
             self.message = None
+
+    def forget(self) -> None:
+        """Keep the answers no longer: they were sent, or the process is gone, perhaps before they are there."""
+        if (message := self.message) is not None:
+            self.host.unsent.pop(message, None)
+            if message.stored:
+                self.host.outdated.append(message.stored)
 
 
 class Host:
@@ -260,6 +271,8 @@ class Host:
         self.arrive = arrive
         #: Messages with answers of a commit, as long as their sockets have not taken the whole reply.
         self.unsent: dict[_Message, None] = {}
+        #: Records of answers that are not needed any more, until they were seen to be gone: a commit may fail.
+        self.outdated: list[bytes] = []
         #: By their descriptors.
         self.connections: dict[int, _Connection] = {}
         self._buffer = memoryview(bytearray(CHUNK))
@@ -271,6 +284,8 @@ class Host:
         #: Another process has taken over.
         self.retired = False
         self._load = Load()
+        #: When records of answers that no caller needs any more are removed next.
+        self._clean_at = boottime() + _KEPT
         #: What is stored while this process hosts.
         self.record = encode(HostRecord(PROTOCOL, self.path.name))
         #: Where the answers of its commits are stored.
@@ -332,6 +347,12 @@ class Host:
         They are those of all messages whose replies no socket has taken as a whole: a caller finds its answer in its
         socket or here. Commits without requests of other processes leave the record as it is.
         """
+        for key in tuple(self.outdated):
+            if not batch.remove(key):
+                self.outdated.remove(key)
+        if boottime() > self._clean_at:
+            self._clean_at = boottime() + _KEPT
+            forget_old(batch)
         executed = [ticket for ticket in done if type(ticket) is Request]
         if not executed:
             return
@@ -340,10 +361,22 @@ class Host:
             message.note(ticket)
             self.unsent[message] = None
         here = set(executed)
+        answers = {}
         for message in self.unsent:
-            message.forget(here)
-        answers = {message.connection.id: (message.number, encode(message.answers)) for message in self.unsent}
+            connection, number = message.connection.id, message.number
+            if message.left:
+                message.forget(here)
+                answers[connection] = number, encode(message.answers)
+                continue
+            message.stored = own_answers_key(self.answers, connection, number)  # of an earlier commit
+            if not batch.cursor.set_key(message.stored):
+                batch.put(message.stored, answers_record({connection: (number, encode(message.answers))}))
         batch.put(self.answers, answers_record(answers))
+
+    @property
+    def must_note(self) -> bool:
+        """Whether a commit may have something to note."""
+        return bool(self.connections or self.outdated) or boottime() > self._clean_at
 
     def is_busy(self) -> bool:
         """Say whether this process does much beside hosting while another one that is connected does not.
@@ -413,13 +446,17 @@ class Host:
         del self.connections[descriptor]
         self._full.discard(descriptor)
         connection.connection.close()
-        if connection.message is not None:
-            self.unsent.pop(connection.message, None)
+        connection.forget()
 
 
 def answers_key(name: str) -> bytes:
     """Return the key of the answers of the host whose socket has this name."""
     return ANSWERS + name.encode()
+
+
+def own_answers_key(answers: bytes, connection: bytes, number: int) -> bytes:
+    """Return the key of answers that have a record of their own, from that of the host's answers."""
+    return answers + b"/" + connection + number.to_bytes(8, "big")
 
 
 def answers_record(answers: Mapping[bytes, tuple[int, bytes]]) -> bytes:

@@ -44,6 +44,7 @@ from queues.kv.embedded.host import (
     address_of,
     answers_key,
     decode,
+    own_answers_key,
     read_answers,
 )
 from queues.kv.embedded.host_election import AGAIN, HostElection
@@ -133,7 +134,8 @@ class Connection:
         if not self._answers:
             self._answers = self.rest()
         # A reply is whole; what is stored may be a part, to which a late host adds between two transactions.
-        answers = self._answers or read_answers(txn.get(self._key), self.id, self.number)
+        stored = txn.get(own_answers_key(self._key, self.id, self.number)) or txn.get(self._key)
+        answers = self._answers or read_answers(stored, self.id, self.number)
         assert ticket.server is not None
         assert ticket.server.wire is not None
         _settle(ticket.server.wire, [ticket], answers[at : at + 1])

@@ -165,7 +165,7 @@ class Engine:
                     tickets = election.begin(batch, tickets)
                 batch.run(tickets, done, combiner.tell_kept)
                 if batch.wrote:
-                    if election.host is not None and election.host.connections:
+                    if election.host is not None and election.host.must_note:
                         combiner.tell_kept()  # an answer that a socket has taken is not stored again
                         election.host.note(batch, done)
                     self.environment.seal(batch)
@@ -270,7 +270,7 @@ class Engine:
             for left in self.election.begin(batch, [ticket]):
                 batch.run_one(left)
             if batch.wrote:
-                if self.election.host is not None and self.election.host.connections:
+                if self.election.host is not None and self.election.host.must_note:
                     self.election.host.note(batch, [ticket])
                 self.environment.seal(batch)
         except BaseException:

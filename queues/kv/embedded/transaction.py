@@ -210,11 +210,13 @@ class Batch:
         self.log.append((key, self.cursor.replace(key, value)))
         self.now[key] = value
 
-    def remove(self, key: bytes) -> None:
-        """Remove one key of the engine's own."""
-        if (old := self.cursor.pop(key)) is not None:
-            self.log.append((key, old))
-            self.now[key] = None
+    def remove(self, key: bytes) -> bool:
+        """Remove one key of the engine's own; say whether it was there."""
+        if (old := self.cursor.pop(key)) is None:
+            return False
+        self.log.append((key, old))
+        self.now[key] = None
+        return True
 
     def flush(self, key: bytes, delta: int = 0) -> None:
         """Write the sum of a key, and what one function has added to it."""

@@ -1,6 +1,7 @@
 """Processes of the tests that share a store."""
 
 import contextlib
+import signal
 import socket
 import struct
 import subprocess
@@ -8,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.waiting import await_true
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,3 +46,10 @@ def host_of(url: str) -> int:
             connection.connect(str(path))
             return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
     return 0
+
+
+def suspend(process: subprocess.Popen[str]) -> None:
+    """Stop a process, and return once all its threads are stopped."""
+    process.send_signal(signal.SIGSTOP)
+    states = Path(f"/proc/{process.pid}/task")
+    await_true(lambda: all(") T " in (thread / "stat").read_text() for thread in states.iterdir()))

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import resource
-import select
 import signal
 import socket
 import subprocess
@@ -46,9 +45,9 @@ from queues.kv.embedded.host import (
 )
 from queues.kv.embedded.host_client import Connection
 from queues.kv.port import Ticket
-from queues.operations.pop import pop_request
 from queues.operations.push import PushRequest, push_request
-from tests.queues.hosting.processes import begin, host_of, hosting
+from tests.queues.hosting.processes import begin, host_of, hosting, suspend
+from tests.queues.hosting.sent import Sent
 from tests.waiting import await_true
 
 
@@ -188,13 +187,6 @@ def test_a_waiting_pop_gets_what_another_process_pushes(jobs: PriorityQueue, url
     assert got[0].raw == b"a"
 
 
-def suspend(process: subprocess.Popen[str]) -> None:
-    """Stop a process, and return once all its threads are stopped."""
-    process.send_signal(signal.SIGSTOP)
-    states = Path(f"/proc/{process.pid}/task")
-    await_true(lambda: all(") T " in (thread / "stat").read_text() for thread in states.iterdir()))
-
-
 def test_a_suspended_host_is_replaced_and_does_nothing_afterwards(url: str) -> None:
     with hosting(url) as process, open_store(url) as store:
         jobs: Any = store.queue("jobs")
@@ -221,27 +213,6 @@ def test_a_replaced_host_that_does_not_look_executes_requests_twice(url: str) ->
         await_true(lambda: jobs.depth() == 3)
         process.communicate()
         assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"b"]
-
-
-class Sent:
-    """A request that a host has executed, and whose reply its caller has not read."""
-
-    def __init__(self, store: Store, queue: Any, request: Any) -> None:
-        self._engine: Any = store.context.kv.engine  # type: ignore[attr-defined]
-        self._wire = store.context.wire
-        record = self._engine.read_own(HOST)
-        host = msgspec.msgpack.decode(record, type=HostRecord)
-        self._connection = Connection(self._engine.environment.folder, record, host)
-        self._ticket = Ticket(queue.opened.batch(type(request)), request, None)
-        packed = self._wire.pack([self._ticket])
-        assert packed is not None
-        self._connection.send(self._wire.root, packed, idle=False)
-        select.select([self._connection.socket], [], [])
-
-    def answer(self) -> Any:
-        """Return the answer, now that the host is gone."""
-        self._engine.sharing.doubt(self._connection, [self._ticket])
-        return self._engine.combiner.serve(self._ticket.server, self._ticket.request, self._ticket.doubt)
 
 
 def test_a_reply_in_a_socket_outlives_the_host_and_its_next_commits(url: str) -> None:
@@ -293,27 +264,6 @@ def test_a_late_host_may_answer_the_rest_between_two_tries(store: Store, jobs: A
         connection.settle(stored(*packed), 1, tickets[1])
         assert tickets[1].answer.raw == b"b"
         connection.close()
-
-
-def popped_with_a_reply_that_no_socket_takes(url: str, *how: str) -> int:
-    """Return how many of 500 popped items a caller gets whose host was killed after later commits."""
-    with hosting(url, *how) as process, open_store(url) as store:
-        jobs: Any = store.queue("jobs")
-        jobs.push_many([(b"v" * 1_000, 1)] * 500)
-        sent = Sent(store, jobs, pop_request(jobs.opened, 500, "min", None))
-        for _ in range(3):
-            jobs.push(b"later", 9)
-        process.kill()
-        process.wait()
-        answer = sent.answer()
-        jobs.pop_many(1_000)
-        return sum(len(item.raw) == 1_000 for item in answer)
-
-
-def test_a_reply_that_no_socket_takes_is_stored_until_it_does(url: str) -> None:
-    assert popped_with_a_reply_that_no_socket_takes(url) == 500
-    mutant = "answers that no socket took are not stored again"
-    assert popped_with_a_reply_that_no_socket_takes(url, mutant) == 0
 
 
 def test_a_host_that_closes_the_store_leaves_it_to_the_next_process(url: str) -> None:
