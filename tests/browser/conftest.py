@@ -27,6 +27,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, WebSocke
 from queues import Store, open_store
 from tests.browser.contexts import Contexts
 from tests.browser.operator import Operator
+from tests.prepared import prepare
 from tests.schemas import validate
 from tests.site.run_all import CHROMIUM
 
@@ -70,6 +71,7 @@ class Site:
 
     def start(self) -> None:
         """Start the server and wait until it serves."""
+        prepare(self.data)
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "serve", "--port", str(self.port)],

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.prepared import prepare
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0  # seconds; reached only when something hangs
 
@@ -24,7 +26,16 @@ PATIENCE = 120.0  # seconds; reached only when something hangs
 class Site:
     """One `pqadmin serve` process and what it has said so far."""
 
-    def __init__(self, data: Path, *arguments: str, program: str = str(ROOT / "manage.py"), **variables: str) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *arguments: str,
+        program: str = str(ROOT / "manage.py"),
+        prepared: bool = True,
+        **variables: str,
+    ) -> None:
+        if prepared:
+            prepare(data)
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
         self.data = data
         self.process = subprocess.Popen(
@@ -112,8 +123,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Start servers with data in `tmp_path`; all of them are gone afterwards."""
     with ExitStack() as stack:
 
-        def start(*arguments: str, **variables: str) -> Site:
-            site = Site(tmp_path, *arguments, **variables)
+        def start(*arguments: str, **options: Any) -> Site:
+            site = Site(tmp_path, *arguments, **options)
             stack.callback(site.stop)
             return site
 

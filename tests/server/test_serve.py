@@ -19,7 +19,7 @@ from tests.server.conftest import PATIENCE, log_in
 
 
 def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_path: Path) -> None:
-    first = serve()
+    first = serve(prepared=False)
     password = first.wait_for(r"Password\s+(\S+)").group(1)
     assert first.get("/livez") == (200, '{"status": "ok"}')
     assert first.get("/readyz")[0] == 200
@@ -39,7 +39,7 @@ def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_pa
 
 
 def test_two_first_starts_at_once_make_one_admin(serve) -> None:
-    sites = [serve(), serve()]
+    sites = [serve(prepared=False), serve(prepared=False)]
     for site in sites:
         assert site.get("/readyz")[0] == 200
     assert sum("Password" in line for site in sites for line in site.said) == 1
@@ -50,7 +50,7 @@ def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> Non
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        site = serve("--port", str(port))
+        site = serve("--port", str(port), prepared=False)
         assert site.exit_code() == 1
     assert site.complained == [f"Port {port} of 127.0.0.1 is in use; choose another with --port or PQADMIN_PORT."]
     assert list(tmp_path.iterdir()) == []
@@ -68,7 +68,7 @@ def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:
-    site = serve(*arguments, **variables)
+    site = serve(*arguments, prepared=False, **variables)
     assert site.exit_code() == code
     told = [line for line in site.complained if message in line]
     assert told, site.complained
