@@ -1,6 +1,7 @@
 """Addresses of queues and items, cached as an overview needs hundreds; and where a form leads."""
 
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -28,6 +29,16 @@ def leave(url: str) -> HttpResponse:
 def next_of(request: HttpRequest) -> str:
     """Return the page of this site that a form, or the link to it, names as `next`; empty for any other."""
     page = request.POST.get("next") or request.GET.get("next", "")
+    return page if page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None) else ""
+
+
+def referring_page(request: HttpRequest) -> str:
+    """Return the page of this site that a request came from; empty where that is not known."""
+    try:
+        parts = urlsplit(request.headers.get("Referer", "")[:2_000])
+    except ValueError:  # no address at all
+        return ""
+    page = f"{parts.path}?{parts.query}" if parts.query else parts.path
     return page if page.startswith("/") and url_has_allowed_host_and_scheme(page, allowed_hosts=None) else ""
 
 

@@ -16,7 +16,7 @@ from django.views.generic import FormView
 
 from pqadmin.accounts import arming
 from pqadmin.accounts.roles import Right, require
-from pqadmin.display.addresses import leave, queue_url
+from pqadmin.display.addresses import leave, queue_url, referring_page
 from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.queue_context import PREVIEW_BYTES, about
 from pqadmin.pages.refusals import Refusal, explain
@@ -176,7 +176,8 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
         if missing is not None:
             refusal = missing if isinstance(missing, Refusal) else explain(missing)
         if refusal is not None and not self.template_name and not self.fragment_name:
-            return refuse(self.request, refusal, self.home)
+            told = refuse(self.request, refusal, self.home)
+            return self.leave(referring_page(self.request) or self.home) if self.in_sheet else told
         context = self.get_context_data(form=form or self.get_form(), refusal=refusal, **more)
         context |= {
             "title": self.title,

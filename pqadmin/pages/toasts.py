@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 
 from pqadmin.pages import form_idempotency
 
+#: What a script names as its target that shows the messages of a page on another one.
+_TARGET = "div#toasts"
 #: What rides in a message's extra tags.
 _RIDING = ("label", "action", "link", "link_label", "fields")
 
@@ -71,6 +73,13 @@ def undoable(request: HttpRequest, text: str, *trash_ids: str, link: str = "", l
 def failed(request: HttpRequest, text: str) -> None:
     """Say on the next page what was not done, and why."""
     messages.error(request, text)
+
+
+def shows(request: HttpRequest | None) -> bool:
+    """Return whether the answer is a page that a user sees, or a script's that asks for its messages."""
+    if request is None or request.headers.get("Sec-Fetch-Dest") != "empty":
+        return True
+    return request.headers.get("HX-Target") == _TARGET
 
 
 def read(message: Message) -> Toast:

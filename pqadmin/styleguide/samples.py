@@ -134,6 +134,11 @@ def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]
     ]
 
 
+def sample_finished(now: datetime) -> Listed:
+    """Return a list of finished items."""
+    return Listed(items=tuple(_listed(n, ("acknowledged", "popped")[n % 2], now) for n in range(3)))
+
+
 def _listed(n: int, state: str, now: datetime) -> Item:
     values = (b'{"order": 991204, "lines": [{"sku": "A-114"}]}', (RAW * 9).encode(), b"")
     away = (timedelta(seconds=4), timedelta(hours=29), timedelta(days=40_000))[n]
@@ -150,7 +155,8 @@ def _listed(n: int, state: str, now: datetime) -> Item:
         due_at=now + away if state == "delayed" else None,
         leased_at=now - timedelta(seconds=9) if state == "leased" else None,
         expires_at=now + away if state == "leased" else None,
-        worker=words if state in ("leased", "dead") else "",
+        worker="" if state in ("ready", "delayed") else words,
+        finished_at=now - min(away, timedelta(days=9_000)) if state in ("acknowledged", "popped") else None,
         died_at=now - min(away, timedelta(days=9_000)) if state == "dead" else None,
         reason=words if state == "dead" else "",
     )

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from queues import Queue, Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, open_live
+from tests.browser.conftest import NewPage, Strict, open_live
 
 EVIL = "<img src=x onerror=alert(1)>\u202e"
 
@@ -347,6 +347,104 @@ def test_an_act_in_the_sheet_leaves_the_list_where_it_is(page: Page, jobs: Queue
     assert store.queue("review").depth() == 0
     page.get_by_role("button", name="Close").locator("visible=true").click()
     expect(page.locator(".toast")).to_have_count(0)
+
+
+def move_two(page: Page) -> None:
+    """Move two items to review in the sheet."""
+    for words in ("ready-20", "ready-22"):
+        row_of(page, words).locator("input").check()
+    page.locator(".actbar button[value=move]").click()
+    page.fill("#act-to", "review")
+    page.locator("#sheet button[name=do]").click()
+    expect(page.locator(".toast")).to_contain_text("Moved 2 items to review.")
+
+
+def test_an_undo_of_what_has_gone_on_asks_in_the_sheet(page: Page, jobs: Queue, store: Store) -> None:
+    review = store.create_queue("review")
+    open_live(page, "/queues/jobs/?state=ready&low=0")
+    page.evaluate("window.same = true")
+    move_two(page)
+    review.pop_min()
+    undo = page.locator(".toast").get_by_role("button", name="Undo")
+    undo.click()
+    sheet = page.locator("#sheet")
+    expect(sheet).to_contain_text("1 of 2 was popped, moved or changed after this. Nothing was undone.")
+    sheet.get_by_role("link", name="Leave it in the trash").click()
+    expect(sheet).to_be_hidden()
+    expect(undo).to_be_focused()
+    undo.click()
+    sheet.get_by_role("button", name="Undo the other 1").click()
+    expect(page.locator(".toast")).to_contain_text("1 has gone on since and was left alone.")
+    expect(sheet).to_be_hidden()
+    expect(page.locator("#items tr[data-gone]")).to_have_count(1)
+    expect(page).to_have_url(re.compile("low=0"))
+    assert page.evaluate("window.same")
+    assert review.depth() == 0
+
+
+def test_an_undo_that_is_refused_says_why_beside_the_list(page: Page, jobs: Queue, store: Store) -> None:
+    store.create_queue("review")
+    open_live(page, "/queues/jobs/?state=ready&low=0")
+    page.evaluate("window.same = true")
+    move_two(page)
+    actions = store.actions("ann")
+    actions.undo(store.trash.entries(act="move").entries[0].id)
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Already put back")
+    expect(page).to_have_url(re.compile("low=0"))
+    assert page.evaluate("window.same")
+
+
+def test_an_undo_in_the_tab_of_the_trash_keeps_the_tab(page: Page, jobs: Queue, store: Store) -> None:
+    store.actions("ann").delete_item("jobs", jobs.items().items[3].id)
+    open_live(page, "/queues/jobs/?state=trash")
+    page.evaluate("window.same = true")
+    expect(rows_of(page)).to_have_count(2)
+    page.locator("#items").get_by_role("button", name="Undo: deleted").first.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("Put back in its old place.")
+    expect(rows_of(page)).to_have_count(1)
+    expect(page.locator("#tab-trash")).to_have_attribute("aria-current", "page")
+    assert page.evaluate("window.same")
+    assert jobs.depth() == 69
+
+
+def test_what_was_popped_before_is_not_shown_again_by_another_act(page: Page, jobs: Queue) -> None:
+    page.goto("/queues/jobs/pop/?end=min")
+    page.locator("main button.danger, main button.primary").first.click()
+    expect(page.locator("main .taken")).to_be_visible()
+    page.evaluate("window.same = true")
+    page.locator("#items .pick input").first.check()
+    page.locator(".actbar button[value=delete]").click()
+    page.locator("#sheet button[name=do]").click()
+    expect(page.locator(".toast")).to_contain_text("Deleted the item.")
+    expect(page.locator("#sheet")).to_be_hidden()
+    assert page.evaluate("window.same")
+
+
+def test_a_list_stays_whatever_way_its_address_is_written(page: Page, store: Store) -> None:
+    store.create_queue("orders:eu").push_many([(b"%d" % n, n) for n in range(3)])
+    open_live(page, "/queues/orders%3Aeu/?state=ready&low=1")
+    page.evaluate("window.same = true")
+    page.locator("#items .pick input").first.check()
+    page.locator(".actbar button[value=delete]").click()
+    page.locator("#sheet button[name=do]").click()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Put back in its old place.")
+    assert page.evaluate("window.same")
+
+
+def test_a_rename_in_the_sheet_offers_to_name_it_back(page: Page, jobs: Queue, strict: Strict) -> None:
+    """The page that is left asks for the age of a list whose queue has another name: that answer must not take it."""
+    strict.allowed.append("404 .*/queues/jobs/age/")
+    open_live(page, "/queues/jobs/")
+    page.locator("summary.button", has_text="More").click()
+    page.get_by_role("link", name="Rename…").click()
+    page.fill("#sheet [name=name]", "work")
+    with page.expect_response(re.compile("/queues/jobs/age/")):
+        page.locator("#sheet form button.primary").click()
+    expect(page.locator("h1")).to_have_text("work")
+    page.get_by_role("button", name="Name it back").click()
+    expect(page.locator("h1")).to_have_text("jobs")
 
 
 def test_an_act_on_rows_that_left_names_them(page: Page, jobs: Queue, store: Store) -> None:

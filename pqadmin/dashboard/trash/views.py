@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
 from pqadmin.display import format as write
-from pqadmin.display.addresses import item_url, queue_url
+from pqadmin.display.addresses import item_url, queue_url, referring_page
 from pqadmin.display.words import TRASH_ACTS, damage_words, trash_words
 from pqadmin.pages import form_idempotency, toasts, visibility
 from pqadmin.pages.action_view import ActionView, answer
@@ -103,7 +103,27 @@ class RestoreView(ActionView):
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
         """Ask about an entry of which some items have gone on since."""
-        return _ask(self.request, self.entry, error) if isinstance(error, ItemGoneOn) else super().refused(form, error)
+        return self.ask(error) if isinstance(error, ItemGoneOn) else super().refused(form, error)
+
+    def ask(self, error: ItemGoneOn) -> HttpResponse:
+        """Say how many items have gone on since, and offer to undo the rest."""
+        left = error.total - error.gone
+        refusal = Refusal(
+            title=_("Some items have gone on since") if left else _("All of these items have gone on since"),
+            text=ngettext(
+                "%(n)s of %(total)s was popped, moved or changed after this. Nothing was undone.",
+                "%(n)s of %(total)s were popped, moved or changed after this. Nothing was undone.",
+                error.gone,
+            )
+            % {"n": write.number(error.gone), "total": write.number(error.total)},
+            advice=_("The other items can be put back without them.") if left else "",
+        )
+        line = _line(self.request, self.entry, visibility.known_to(visibility.scope(self.request)))
+        context = {"section": "trash", "line": line, "left": left, "now": store_now(), "refusal": refusal}
+        if self.in_sheet:
+            context |= {"fragment": "dashboard/_restore.html", "back": referring_page(self.request)}
+            return render(self.request, "dashboard/_in_sheet.html", context)
+        return answer(self.request, "dashboard/restore.html", context, refusal=refusal)
 
 
 def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
@@ -131,21 +151,3 @@ def _tell(request: HttpRequest, entry: TrashEntry, undone: Undone) -> None:
                 undone.skipped,
             ) % {"n": write.number(undone.skipped)}
         toasts.undoable(request, text, *filter(None, [undone.trash_id]))
-
-
-def _ask(request: HttpRequest, entry: TrashEntry, error: ItemGoneOn) -> HttpResponse:
-    """Say how many items have gone on since, and offer to undo the rest."""
-    left = error.total - error.gone
-    refusal = Refusal(
-        title=_("Some items have gone on since") if left else _("All of these items have gone on since"),
-        text=ngettext(
-            "%(n)s of %(total)s was popped, moved or changed after this. Nothing was undone.",
-            "%(n)s of %(total)s were popped, moved or changed after this. Nothing was undone.",
-            error.gone,
-        )
-        % {"n": write.number(error.gone), "total": write.number(error.total)},
-        advice=_("The other items can be put back without them.") if left else "",
-    )
-    line = _line(request, entry, visibility.known_to(visibility.scope(request)))
-    context = {"section": "trash", "line": line, "left": left, "now": store_now()}
-    return answer(request, "dashboard/restore.html", context, refusal=refusal)

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django import template
-from django.contrib.messages.storage.base import Message
 from django.template import Context
 from django.templatetags.static import static
 from django.utils.html import format_html
@@ -26,7 +25,7 @@ from pqadmin.display.words import actor_words, done_words, item_state_word, view
 from pqadmin.live.words import countdown_words, counted_words
 from pqadmin.load.sample import sample_load, sample_plans
 from pqadmin.pages import form_idempotency, reader_preferences, visibility
-from pqadmin.pages.toasts import Toast, read
+from pqadmin.pages.toasts import Toast, read, shows
 from pqadmin.store import store_now, store_skew
 from queues import Item
 from queues.admin import SKEWED_CLOCK
@@ -177,10 +176,10 @@ def environment_kind(environment: str | None) -> str:
     return "production" if (environment or "").strip().casefold().startswith(("prod", "live")) else "other"
 
 
-@register.simple_tag
-def toast(message: Message) -> Toast:
-    """Read a message with its undo."""
-    return read(message)
+@register.simple_tag(takes_context=True)
+def toasts(context: Context) -> list[Toast]:
+    """Return the messages with their undo; none where a script only looks: they wait for the page that shows them."""
+    return [read(message) for message in context.get("messages") or ()] if shows(context.get("request")) else []
 
 
 @register.simple_tag

@@ -31,11 +31,15 @@ export function queueChanged(change) {
   look();
 }
 
-/** Look at once: the reader has acted on these items. Those that this took from the list are no longer chosen. */
+/**
+ * Look at once: the reader has acted on these items. Those that this took from the list are no longer chosen. A list
+ * without an age, as that of the trash, is brought anew.
+ */
 export function lookNow(ids) {
   clearTimeout(timer);
   timer = 0;
-  check(new Set(ids));
+  if (list() === null) renew();
+  else check(new Set(ids));
 }
 
 function list() {
@@ -151,7 +155,7 @@ async function countErrors(items, dead) {
 
 /** Bring the list as it is now; what was chosen and typed stays. */
 async function renew() {
-  const items = list();
+  const items = /** @type {HTMLElement | null} */ (document.querySelector("#items[data-url]"));
   if (items === null) return;
   /** @type {NodeListOf<HTMLInputElement>} */
   const ticked = items.querySelectorAll(".pick :checked");

@@ -10,6 +10,9 @@ const NARROW = matchMedia("(max-width: 45rem)");
 /** An answer is wanted as a part of this page. */
 const HEADERS = { Accept: "text/html", "HX-Request": "true", "HX-Target": "div#act" };
 
+/** What another page tells is wanted here: other answers to scripts leave it to the page that a reader sees. */
+const TOLD = { Accept: "text/html", "HX-Target": "div#toasts" };
+
 /** @type {HTMLElement | null} */
 let opener = null;
 /** The number of the newest request for a form: an older answer comes too late. */
@@ -56,7 +59,20 @@ function clicked(event) {
 
 /** Whether a link of a sheet, as Cancel, leads to the page that is below it. */
 function leadsHere(link) {
-  return link.pathname === location.pathname && ["", location.search].includes(link.search);
+  return isHere(link) && ["", location.search].includes(link.search);
+}
+
+/** Whether an address is of this page, however its characters are escaped. */
+function isHere({ pathname }) {
+  return pathname === location.pathname || unescaped(pathname) === unescaped(location.pathname);
+}
+
+function unescaped(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // bytes of no text
+  }
 }
 
 function submitted(event) {
@@ -66,7 +82,7 @@ function submitted(event) {
     event.preventDefault();
     const chosen = new URLSearchParams(sent(form, event.submitter));
     load(`${form.getAttribute("action")}?${chosen}`, event.submitter);
-  } else if (form.method === "post" && form.closest("dialog.side, .toasts") && document.getElementById("items")) {
+  } else if (form.method === "post" && form.closest("dialog.side, .toasts, #items") && document.getElementById("items")) {
     event.preventDefault();
     send(form, event.submitter);
   }
@@ -171,9 +187,10 @@ async function send(form, submitter) {
   const to = answer.headers.get("HX-Redirect");
   if (to !== null) return done(dialog, new URL(to, location.href), idsOf(form));
   const part = partOf(text);
-  if (dialog === null || part === null) return natively(form, submitter); // another page answers: to log in, to arm
-  fill(dialog, part);
-  open(dialog, opener);
+  const sheet = /** @type {HTMLDialogElement | null} */ (dialog ?? document.getElementById("sheet"));
+  if (sheet === null || part === null) return natively(form, submitter); // another page answers: to log in, to arm
+  fill(sheet, part);
+  open(sheet, dialog === null ? submitter : opener);
 }
 
 /** Nothing is known of what was sent: it is safe to send it again. */
@@ -199,14 +216,15 @@ function natively(form, submitter) {
 async function done(dialog, to, ids) {
   /** @type {HTMLAnchorElement | null} */
   const jobs = document.querySelector("a:has([data-running-jobs])");
-  const stays = to.pathname === location.pathname || (jobs !== null && to.pathname.startsWith(jobs.pathname));
+  const stays = isHere(to) || (jobs !== null && to.pathname.startsWith(jobs.pathname));
   const page = stays ? await fetchPage(to) : null;
   const told = page?.getElementById("toasts");
   if (!told) return leave(to);
   const toasts = document.getElementById("toasts");
   toasts.classList.add("float");
   toasts.replaceChildren(...document.adoptNode(told).childNodes);
-  const shown = page.querySelector(".taken, #jobs");
+  const popped = to.searchParams.get("taken") !== new URLSearchParams(location.search).get("taken");
+  const shown = page.querySelector(popped ? ".taken, #jobs" : "#jobs");
   const push = page.getElementById("push");
   if (shown !== null) {
     const sheet = dialog ?? /** @type {HTMLDialogElement} */ (document.getElementById("sheet"));
@@ -235,7 +253,7 @@ function leave(address) {
 
 async function fetchPage(address) {
   try {
-    const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const answer = await fetch(address, { headers: TOLD, cache: "no-store" });
     if (!answer.ok || answer.redirected) return null;
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
