@@ -35,6 +35,8 @@ _TRASH = 50
 _JOBS = 50
 #: An act's trash entry and its audit entry are minted within a moment of each other.
 _APART = timedelta(seconds=10)
+#: A person's act on a lease and the attempt that it began or ended are written by one transaction.
+_TOGETHER = timedelta(seconds=2)
 #: Actions after which an item may be gone.
 _TAKING = {
     "pop_min": gettext_lazy("%(by)s popped it from the min end, %(at)s."),
@@ -78,26 +80,53 @@ def history_of(
     people did is known.
     """
     page = _entries(item_id, may)
+    acts = [_line(entry) for entry in reversed(page.entries)]
     lines: list[dict[str, Any]] = []
     if item is not None and item.foreign is None:
         pushed = any(entry.verb in ("push", "enqueue") for entry in page.entries)
         lines += _own_lines(item, rules, pushed=pushed)
-        lines += [] if queue_id is None else _job_lines(item, queue_id, may, rules)
-    # Of one moment, what a person did comes behind what the item tells.
-    lines += [_line(entry) for entry in reversed(page.entries)]
+        # Of one moment, what a person did comes behind what the item tells.
+        acts = [*([] if queue_id is None else _job_lines(item, queue_id, may, rules)), *acts]
+        acts = [act for act in acts if not _told(act, lines)]
+    lines += acts
     lines.sort(key=lambda line: line["at"])
     return {"lines": lines[::-1], "audited": bool(page.entries), "more": page.cursor is not None}
 
 
-def attempts_of(item: Item, rules: Redaction = NOTHING) -> list[dict[str, Any]]:
-    """Return the attempts of an item for its page, newest first; what rules hide of their errors is redacted."""
+def _told(act: dict[str, Any], lines: Sequence[dict[str, Any]]) -> bool:
+    """Write what a person did to a lease into the line that the item has of it; return whether it has one."""
+    fit = [
+        line
+        for line in lines
+        if line.get("verb") == act["verb"]
+        and "via" not in line
+        and (act["verb"] == "release" or line["by"] == act["by"])
+        and act.get("began", act["at"] - _TOGETHER) <= line["at"] <= act.get("ended", act["at"] + _TOGETHER)
+    ]
+    if not fit:
+        return False
+    line = min(fit, key=lambda line: abs(line["at"] - act["at"]))
+    details, worker = line["details"], line["by"]
+    if worker != act["by"]:
+        details = _("%(attempt)s of %(worker)s") % {"attempt": details, "worker": worker}
+    details = " · ".join(filter(None, [details, act["details"]]))
+    line |= {**act, "at": line["at"], "what": line["what"], "details": details}
+    return True
+
+
+def attempts_of(item: Item, rules: Redaction, told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the attempts of an item for its page, newest first; what rules hide of their errors is redacted.
+
+    `told` is the item's timeline, which has what a person took back from its worker.
+    """
+    back = {line["at"]: line["by"] for line in told["lines"] if line.get("verb") == "release" and "via" in line}
     return [
         {
             "number": one.number,
             "worker": write.visible(one.worker),
             "at": one.ended_at,
             "took": write.age(max(0.0, (one.ended_at - one.began_at).total_seconds())),
-            "what": str(_ENDS[_end_of(one)]),
+            "what": _end_words(one, back.get(one.ended_at)),
             "error": error_text(one.error, rules),
             "traceback": "\n".join(map(write.visible, redacted(one.traceback, rules).rstrip().split("\n"))),
         }
@@ -114,6 +143,14 @@ _ENDS = {
 }
 
 
+def _end_words(one: Attempt, by: str | None) -> str:
+    """Say how an attempt ended; `by` is the person that released it."""
+    if by is None or by == write.shorten(write.visible(one.worker), 60):
+        return str(_ENDS[_end_of(one)])
+    words = _("taken back by %(by)s; the item was dead") if one.died else _("taken back by %(by)s")
+    return words % {"by": by}
+
+
 def _end_of(one: Attempt) -> str:
     return ("expired, died" if one.expired else "died") if one.died else "expired" if one.expired else "released"
 
@@ -125,17 +162,18 @@ def _own_lines(item: Item, rules: Redaction, *, pushed: bool) -> list[dict[str, 
         lines.append(_own(item.pushed_at, verb_words("push")))
     for one in item.attempt_log:
         number = _("attempt %(n)s") % {"n": write.number(one.number)}
-        lines.append(_own(one.began_at, verb_words("lease"), one.worker, number))
+        lines.append(_own(one.began_at, verb_words("lease"), one.worker, number) | {"verb": "lease"})
         ended = _own(one.ended_at, str(_ENDS[_end_of(one)]), one.worker, number)
+        ended |= {} if one.expired else {"verb": "release"}
         lines.append(ended | {"reason": write.shorten(error_text(one.error, rules), 200)})
     if item.state == "leased" and item.leased_at is not None:
         number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
-        lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number))
+        lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number) | {"verb": "lease"})
     elif item.finished_at is not None:
         began = [one.began_at for one in item.attempt_log[-1:]]  # of a lease that expired before it was acknowledged
         if item.leased_at is not None and item.leased_at not in began:
             number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
-            lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number))
+            lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number) | {"verb": "lease"})
         lines.append(_own(item.finished_at, item_state_word(item.state), item.worker))
     elif item.state == "delayed" and item.due_at is not None:
         lines.append(_own(item.due_at, _("due")))
@@ -165,7 +203,14 @@ def _job_lines(item: Item, queue_id: int, may: Scope, rules: Redaction) -> list[
             at = item.ready_at if job.act != "reprioritize" and _ready_within(job, item) else job.began_at
             details = _("by a bulk job") if changed else _("probably by a bulk job")
             link = {"job": title(job), "job_url": job_url(job.id)}
-            lines.append(_own(at or job.began_at, verb_words(job.act), job.by, details) | {"via": job.via} | link)
+            told: dict[str, Any] = {
+                "via": job.via,
+                "verb": job.act,
+                "reason": write.shorten(write.visible(job.reason), 200),
+            } | link
+            if job.act == "release":
+                told |= {"began": job.started_at or job.began_at, "ended": job.ended_at or store_now()}
+            lines.append(_own(at or job.began_at, verb_words(job.act), job.by, details) | told)
     return lines
 
 
@@ -292,6 +337,7 @@ def _line(entry: AuditEntry) -> dict[str, Any]:
         "at": entry.at,
         "by": write.shorten(write.visible(entry.actor), 60),
         "via": entry.via,
+        "verb": entry.verb,
         "what": verb_words(entry.verb),
         "details": " · ".join(_details(entry)),
         "reason": write.shorten(write.visible(entry.reason), 200),

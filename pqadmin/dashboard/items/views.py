@@ -183,6 +183,7 @@ def _context(
         everything=everything,
     )
     may_act = can(request.user, Right.ACT, status.name)
+    told = history.history_of(found.id, visibility.scope(request), found, rules, queue_id=status.id)
     return about(
         request,
         status,
@@ -195,8 +196,8 @@ def _context(
         shown_all=everything,
         revealed=revealed,
         beside=beside,
-        history=history.history_of(found.id, visibility.scope(request), found, rules, queue_id=status.id),
-        attempts=history.attempts_of(found, rules),
+        history=told,
+        attempts=history.attempts_of(found, rules, told),
         buttons=buttons(status, found, request.user.get_username()) if may_act else (),
         reveal_fields=hidden_fields(request, "reveal", status) if may_act and shown.hides else {},
         now=store_now(),

@@ -94,6 +94,45 @@ def test_what_a_person_pushed_is_told_once(operator: Desk, store: Store, jobs: Q
     assert timeline(page) == ["ann pushed"]
 
 
+def test_a_lease_by_a_person_is_told_once(operator: Desk, ann: Actions, jobs: Queue) -> None:
+    item = jobs.push(b"x", priority=1)
+    ann.lease("jobs", expect=item.id, seconds=60)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert timeline(page) == ["ann leased attempt 1", "pushed"]
+    ann.ack("jobs", item.id)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert timeline(page) == ["ann acknowledged", "ann leased attempt 1", "pushed"]
+
+
+def test_a_release_by_a_person_is_not_told_as_one_of_the_worker(operator: Desk, ann: Actions, jobs: Queue) -> None:
+    item = jobs.push(b"x", priority=1)
+    fail(jobs, "own")
+    jobs.lease(seconds=60, worker="hung-1")
+    ann.release("jobs", [item.id], reason="no news")
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    assert timeline(page) == [
+        "ann released; the item was dead attempt 2 of hung-1 no news",
+        "hung-1 leased attempt 2",
+        "render-7 released attempt 1 own",
+        "render-7 leased attempt 1",
+        "pushed",
+    ]
+    attempts = page.text[page.text.index("the last 20") : page.text.index("Timeline")]
+    assert "2 hung-1 taken back by ann; the item was dead no news" in attempts
+    assert "1 render-7 released own" in attempts
+
+
+def test_a_bulk_release_is_told_once(operator: Desk, ann: Actions, jobs: Queue) -> None:
+    item = jobs.push(b"x", priority=1)
+    jobs.lease(seconds=60, worker="hung-1")
+    job = ann.begin_bulk("release", "jobs", state="leased", reason="no news")
+    ann.run_bulk(job.id)
+    page = operator.open(f"/queues/jobs/items/{item.id}/")
+    lines = timeline(page)
+    assert lines[0].startswith("ann released attempt 1 of hung-1 · by a bulk job")
+    assert lines[1:] == ["hung-1 leased attempt 1", "pushed"]
+
+
 def test_an_item_in_the_trash_still_has_its_timeline(operator: Desk, store: Store, jobs: Queue) -> None:
     (dead,) = die(jobs, "boom")
     store.actions("ann").delete_item("jobs", dead.id)

@@ -302,7 +302,7 @@ def test_an_item_tells_which_bulk_job_gave_it_its_priority(
     [
         ("promote", "delayed", "ann promoted by a bulk job"),
         ("retry", "dead", "ann retried by a bulk job"),
-        ("release", "leased", "ann released by a bulk job"),
+        ("release", "leased", "· by a bulk job Take back"),
     ],
 )
 def test_an_item_tells_which_bulk_job_changed_it(
