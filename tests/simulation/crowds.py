@@ -78,7 +78,7 @@ class Crowd(Schedule):
         self.clock = self._clock
         #: Items that vanished processes had asked for and no caller took.
         self.unclaimed = 0
-        self._lives = [Life() for _ in range(PROCESSES)]
+        self._lives = [self._new_life() for _ in range(PROCESSES)]
         self._own = threading.local()
         #: The life that a thread lives in.
         self._life_of: dict[int, Life] = {}
@@ -153,22 +153,28 @@ class Crowd(Schedule):
         number = client.number % PROCESSES
         program = random.Random(self.seed * 1_000 + client.number)
         self._own.client = client
-        self._life_of[client.number] = Life()
+        self._life_of[client.number] = self._new_life()
         left = OPERATIONS
         while left:
             try:
                 process = self._enter_process(client, number)
                 left -= 1
-                _CrowdCall(self, process, program).run()
+                self._call(process, program)
             except Killed:
                 client.dead = False
+
+    def _call(self, process: Process, program: random.Random) -> None:
+        CrowdCall(self, process, program).run()
+
+    def _new_life(self) -> Life:
+        return Life()
 
     def _enter_process(self, client: Client, number: int) -> Process:
         """Return the process as it runs now; the first thread that finds it dead starts it again."""
         while True:
             life = self._lives[number]
             if life.dead:
-                life = self._lives[number] = Life()
+                life = self._lives[number] = self._new_life()
             self.enter(client, life)
             if life.process is not None:
                 return life.process
@@ -202,7 +208,7 @@ class Crowd(Schedule):
                 continue  # the clock jumped while the store was opened
 
 
-class _CrowdCall(Call):
+class CrowdCall(Call):
     """One operation of one thread."""
 
     verbs = VERBS

@@ -318,7 +318,7 @@ class Call:
 
     def _move(self, operation: Operation, queue: Queue) -> None:
         """Take from one queue and push to another, in one transaction."""
-        target_name = self._random.choice([name for name in QUEUES if name != self._queue])
+        target_name = self._random.choice([name for name in self._schedule.queues if name != self._queue])
         target = self._process.queues[target_name]
         priority = self._random.randint(-2, 2)
         take = Take(queue=self._queue, end=self._end)
@@ -394,7 +394,7 @@ def noticed(schedule: Callable[[int], Schedule], within: Iterable[int], *, says:
     for seed in within:
         try:
             schedule(seed).run(Tally())
-        except (AssertionError, ValueError, KeyError) as error:
+        except (AssertionError, ValueError, KeyError, AttributeError) as error:
             if says in str(error):
                 return f"seed {seed}: {error}"
     return ""

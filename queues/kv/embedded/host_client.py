@@ -276,6 +276,8 @@ class Sharing:
         if now < self.election.try_at:
             return None
         record = self._read(HOST)
+        if record == self.election.own:  # another thread has just made it the host
+            return None
         found = None if record is None else self._read_record(record)
         if record is None or found is None or found.protocol < PROTOCOL:
             self.election.gone = (record,)

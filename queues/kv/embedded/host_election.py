@@ -45,6 +45,8 @@ class HostElection:
         self.host: Host | None = None
         #: Its record, where the store must have that and requests of this process need nothing else here; or nothing.
         self.settled = b""
+        #: The record that names this process, once it has written one: it does not connect to itself.
+        self.own = b""
         #: The record of a host that is gone, or (None,) for none: the next commit makes this process the host.
         self.gone: tuple[bytes | None] | None = None
         #: No host is looked for before this time.
@@ -122,7 +124,7 @@ class HostElection:
         record = _NONE
         try:
             self._candidate = Host(self._folder, self._wires, self._arrive)
-            record = self._candidate.record
+            record = self.own = self._candidate.record
         except OSError as error:  # no descriptor is left, or the file system has no sockets
             log.info("This process cannot host the store %s: %s", self._folder, error)
             self.try_at = time.monotonic() + AGAIN

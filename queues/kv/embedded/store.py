@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import lmdb
 
@@ -41,20 +41,20 @@ LINGER, PAUSE, LONGEST_PAUSE = 0.2, 0.000_5, 0.005
 class Engine:
     """What all handles of one file share: the file, its readers, and the combiner that executes writes."""
 
-    def __init__(self, path: Path, *, max_bytes: int, clock: Callable[[], float]) -> None:
+    def __init__(self, environment: Environment, *, clock: Callable[[], float], **scheduled: Any) -> None:
         self.openers = 0
         self.clock = clock
         self.board = WatchBoard()
-        self.environment = Environment(path, max_bytes=max_bytes)
-        self.space = self.environment.space
+        self.environment = environment
+        self.space = environment.space
         self._count_lock = threading.Lock()
         self._reads = 0
-        self.poller = Poller(self.board, self.environment.last_txnid, self.read, path.name)
+        self.poller = Poller(self.board, environment.last_txnid, self.read, environment.folder.name)
         self.combiner = Combiner(
-            self._execute, most=MAX_TICKETS, linger=LINGER, pauses=(PAUSE, LONGEST_PAUSE), abreast=1
+            self._execute, most=MAX_TICKETS, linger=LINGER, pauses=(PAUSE, LONGEST_PAUSE), abreast=1, **scheduled
         )
         self.sharing = Sharing(
-            self.environment.folder,
+            environment.folder,
             read=self.read_own,
             arrive=self.combiner.arrive,
             attend=self.combiner.attend,
@@ -421,7 +421,7 @@ def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float
     with _engines_lock:
         engine = _engines.get(real)
         if engine is None:
-            engine = Engine(Path(real), max_bytes=max_bytes or _default_max_bytes(), clock=clock)
+            engine = Engine(Environment(Path(real), max_bytes=max_bytes or _default_max_bytes()), clock=clock)
             _engines[real] = engine
         elif max_bytes is not None:
             engine.space.max_bytes = max_bytes

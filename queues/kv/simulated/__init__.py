@@ -3,7 +3,7 @@
 from queues.kv.simulated.faults import Fault, Faults, JumpingClock, SeededFaults
 from queues.kv.simulated.late_commits import Lateness
 from queues.kv.simulated.schedule import Point
-from queues.kv.simulated.store import Memory, SimulatedStore, open_simulated
+from queues.kv.simulated.store import Memory, ScheduledBell, SimulatedStore, open_simulated
 from queues.kv.simulated.transaction import SimulatedTransaction
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Lateness",
     "Memory",
     "Point",
+    "ScheduledBell",
     "SeededFaults",
     "SimulatedStore",
     "SimulatedTransaction",
