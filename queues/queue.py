@@ -686,7 +686,7 @@ def for_client(queue: AnyQueue, client: Client) -> AnyQueue:
 
 
 def for_taker(queue: AnyQueue, name: str) -> AnyQueue:
-    """Return a handle of a queue whose pops are told of as those of a taker."""
+    """Return a handle of a queue whose pops are recorded under this name."""
     opened = copy(queue.opened)
     opened.taker = name[:MAX_WORKER]
     return queue_of(opened)

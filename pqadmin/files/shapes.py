@@ -38,7 +38,7 @@ _OF_CONSUMERS = tuple(field.name for field in fields(Consumer) if field.name != 
 
 
 def item_shape(item: Item) -> Shape:
-    """Describe an item with its whole value."""
+    """Describe an item with its value, as much as the item has of it."""
     text = plain_text(item.raw)
     value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.raw).decode()}
     if item.codec is not None and item.codec.name in ("json", "msgpack"):

@@ -86,8 +86,10 @@ class Search:
                             return
                         self.begun = self.done + 1
                         cursor = self._step(queue, each, cursor, limit)
-                if self.finished and (item := store.queue(name).find_finished(self.query.item_id)) is not None:
-                    self.hits.append((store.queue(name), item))
+                if self.finished and not any(hit.name == name for hit, _ in self.hits):
+                    queue = store.queue(name)
+                    if (item := queue.find_finished(self.query.item_id)) is not None:
+                        self.hits.append((queue, item))
             except QueueUnreadable:
                 self.unread.append(name)
             except QueueNotFound:  # deleted meanwhile

@@ -113,27 +113,32 @@ def _as_item(suffix: bytes, record: bytes, config: Config) -> Item:
 
 
 def sweep_finished(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> Iterator[int]:
-    """Remove records that are too old or too many, one transaction a step. Yield how many each step removed."""
+    """Remove records that are too old or too many, one transaction a step. Yield how many each step removed.
+
+    A queue with nothing to remove is a step of 0, which is read and writes nothing.
+    """
     of = keyspace.finished
     for key in first_keys(in_background(kv), of.all, lambda key: of.below(of.elements(key)[0])[1]):
-        step = partial(_sweep_step, keyspace=keyspace, queue_id=of.elements(key)[0], now_ms=now_ms)
-        while removed := kv.transact(step, background=True):
-            yield removed
+        queue_id = of.elements(key)[0]
+        look = partial(_too_old_or_many, keyspace=keyspace, queue_id=queue_id, now_ms=now_ms)
+        step = partial(_sweep_step, keyspace=keyspace, queue_id=queue_id, now_ms=now_ms)
+        while kv.read(look, background=True):
+            yield kv.transact(step, background=True)
+        yield 0
 
 
-def _sweep_step(tr: Transaction, *, keyspace: Keyspace, queue_id: int, now_ms: int) -> int:
-    """Remove some records of a queue. Those of a deleted one stay: they go with it, or come back with it."""
-    look, keys = tr.snapshot, keyspace.queue(queue_id)  # so that what is written meanwhile stops no sweep
+def _too_old_or_many(look: ReadTransaction, *, keyspace: Keyspace, queue_id: int, now_ms: int) -> list[bytes]:
+    """Return the keys of some records to remove. Those of a deleted queue stay: they go or come back with it."""
     config = configs.decode(look.get(keyspace.configs.key(queue_id)).wait())
     if config is None:
-        return 0
-    by_time, by_id = keyspace.finished_by_time(queue_id), keyspace.finished_by_id(queue_id)
+        return []
+    by_time = keyspace.finished_by_time(queue_id)
     begin, end = by_time.all
     if config.keep_finished is None:
         found = look.get_range(begin, end, limit=_STEP).wait()
     else:
         kept_ms = int(config.keep_finished * 1000)
-        counters = keys.generation(OUTSIDE).counters
+        counters = keyspace.queue(queue_id).generation(OUTSIDE).counters
         came, gone = (look.get(counters.key(FINISHED, side)) for side in SIDES)
         old = look.get_range(begin, by_time.key(max(0, now_ms - kept_ms)), limit=_STEP)
         ahead = look.get_range(by_time.key(now_ms + kept_ms), end, limit=_STEP)  # of a clock that was set back
@@ -141,16 +146,22 @@ def _sweep_step(tr: Transaction, *, keyspace: Keyspace, queue_id: int, now_ms: i
         many = min(total(came.wait()) - total(gone.wait()) - MOST, _STEP)
         if many > len(found):
             found = look.get_range(begin, end, limit=many).wait()
+    return [key for key, _ in found]
+
+
+def _sweep_step(tr: Transaction, *, keyspace: Keyspace, queue_id: int, now_ms: int) -> int:
+    """Remove some records of a queue. Return how many."""
+    by_time, by_id = keyspace.finished_by_time(queue_id), keyspace.finished_by_id(queue_id)
+    # A snapshot, so that what is written meanwhile stops no sweep.
+    found = _too_old_or_many(tr.snapshot, keyspace=keyspace, queue_id=queue_id, now_ms=now_ms)
     if not found:
         return 0
     tr.use_reserve()
-    removed = [key for key, _ in found]
-    tr.add_read_conflict_keys(removed)
-    reads = [(ms, by_id.key(rand), tr.get(by_id.key(rand))) for ms, rand in map(by_time.elements, removed)]
+    tr.add_read_conflict_keys(found)
+    reads = [(ms, by_id.key(rand), tr.get(by_id.key(rand))) for ms, rand in map(by_time.elements, found)]
     # An item that came back and finished again is found by its later record.
-    removed += [key for ms, key, read in reads if read.wait() == ms.to_bytes(8, "big")]
-    tr.clear_many(removed)
-    delta = CounterDelta(keys, wake=False)
+    tr.clear_many([*found, *(key for ms, key, read in reads if read.wait() == ms.to_bytes(8, "big"))])
+    delta = CounterDelta(keyspace.queue(queue_id), wake=False)
     delta.state(OUTSIDE, FINISHED, "out", len(found))
     delta.apply(tr)
     return len(found)

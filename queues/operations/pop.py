@@ -49,7 +49,7 @@ class PopRequest(Request[list[Item]], frozen=True, gc=False):
     serializable: bool = False
     #: Seconds for which a server may wait for an item; batches do not wait.
     wait: float = 0.0
-    #: The name of what takes, for the records of finished items; None: a person, as audit and trash tell.
+    #: The worker in the records of finished items; None: a person pops, so audit and trash tell instead.
     taker: str | None = None
 
 

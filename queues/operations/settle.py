@@ -227,9 +227,9 @@ def _ack(
     acknowledged: list[tuple[bytes, int]],
     kept: list[StoredItem],
 ) -> list[LeaseKey]:
-    """Add the ids that are acknowledged, and when their leases end, to those; return the leases that are stale.
+    """Acknowledge the leases of a request, and return those that are stale.
 
-    Where the queue keeps finished items, the items go to those that are `kept`.
+    Ids and ends of leases are added to `acknowledged`; items of a queue that keeps finished ones to `kept`.
     """
     found = [(lease, read.expires_ms()) for lease, read in zip(request.leases, reads, strict=True)]
     held = [(lease[0], expires_ms) for lease, expires_ms in found if expires_ms is not None]

@@ -109,8 +109,9 @@ class QueueStatus:
     #: The most items, and the largest value, that may be pushed; None: no limit.
     max_depth: int | None = None
     max_value: int | None = None
-    #: Seconds for which finished items are kept, None: not at all; and how many are.
+    #: Seconds for which finished items are kept; None: not at all.
     keep_finished: float | None = None
+    #: How many finished items are kept now.
     finished: int = 0
     #: Limits of its targets that the queue sets itself.
     limits: Limits = UNSET

@@ -1,5 +1,6 @@
 """show: one item in whatever state, with its attempts."""
 
+from pqadmin.display.format import number
 from queues import Queue
 from tests.commands.conftest import Run, Shop
 
@@ -53,3 +54,16 @@ def test_values_are_shown_by_what_they_are(run: Run, shop: Shop) -> None:
     assert "00 01 02 03" in shown
     assert "… 256 more bytes; --raw writes all of them" in shown
     assert "leave out --json" in run("show", "jobs", binary.id, "--raw", "--json").error
+
+
+def test_the_value_of_a_finished_item_says_that_it_is_cut(run: Run, shop: Shop) -> None:
+    jobs = shop.store.create_queue("jobs", codec="json")
+    jobs.configure(keep_finished=3_600)
+    long, short = jobs.push({"text": "é" * 500}, priority=1), jobs.push({"text": "a"}, priority=2)
+    jobs.pop_many(2)
+    assert run("show", "jobs", long.id, "--json").json["item"]["truncated"] is True
+    lines = run("show", "jobs", long.id).out.splitlines()
+    assert f"… the first 256 of {number(long.size)} bytes are kept" in lines
+    told = run("show", "jobs", short.id, "--json").json["item"]
+    assert (told["truncated"], told["value_json"]) == (False, {"text": "a"})
+    assert "are kept" not in run("show", "jobs", short.id).out

@@ -28,7 +28,7 @@ from tests.simulation.schedules import CLIENTS, OPERATIONS, Process, Tally, noti
 from tests.simulation.test_time_schedules import Act, TimeSchedule
 
 #: Schedules within which every mutant must be noticed.
-WITHIN = 600
+WITHIN = 2_000
 VERBS = {"delay": 7, "lease": 3, "ack": 2, "release": 1, "promote": 2, "sweep": 7}
 #: In two of three schedules each: a push while the last mark of a queue is cleared; the holder of the role.
 NARROW = {"delay": 4, "sweep": 9}

@@ -134,16 +134,20 @@ function count(items, answer) {
   setText(button, text && `${text} · ${word(answer.counted ? "list-show" : "list-again")}`);
 }
 
+/** How often the errors were counted: an answer that comes after a later one's question is not shown. */
+let counts = 0;
+
 /** Write how many dead items have each error now, where all are looked at; a new error waits for a new list. */
 async function countErrors(items, dead) {
   const errors = items.querySelector(".dead-errors");
   if (errors === null || errors.dataset.dead === dead || errors.querySelector(".older")) return; // or it says its age
+  const count = ++counts;
   const list = await fetchList(items);
-  if (list === null) return;
+  if (list === null || count !== counts) return;
   errors.dataset.dead = dead;
   const fresh = list.querySelector(".dead-errors");
   if (fresh?.querySelector(".older")) return;
-  errors.querySelector("small")?.replaceWith(fresh?.querySelector("small") ?? "");
+  errors.querySelector("small")?.replaceChildren(...(fresh?.querySelector("small")?.childNodes ?? []));
   const rows = (of) => [...of.querySelectorAll("tbody > tr")];
   const now = new Map((fresh ? rows(fresh) : []).map((row) => [row.querySelector("a").getAttribute("href"), row.cells]));
   for (const { cells } of rows(errors)) {

@@ -37,7 +37,7 @@ def test_one_round_in_json(shop: Shop, run: Run) -> None:
         long_ago.create_queue("jobs").push(b"1", priority=1, delay=timedelta(seconds=1))
     done = run("sweep", "--json").json
     assert done.pop("slots") >= 0
-    nothing = dict.fromkeys(("expired", "merged", "trash", "unclaimed", "audit", "answers", "consumers"), 0)
+    nothing = dict.fromkeys(("expired", "merged", "trash", "unclaimed", "audit", "answers", "consumers", "finished"), 0)
     assert done == {"promoted": 1, **nothing}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from queues import Actions, AsyncStore, Item, Queue, Store, Transaction
+from queues.background.sweeper import Sweeper
 from queues.errors import BadCursor, BadSetting, NotForAttached
 from queues.items import finished, locate
 from queues.items.counters import CounterDelta
@@ -219,6 +220,17 @@ def test_the_oldest_records_beyond_the_number_are_removed(
     assert store.sweep().finished == 2
     assert [item.id for item in jobs.finished().items] == [item.id for item in reversed(pushed[2:])]
     assert store.sweep().finished == 0
+
+
+def test_many_queues_with_nothing_to_remove_do_not_hold_up_a_round(store: Store) -> None:
+    for n in range(40):
+        queue = store.create_queue(f"q{n}")
+        queue.configure(keep_finished=60)
+        finish(queue, 1)
+    sweeper, rounds = Sweeper(store.context), 1
+    while sweeper.round().rest == 0:
+        rounds += 1
+    assert rounds >= 5, "each round looks at a few of them, after what is due"
 
 
 def test_switching_it_off_removes_what_was_kept(store: Store, jobs: Queue) -> None:

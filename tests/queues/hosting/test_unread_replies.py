@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,14 +154,17 @@ def test_the_answer_of_a_caller_that_left_before_is_not_kept(tmp_path: Path) -> 
         host = store.context.kv.engine.election.host  # type: ignore[attr-defined]
         stays = Sent(store, jobs, push_request(jobs.opened, b"of a caller", 1))
 
-        def leave(tr: Any) -> None:
+        def leave(tr: Any) -> bool:
             """Send a request and leave, while this transaction keeps the host from executing it."""
+            if threading.current_thread() is not threading.main_thread():
+                return False  # the host's own thread executes this, and meanwhile accepts no connection
             caller = Sent(store, jobs, push_request(jobs.opened, b"of another", 1), await_reply=False)
             await_true(lambda: len(host.connections) == 2)
             caller.leave()
             await_true(lambda: len(host.connections) == 1)
+            return True
 
-        store.transact(leave)
+        await_true(lambda: store.transact(leave))
         await_true(lambda: jobs.depth() == 3)
         await_true(lambda: not host.unsent)
         stays.leave()

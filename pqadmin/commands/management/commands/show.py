@@ -46,7 +46,7 @@ class Command(StoreCommand):
         if options["json"]:
             shape = item_shape(item)
             if item.finished_at is not None:
-                shape["finished_at"] = time_shape(item.finished_at)
+                shape |= {"finished_at": time_shape(item.finished_at), "truncated": item.truncated}
             self.answer({"queue": queue.name, "item": shape})
             return
         now = store.now()
@@ -92,11 +92,14 @@ def _value_lines(item: Item) -> list[str]:
         with suppress(Undecodable, BadValue):
             shape = json.loads(Codec("json", "").encode(item.value))
             return [visible(line) for line in json.dumps(shape, indent=2, ensure_ascii=False).split("\n")]
-    text = write.as_text(item.raw)
+    kept = f"{write.ELLIPSIS} the first {write.number(len(item.raw))} of {write.number(item.size)} bytes are kept"
+    more = [kept] if item.truncated else []
+    text = write.as_text(item.raw, cut=item.truncated)
     if text is not None:
-        return [visible(line) for line in text.split("\n")]
+        return [*(visible(line) for line in text.split("\n")), *more]
     rest = len(item.raw) - _HEX
-    more = [f"{write.ELLIPSIS} {write.number(rest)} more bytes; --raw writes all of them"] if rest > 0 else []
+    if rest > 0:
+        more = [f"{write.ELLIPSIS} {write.number(rest)} more bytes; --raw writes all of them"]
     return [*dump(item.raw[:_HEX]).rstrip().split("\n"), *more]
 
 
