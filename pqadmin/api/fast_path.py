@@ -62,16 +62,19 @@ class FastPath:
         self._proxy, self._admission, self._cors = proxy, admission, cors
         self._plan = lru_cache(_HEADS)(self._made)
 
-    def begin(self, request: WholeRequest, client: str) -> Coroutine[Any, Any, Answer | None] | None:
+    def begin(
+        self, request: WholeRequest, client: str, *, in_loop: bool = False
+    ) -> Coroutine[Any, Any, Answer | None] | None:
         """Return what answers a request, or None, or returns None where that is to go the other way."""
         plan = self._plan(request.head, client)
-        return None if plan is None or len(request.body) > plan.most else self._answer(plan, request)
+        return None if plan is None or len(request.body) > plan.most else self._answer(plan, request, in_loop)
 
-    async def _answer(self, plan: _Plan, whole: WholeRequest) -> Answer | None:
+    async def _answer(self, plan: _Plan, whole: WholeRequest, in_loop: bool) -> Answer | None:
         with self._admission.place(plan.client) as admitted:
             if not admitted:
                 return None
             request = _request(plan.request, whole)
+            request.in_loop = in_loop
             try:
                 caller = await caller_now(request)
                 arguments = dict(plan.arguments)

@@ -45,6 +45,8 @@ class ApiRequest(ASGIRequest):
 
     #: Its caller, once that is known.
     auth: Caller
+    #: Whether the event loop may execute it itself: see `pqadmin.server.lone_client`.
+    in_loop = False
 
     def __init__(self, scope: Any, body: IO[bytes], receive: Any) -> None:
         super().__init__(scope, body)

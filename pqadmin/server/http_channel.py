@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from io import BytesIO
@@ -25,6 +26,7 @@ from pqadmin.conf import ip
 from pqadmin.limits.body_size import API, BODY
 from pqadmin.limits.concurrency import Places
 from pqadmin.server import plain_page
+from pqadmin.server.lone_client import LoneClient
 from pqadmin.server.receive_rate import unsent
 from pqadmin.server.whole_request import Answer, WholeRequest, whole_request
 from queues.admin import LogLimit
@@ -71,8 +73,11 @@ class Limits:
 class FastPath(Protocol):
     """Answers usual requests without a Twisted request; see `pqadmin.api.fast_path`."""
 
-    def begin(self, request: WholeRequest, client: str) -> Coroutine[Any, Any, Answer | None] | None:
-        """Return what answers a request, or None, or returns None where that is to go the other way."""
+    def begin(self, request: WholeRequest, client: str, *, in_loop: bool) -> Coroutine[Any, Any, Answer | None] | None:
+        """Return what answers a request, or None, or returns None where that is to go the other way.
+
+        `in_loop` lets the event loop execute it itself: see `pqadmin.server.lone_client`.
+        """
 
 
 class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
@@ -213,6 +218,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         """Forget the connection."""
         self._within(None)
         self._gone = True
+        self.factory.lone.forget(self)
         if self._fast is not None:
             self.callLater(_GOES_ON, self.cancel_answer)
         super().connectionLost(reason)
@@ -242,18 +248,20 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         request = None if fast is None else whole_request(data)
         if fast is None or request is None:
             return False
-        answering = fast.begin(request, self._host())
+        in_loop = self.factory.lone.asks(self, others=bool(self.factory.answering))
+        answering = fast.begin(request, self._host(), in_loop=in_loop)
         if answering is None:
             return False
         self._within(None)
         self.resetTimeout()
         self._handlingRequest = True
         self.setRawMode()  # what comes now waits
-        self._fast = asyncio.ensure_future(self._answer_fast(data, answering))
+        self._fast = asyncio.ensure_future(self._answer_fast(data, answering, in_loop))
         self.factory.answering.add(self)
         return True
 
-    async def _answer_fast(self, data: bytes, answering: Coroutine[Any, Any, Answer | None]) -> None:
+    async def _answer_fast(self, data: bytes, answering: Coroutine[Any, Any, Answer | None], in_loop: bool) -> None:
+        began = time.monotonic()
         try:
             found = await answering
         except Exception:
@@ -263,6 +271,8 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         finally:
             self._fast = None
             self.factory.answering.discard(self)
+            if in_loop:
+                self.factory.lone.took(time.monotonic() - began)
         if self._gone or self._refused:
             return
         self._handlingRequest = False
@@ -448,6 +458,7 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         self.fast = fast
         #: Connections with a request of the fast path under way.
         self.answering: set[SiteChannel] = set()
+        self.lone = LoneClient()
         #: Connections that are being told that there are too many.
         self.told = 0
         #: By connection: the client that it counts for; None for a proxy, which is not counted by address.

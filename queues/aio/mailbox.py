@@ -24,7 +24,7 @@ class Arrival(Ticket):
     empty answer says that nothing was taken.
     """
 
-    __slots__ = ("_asyncio_future_blocking", "_canceled", "_kv", "_loop", "_takes", "context", "resume")
+    __slots__ = ("_asyncio_future_blocking", "_canceled", "_kv", "_loop", "_takes", "context", "is_here", "resume")
 
     resume: "Callable[[Arrival], object] | None"
     context: Context
@@ -46,11 +46,16 @@ class Arrival(Ticket):
         self.answer = self.error = self.doubt = None
         self._takes = takes
         self._canceled = False
+        #: It was answered before it was awaited, and does not land.
+        self.is_here = False
         #: What lets its task go on: None until that waits. One that is interrupted before never does.
         self.resume = None
         self._asyncio_future_blocking = True  # what says to a task that it may wait for this
 
     def __await__(self) -> Generator[Any, None, Any]:
+        if self.is_here:
+            self.result()
+            return self.answer
         yield self
         if self._canceled:
             _cancel_again()

@@ -70,6 +70,10 @@ class AsyncQueue:
     it is canceled itself: give `wait=`, or use `asyncio.timeout`.)
     """
 
+    #: Whether the event loop executes what joins batches itself where no other request is under way. That spares two
+    #: switches between threads, and the loop does nothing else until the commit is durable.
+    in_loop = False
+
     def __init__(self, queue: Queue) -> None:
         self.sync = queue
         self.opened = queue.opened
@@ -223,7 +227,10 @@ class AsyncQueue:
         kind = type(request)
         batch = self._batches.get(kind) or self.opened.batch(kind)
         arrival = Arrival(loop, self._kv, batch, request, box, takes)
-        self._kv.submit(arrival)
+        if self.in_loop and self._kv.execute_here(arrival):
+            arrival.is_here = True
+        else:
+            self._kv.submit(arrival)
         return arrival
 
 
@@ -311,6 +318,8 @@ class AsyncFifoQueue(AsyncQueue):
 AnyAsyncQueue: TypeAlias = AsyncPriorityQueue | AsyncFifoQueue
 
 
-def for_coroutines(queue: AnyQueue) -> AnyAsyncQueue:
-    """Return a queue for coroutines."""
-    return AsyncFifoQueue(queue) if isinstance(queue, FifoQueue) else AsyncPriorityQueue(queue)
+def for_coroutines(queue: AnyQueue, *, in_loop: bool = False) -> AnyAsyncQueue:
+    """Return a queue for coroutines. For `in_loop` see `AsyncQueue`."""
+    made = AsyncFifoQueue(queue) if isinstance(queue, FifoQueue) else AsyncPriorityQueue(queue)
+    made.in_loop = in_loop
+    return made

@@ -142,7 +142,7 @@ class Combiner:
         #: What the helper executes.
         self._batch: list[Ticket] = []
         #: What executes now: a caller its own request, or the helper; and the helper's bell while there is one.
-        self._leader: Call | Listener | None = None
+        self._leader: Ticket | Listener | None = None
         self._helper: Listener | None = None
         #: The thread of the helper that began last.
         self.helping = 0
@@ -207,6 +207,22 @@ class Combiner:
         """Have a request executed without waiting: its ticket goes to its landing."""
         ticket.answered = False
         self._append(ticket)
+
+    def execute_here(self, ticket: Ticket) -> bool:
+        """Execute a request in the calling thread if no other one is under way; else return False."""
+        with self._mutex:
+            if self._closed:
+                raise self._closed()
+            if self._leader is not None or self._waiting:
+                return False
+            self._leader = ticket
+        ticket.answered = False
+        try:
+            while not ticket.answered:
+                self._execute([ticket])
+        finally:
+            self._pass_on(ticket)
+        return True
 
     def withdraw(self, ticket: Ticket) -> bool:
         """Take a request back; False when it is being executed, or was."""
@@ -276,7 +292,7 @@ class Combiner:
             if (helper := self._helper) is not None:
                 helper.ring()
 
-    def _pass_on(self, leader: Call | Listener | None) -> None:
+    def _pass_on(self, leader: Ticket | Listener | None) -> None:
         """Have the helper lead if requests wait."""
         with self._mutex:
             if self._leader is leader:
@@ -450,6 +466,10 @@ class Combiners:
         """Have a request executed without waiting: its ticket goes to its landing."""
         self._check()
         self.of(ticket.server).submit(ticket)
+
+    def execute_here(self, ticket: Ticket) -> bool:
+        """Return False: a transaction waits for other processes."""
+        return False
 
     def withdraw(self, ticket: Ticket) -> bool:
         """Take a request back; False when it is being executed, or was."""

@@ -283,6 +283,12 @@ class KeyValueStore(Protocol):
     def submit(self, ticket: Ticket) -> None:
         """Have a request served as `serve` does, without waiting: its ticket goes to its landing."""
 
+    def execute_here(self, ticket: Ticket) -> bool:
+        """Have a request served in the calling thread, and return True; its ticket does not land.
+
+        Only where nothing but the disk is waited for: False where another request, process or machine is in the way.
+        """
+
     def withdraw(self, ticket: Ticket) -> bool:
         """Take a request back; False when it is being served, or was: then it lands."""
 

@@ -64,6 +64,10 @@ class Delivery:
         """Have a request executed without waiting: its ticket goes to its landing."""
         self.connection.begin(self._land(ticket))
 
+    def execute_here(self, ticket: Ticket) -> bool:
+        """Return False: a server executes it."""
+        return False
+
     def withdraw(self, ticket: Ticket) -> bool:
         """End the wait of a request. It lands nevertheless, as it may have taken an item."""
         self.connection.soon(self._stop_waiting, ticket)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from queues import open_store
 from tests.api.test_served import call, exchange
 from tests.server.conftest import PATIENCE, ROOT, Site, log_in, serve
 from tests.server.conftest import site as plain_site
@@ -93,6 +94,30 @@ def test_both_ways_write_the_same_bytes(shared: tuple[Site, str]) -> None:
                 connection.sendall(request(secret, path, body, *more))
                 found += answers(connection)
             assert _OWN.sub(b"", found[0]) == _OWN.sub(b"", found[1])
+    call(site, "POST", "queues/jobs/pop?n=1000", Authorization=f"Bearer {secret}")
+
+
+def test_a_lone_client_beside_threads_and_other_processes(shared: tuple[Site, str]) -> None:
+    """The event loop executes what a lone client sends; keys, waits and other clients go other ways meanwhile."""
+    site, secret = shared
+    call(site, "POST", "queues/jobs/pop?n=1000", Authorization=f"Bearer {secret}")
+    number = 60
+    with connect(site) as connection, connect(site) as other, open_store(f"lmdb:{site.data / 'store'}") as store:
+        queue = store.priority_queue("jobs")
+        for n in range(number):
+            connection.sendall(request(secret, "items", PUSH))
+            assert answers(connection)[0].startswith(b"HTTP/1.1 201 ")
+            if n % 20 == 9:
+                store.transact(lambda tr: queue.push(b"theirs", 2, tr=tr))
+            if n % 20 == 19:
+                other.sendall(request(secret, "items", PUSH, f"Idempotency-Key: {n}"))
+                connection.sendall(request(secret, "items", PUSH))
+                assert all(answers(one)[0].startswith(b"HTTP/1.1 201 ") for one in (connection, other))
+        sent = number + 3 * (number // 20)
+        assert depth(site, secret) == sent
+        for path in ("pop?end=max", "lease", "pop?n=1000", "pop", "items"):
+            connection.sendall(request(secret, path))
+            assert answers(connection)[0].startswith(b"HTTP/1.1 422 " if path == "items" else b"HTTP/1.1 200 ")
     call(site, "POST", "queues/jobs/pop?n=1000", Authorization=f"Bearer {secret}")
 
 

@@ -38,7 +38,9 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
         # Slower: it suggests names that look alike.
         found = await threads.run(lambda: get_store().queue(name))
     taken = as_taken_by(request, found) if verb is Verb.TAKE else found
-    return _for_coroutines(found) if taken is found else for_coroutines(taken)
+    in_loop: bool = request.in_loop  # type: ignore[attr-defined] # ours
+    make = _for_coroutines if taken is found else for_coroutines
+    return make(taken, in_loop=in_loop)
 
 
 #: The store gives the same queue as long as what is stored of it is the same.

@@ -53,6 +53,7 @@ class ClusterStore:
         )
         #: Requests of concurrent callers: see `KeyValueStore`.
         self.serve, self.submit, self.withdraw = combiners.serve, combiners.submit, combiners.withdraw
+        self.execute_here = combiners.execute_here
         self.board = WatchBoard()
         self._watches = Watches(self.board)
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing

@@ -334,6 +334,16 @@ class EmbeddedStore:
             self._lifecycle.check()
         self._submit(ticket)
 
+    def execute_here(self, ticket: Ticket) -> bool:
+        """Have a request served in the calling thread; False where another request or process is in the way."""
+        lifecycle.refuse_nesting()
+        self._lifecycle.check()
+        assert ticket.server is not None
+        hosted_elsewhere = self._sharing.election.host is None and ticket.server.wire is not None
+        if hosted_elsewhere or self.engine.environment.others_write():
+            return False
+        return self._combiner.execute_here(ticket)
+
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""
         lifecycle.refuse_nesting()

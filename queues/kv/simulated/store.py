@@ -93,6 +93,7 @@ class SimulatedStore:
         self.combiners = Combiners(self._apply, self._lifecycle, abreast=MAX_REQUESTS, **scheduled)
         #: Requests of concurrent callers: see `KeyValueStore`.
         self.serve, self.submit = self.combiners.serve, self.combiners.submit
+        self.execute_here = self.combiners.execute_here
         self.withdraw = self.combiners.withdraw
         self._count_lock = threading.Lock()
         self._reads = 0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from queues import AsyncFifoQueue, AsyncPriorityQueue, Item, Queue, Store
+from queues.admin import for_coroutines
 from queues.aio.mailbox import Mailbox
 from queues.errors import (
     BadPriority,
@@ -505,3 +506,40 @@ async def test_a_task_that_was_canceled_before_it_asks_takes_nothing(
     held.go.set()
     await first
     assert jobs.depth() == 2
+
+
+async def test_a_loop_executes_what_nothing_is_in_the_way_of(store: Store, jobs: Queue) -> None:
+    queue = for_coroutines(jobs, in_loop=True)
+    jobs.push(b"a", 1)
+    pushing = queue.push(b"b", 2)
+    if store.url.startswith("lmdb:"):
+        with pytest.raises(StopIteration):  # it never waits for another thread
+            pushing.send(None)
+    else:
+        await pushing
+    jobs.configure(max_depth=2)
+    with pytest.raises(QueueFull):
+        await queue.push(b"c", 3)
+    assert [item.value for item in await queue.pop_many(5)] == [b"a", b"b"]
+    assert await queue.lease() is None
+
+
+async def test_a_loop_executes_nothing_beside_other_threads(
+    store: Store, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = for_coroutines(jobs, in_loop=True)
+    await queue.push(b"0", 0)
+    held = Held(monkeypatch, jobs)
+    first = asyncio.create_task(asyncio.to_thread(jobs.pop_min))
+    await held.until_it_began()
+    more = asyncio.create_task(queue.push(b"1", 1))
+    await asyncio.sleep(0)
+    assert not more.done()
+    held.go.set()
+    assert (await first).value == b"0"
+    await more
+    many = await asyncio.gather(
+        *(queue.push(b"x", n) for n in range(50)), *(asyncio.to_thread(jobs.push, b"y", n) for n in range(50))
+    )
+    assert len({item.id for item in many}) == 100
+    assert check_full_count(store, jobs) == 101
