@@ -11,6 +11,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -22,6 +23,8 @@ from tests.server.conftest import PATIENCE, ROOT, Site
 SEED = "19"
 EXAMPLES = os.environ.get("PQ_API_EXAMPLES", "")
 FEW = "4"
+#: Names that are there.
+ALL = {"queue": "jobs", "name": "person", "board": "wall"}
 #: What a schema cannot say: a name that is taken, a key that was used, a time that has passed.
 _MEANT = '["2xx", "401", "403", "404", "409", "412", "413", "422", "429", "507"]'
 
@@ -34,34 +37,86 @@ def site(tmp_path: Path) -> Iterator[Site]:
     served.stop()
 
 
-def call(site: Site, token: str, path: str, body: object) -> dict[str, object]:
-    """Send a write and return its answer."""
+def call(site: Site, token: str, path: str, body: object = None) -> dict[str, object]:
+    """Send a request, a write with a body, and return its answer."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{site.address}/api/v1/{path}", json.dumps(body).encode(), headers)
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{site.address}/api/v1/{path}", content, headers)
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         found: dict[str, object] = json.loads(answer.read())
         return found
 
 
-def config(item_id: str, spare_id: str) -> str:
+class There(NamedTuple):
+    """Ids of what is there, and of what may go."""
+
+    item: object
+    spare_item: object
+    template: object
+    spare_template: object
+    link: object
+    #: The tester's own is never revoked.
+    spare_token: object
+
+
+def config(ids: There) -> str:
     """Return the tester's configuration: names and ids that are there, and those that may go."""
+    values = {
+        "rename_queue": {"queue": "spare"},
+        "delete_queue": {"queue": "spare"},
+        "attach_queue": {"queue": "spare"},
+        "delete_item": {"id": ids.spare_item},
+        "move_item": {"id": ids.spare_item},
+        **{name: {"id": ids.item} for name in ("get_item", "change_item", "reveal_item", "promote_item")},
+        "get_template": {"id": ids.template},
+        "forget_template": {"id": ids.spare_template},
+        "revoke_token": {"id": ids.spare_token},
+        "remove_board": {"board": "spare"},
+        "revoke_link": {"id": ids.link},
+    }
     operations = "\n".join(
-        f'[[operations]]\ninclude-operation-id = "{name}"\n'
-        f'parameters = {{ "path.queue" = "{queue}", "path.id" = "{each}" }}'
-        for name, queue, each in (
-            ("rename_queue", "spare", "-"),
-            ("delete_queue", "spare", "-"),
-            ("attach_queue", "spare", "-"),
-            ("delete_item", "jobs", spare_id),
-            ("move_item", "jobs", spare_id),
-            *((name, "jobs", item_id) for name in ("get_item", "change_item", "reveal_item", "promote_item")),
-        )
+        f'[[operations]]\ninclude-operation-id = "{operation}"\nparameters = {{ '
+        + ", ".join(f'"path.{name}" = {json.dumps(value)}' for name, value in {**ALL, **own}.items())
+        + " }"
+        for operation, own in values.items()
     )
     return (
         "max-stream-events = 1\nrequest-timeout = 60\n"
-        '[parameters]\n"path.queue" = "jobs"\n"query.wait" = 0\n'
-        f"[checks]\npositive_data_acceptance.expected-statuses = {_MEANT}\n{operations}\n"
+        '[parameters]\n"query.wait" = 0\n'
+        + "".join(f'"path.{name}" = "{value}"\n' for name, value in ALL.items())
+        + f"[checks]\npositive_data_acceptance.expected-statuses = {_MEANT}\n{operations}\n"
     )
+
+
+def token_of(site: Site, name: str, *, verbs: str) -> str:
+    """Create a token of the first admin and return its secret."""
+    made = run_to_end(
+        [sys.executable, str(ROOT / "manage.py"), "create_token", name, "--queues", "*", "--verbs", verbs],
+        env={**os.environ, "PQADMIN_DATA": str(site.data), "PQADMIN_STORE": f"lmdb:{site.data / 'store'}"},
+        check=True,
+    )
+    return made.stdout.splitlines()[-1]
+
+
+def prepared(site: Site, token: str) -> There:
+    """Make what the requests are about."""
+    for name in ("jobs", "spare"):
+        call(site, token, "queues", {"name": name})
+    items = [{"value": str(n), "priority": n} for n in range(20)]
+    pushed = call(site, token, "queues/jobs/items", {"items": items})["items"]
+    assert isinstance(pushed, list)
+    templates = [
+        call(site, token, "queues/jobs/templates", {"name": name, "value": "1", "priority": "1"})
+        for name in ("kept", "spare")
+    ]
+    call(site, token, "people", {"name": "person", "role": "viewer"})
+    for name in ("wall", "spare"):
+        call(site, token, "boards", {"name": name})
+    link = call(site, token, "boards/wall/links", {"label": "screen"})
+    tokens = call(site, token, "tokens?q=spare")["tokens"]
+    assert isinstance(tokens, list)
+    (spare,) = tokens
+    return There(pushed[-1]["id"], pushed[-2]["id"], templates[0]["id"], templates[1]["id"], link["id"], spare["id"])
 
 
 OPERATIONS = sum(1 for _ in openapi.operations(openapi.document(api)))
@@ -72,18 +127,9 @@ def test_no_request_finds_an_answer_that_the_schema_does_not_have(site: Site, tm
     folder = tmp_path / "tester"
     folder.mkdir()
     assert site.address
-    made = run_to_end(
-        [sys.executable, str(ROOT / "manage.py"), "create_token", "tester", "--queues", "*", "--verbs", "all"],
-        env={**os.environ, "PQADMIN_DATA": str(site.data), "PQADMIN_STORE": f"lmdb:{site.data / 'store'}"},
-        check=True,
-    )
-    token = made.stdout.splitlines()[-1]
-    for name in ("jobs", "spare"):
-        call(site, token, "queues", {"name": name})
-    items = [{"value": str(n), "priority": n} for n in range(20)]
-    pushed = call(site, token, "queues/jobs/items", {"items": items})["items"]
-    assert isinstance(pushed, list)
-    (folder / "schemathesis.toml").write_text(config(pushed[-1]["id"], pushed[-2]["id"]), "utf-8")
+    token = token_of(site, "tester", verbs="all,administer")
+    token_of(site, "spare", verbs="read")
+    (folder / "schemathesis.toml").write_text(config(prepared(site, token)), "utf-8")
     tester = Path(sys.executable).with_name("schemathesis")
     run = run_to_end(
         [
