@@ -1,10 +1,13 @@
 """What people do on the site to anything but queues and items: each act told to the queue store's audit."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from pqadmin.store import get_store, store_now
@@ -12,16 +15,39 @@ from queues import RequestKey, Transaction
 from queues.admin import IdGenerator
 from queues.errors import AlreadyDone, OutcomeUnknown, StoreError
 
+log = logging.getLogger(__name__)
 _id_generator = IdGenerator(lambda: store_now().timestamp())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Author:
     """The author of a change, and the key of the request that asks for it."""
 
     name: str
     key: RequestKey | None = None
     via: str = "web"
+    #: Whether the store keeps an answer of this change, as far as it is known.
+    answered: bool = field(default=False, init=False)
+
+
+@contextmanager
+def changing(by: Author) -> Iterator[None]:
+    """Open a transaction of the site's tables for an audited change.
+
+    If it fails after `note`, the answer that this kept under the author's key is forgotten: sent again, the request is
+    executed. Only a crash in between leaves an answer without its change.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except Exception:
+        if by.answered and by.key is not None:
+            try:
+                get_store().forget_answer(by.key.key)
+                by.answered = False
+            except StoreError as error:
+                log.warning("The answer of a change that failed stays under its key: %s", error)
+        raise
 
 
 def note(
@@ -36,9 +62,9 @@ def note(
 ) -> None:
     """Write an audit record of a change of the site's tables; raises StoreError.
 
-    It is called inside the transaction of the tables: a crash in between can leave a record without its change, never a
-    change without its record. An author's key is executed once, and keeps the answer that it makes of `result`: the
-    second time raises `AlreadyDone`, which undoes the transaction of the tables.
+    It is called inside the transaction of the tables, with a key in `changing`: a crash in between can leave a record
+    without its change, never a change without its record. An author's key is executed once, and keeps the answer that
+    it makes of `result`: the second time raises `AlreadyDone`, which undoes the transaction of the tables.
     """
     store, audit_id = get_store(), _id_generator.new_id()
     author = Author(name=by) if isinstance(by, str) else by
@@ -68,6 +94,8 @@ def note(
         answer = author.key.answer(result)  # it may read the store, which a transaction of the store must not
         first = store.once(author.key.key, partial(execute, answer=answer), content=author.key.content)
     except OutcomeUnknown:  # of the record alone: the tables are as they were
+        author.answered = author.key is not None
         raise StoreError(_("It is not certain that the audit has a record of this.")) from None
     if first.repeated:
         raise AlreadyDone(first.value, first.at)
+    author.answered = True

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from pqadmin.live import monitor as monitors
 from pqadmin.store import close_store, get_store
@@ -30,3 +31,20 @@ def site_store(url: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)
     yield get_store()
     close_store()
+
+
+@contextmanager
+def failing_commits(table: str, act: str = "UPDATE") -> Iterator[None]:
+    """Let each commit of the site's tables fail that updates or deletes a row of a table: the end alone sees it."""
+    with connection.cursor() as cursor:
+        for statement in (
+            "CREATE TABLE bad_row (id integer REFERENCES auth_user (id) DEFERRABLE INITIALLY DEFERRED)",
+            f"CREATE TRIGGER break_it AFTER {act} ON {table} BEGIN INSERT INTO bad_row VALUES (-1); END",
+        ):
+            cursor.execute(statement)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER break_it")
+            cursor.execute("DROP TABLE bad_row")

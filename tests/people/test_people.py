@@ -5,6 +5,7 @@ import re
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError
 from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
@@ -14,6 +15,7 @@ from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.scope import Scope, scope_of
 from pqadmin.store import get_store
 from tests.accounts.conftest import PASSWORD
+from tests.sites import failing_commits
 
 pytestmark = pytest.mark.django_db
 
@@ -332,3 +334,14 @@ def test_no_person_gets_a_name_that_cannot_be_seen(root, name: str) -> None:
     with pytest.raises(CommandError, match="characters that cannot be seen"):
         call_command("create_user", name, role="viewer")
     assert User.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_form_whose_commit_failed_is_executed_when_it_is_sent_again(root, ann) -> None:
+    page, action = url("person", ann.pk), url("active", ann.pk)
+    form = {"form_number": number(root, page, action), "active": "no"}
+    with failing_commits("auth_user"), pytest.raises(IntegrityError):
+        root.post(action, form)
+    assert User.objects.get(pk=ann.pk).is_active
+    root.post(action, form)
+    assert not User.objects.get(pk=ann.pk).is_active

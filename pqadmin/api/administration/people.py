@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -23,7 +22,7 @@ from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.people import person_changes
-from pqadmin.site_audit import Author
+from pqadmin.site_audit import Author, changing
 from queues.admin import check_glob
 from queues.errors import ConfirmationMismatch
 
@@ -222,7 +221,7 @@ def _change(
     caller = administer(request)
 
     def once(by: Author) -> tuple[User, Shape]:
-        with transaction.atomic():  # the person is checked as changed
+        with changing(by):  # the person is checked as changed
             user = _person(name, User.objects.select_for_update())
             if role_given(user) is Role.ADMIN:
                 caller.require_to_give(Role.ADMIN)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from pqadmin.dashboard.models import PushTemplate
 from pqadmin.display import format as write
 from pqadmin.pages.refusals import NotPossible
-from pqadmin.site_audit import Author, note
+from pqadmin.site_audit import Author, changing, note
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: Author) 
     if not again and known.count() >= MOST:
         words = _("This queue has %(n)s templates already: delete one first.")
         raise NotPossible(words % {"n": write.number(MOST)})
-    with transaction.atomic():
+    with changing(by):
         kept, _new = PushTemplate.objects.update_or_create(
             queue_id=queue_id, name=name, defaults={"fields": fields, "by": by.name[:150], "at": datetime.now(UTC)}
         )
@@ -70,7 +70,7 @@ def forget(queue_id: int, queue: str, number: str, *, by: Author) -> PushTemplat
     found = get(queue_id, number)
     if found is None:
         raise NotPossible(_("This template is not there any more."))
-    with transaction.atomic():
+    with changing(by):
         key = found.pk
         found.delete()
         found.pk = key
