@@ -296,7 +296,7 @@ class Hosted(Crowd):
             deaths_of_hosts=drawn.choice((0.0, 0.1)),
             suspensions_of_callers=drawn.choice((0.0, 0.1)),
             suspensions=drawn.choice((0.0, 0.002, 0.008)),
-            cuts=drawn.choice((0.0, 0.3)),
+            cuts=drawn.choice((0.0, 0.5, 0.9)),
             failures=drawn.choice((0.0, 0.0, 0.1)),
             step=drawn.choice((0.002, 0.02)),
         )

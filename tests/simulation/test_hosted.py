@@ -28,6 +28,7 @@ TROUBLE = (
     "executed for another process",
     "found in the socket",
     "found in a record",
+    "stored by itself",
     "executed anew",
     "left to another process",
 )
@@ -52,6 +53,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return [type(ticket) is Request for ticket in done].count(True)
 
     counting(Host, "note", "executed for another process", executed)
+
+    def stored(_: None, host: Host, batch: Batch, done: Sequence[Ticket]) -> int:
+        return [bool(message.stored) for message in host.unsent].count(True)
+
+    counting(Host, "note", "stored by itself", stored)
     counting(Host, "is_busy", "left to another process", lambda busy, host: busy)
     counting(Connection, "rest", "found in the socket", lambda answers, connection: bool(answers))
     counting(host_client, "read_answers", "found in a record", lambda answers, *_: bool(answers))
