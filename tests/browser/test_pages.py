@@ -172,6 +172,19 @@ def test_the_help_of_the_filter_opens_whole(width: int, new_page: NewPage, furni
     expect(page.locator("#filter-help")).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_numbers_of_the_first_queue_are_on_the_first_screen_of_a_phone(
+    locale: str, new_page: NewPage, furnished: Store
+) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, locale=locale, has_touch=True)
+    open_live(page, "/")
+    row = page.locator("tr[data-queue]").first
+    assert row.bounding_box()["y"] <= 400
+    expect(row.locator("[data-field=ready]").first).to_be_in_viewport(ratio=1)
+    page.goto(f"/queues/{row.get_attribute('data-queue')}/")
+    expect(page.locator("dl.sum [data-field=ready]").first).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize(("width", "touch"), [(390, True), (1280, False)])
 def test_choices_are_beside_their_words(width: int, touch: bool, new_page: NewPage) -> None:
     page = new_page(viewport={"width": width, "height": 800}, has_touch=touch)
