@@ -5,8 +5,8 @@ from datetime import datetime
 from django import forms
 
 from pqadmin.dashboard.items.action_forms import PopForm, ReprioritizeForm, RescheduleForm
-from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.dashboard.queue.forms import CreateForm, DeleteForm, DetachForm, PauseForm, RenameForm
+from pqadmin.pages.push_form import PushForm
 from queues import QueueStatus
 
 

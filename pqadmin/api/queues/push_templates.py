@@ -15,10 +15,10 @@ from pqadmin.api.parameters import RowId
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import schemas
 from pqadmin.api.threads import in_thread
-from pqadmin.dashboard.models import PushTemplate
-from pqadmin.dashboard.push import templates
-from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.files.shapes import Shape, time_shape
+from pqadmin.pages import push_templates
+from pqadmin.pages.push_form import PushForm
+from pqadmin.pages.push_templates import PushTemplate
 from pqadmin.pages.queue_context import status_of
 from pqadmin.site_audit import Author
 from queues import QueueStatus
@@ -46,7 +46,7 @@ class NewTemplate(Body):
 @in_thread
 def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
     """Return the push templates of a queue, by name. They hold values as typed, so this takes the verb read too."""
-    found = templates.of(_status(request, queue).id)
+    found = push_templates.of(_status(request, queue).id)
     return answer({"templates": [_shape(each) for each in found]})
 
 
@@ -59,7 +59,7 @@ def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
 @in_thread
 def get_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
     """Return a push template with its fields."""
-    found = templates.get(_status(request, queue).id, str(id))
+    found = push_templates.get(_status(request, queue).id, str(id))
     if found is None:
         raise _missing()
     return answer({**_shape(found), "fields": found.fields})
@@ -79,7 +79,7 @@ def keep_template(request: HttpRequest, queue: str, body: NewTemplate) -> HttpRe
 
     def keep(by: Author) -> tuple[PushTemplate, Shape]:
         form.is_valid()
-        return templates.keep(status.id, status.name, body.name, form, by=by), {}
+        return push_templates.keep(status.id, status.name, body.name, form, by=by), {}
 
     return change(request, keep, _shape, status=201)
 
@@ -96,9 +96,9 @@ def forget_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse
     status = _to_change(request, queue)
 
     def forget(by: Author) -> tuple[PushTemplate, Shape]:
-        if templates.get(status.id, str(id)) is None:
+        if push_templates.get(status.id, str(id)) is None:
             raise _missing()
-        return templates.forget(status.id, status.name, str(id), by=by), {}
+        return push_templates.forget(status.id, status.name, str(id), by=by), {}
 
     return change(request, forget, _shape)
 

@@ -9,9 +9,9 @@ from pqadmin.api.answers import answer, caller_in, change
 from pqadmin.api.authorization import allow
 from pqadmin.api.queues import schemas
 from pqadmin.api.threads import in_thread
-from pqadmin.dashboard.overview.sample_load import start, stop
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.load.sample import SECONDS, sample_load
+from pqadmin.pages.sample_load import start, stop
 from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 

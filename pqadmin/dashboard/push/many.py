@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from pqadmin.dashboard.jobs.words import job_url
 from pqadmin.dashboard.push import pasted
-from pqadmin.dashboard.push.forms import MAX_PASTED, ManyForm, WhenForm
+from pqadmin.dashboard.push.forms import MAX_PASTED, ManyForm
 from pqadmin.dashboard.push.pasted import Batch
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
@@ -18,6 +18,7 @@ from pqadmin.files.entries import Format
 from pqadmin.limits.body_size import takes_uploads
 from pqadmin.pages import toasts, uploads
 from pqadmin.pages.action_view import QueueActionView
+from pqadmin.pages.push_form import WhenForm
 from pqadmin.pages.refusals import Refusal
 from queues import Item, Job, QueueStatus
 from queues.admin import Pushed, codec_of

@@ -1,11 +1,11 @@
 """Push one item, at once or later, from a template or like another. An answer is a redirect: a reload sends nothing."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -14,15 +14,16 @@ from django.views.decorators.http import require_POST
 from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.items.action_forms import typed_value
 from pqadmin.dashboard.items.views import see
-from pqadmin.dashboard.push import templates
-from pqadmin.dashboard.push.forms import PushForm, check
+from pqadmin.dashboard.push.forms import check
 from pqadmin.display import format as write
 from pqadmin.display import items
 from pqadmin.display.addresses import item_url, leave, queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import hidden
-from pqadmin.pages import toasts
+from pqadmin.pages import push_templates, toasts
 from pqadmin.pages.action_view import QueueActionView
+from pqadmin.pages.push_form import PushForm
+from pqadmin.pages.push_templates import PushTemplate
 from pqadmin.pages.queue_context import status_of
 from pqadmin.pages.refusals import NotPossible, Refusal
 from pqadmin.site_audit import Author
@@ -70,7 +71,7 @@ class PushView(QueueActionView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the page shows."""
-        return super().get_context_data(source=self.source, templates=templates.of(self.status.id), **more)
+        return super().get_context_data(source=self.source, templates=_templates(self.status.id), **more)
 
     def preview(self, form: PushForm) -> HttpResponse:
         """Say whether the value is JSON."""
@@ -97,7 +98,7 @@ class PushView(QueueActionView):
         form.is_valid()
         wrong, by = "", Author(name=self.username)
         try:
-            templates.keep(self.status.id, self.status.name, name, form, by=by)
+            push_templates.keep(self.status.id, self.status.name, name, form, by=by)
         except NotPossible as error:
             wrong = str(error)
         except DatabaseError as error:
@@ -109,6 +110,16 @@ class PushView(QueueActionView):
             return self.show(form, refusal, template_name=name[:200], template_wrong=wrong)
         kept = _("Kept as the template “%(name)s”. Nothing was pushed.") % {"name": write.visible(name.strip())}
         return self.show(form, kept=kept)
+
+
+def _templates(queue_id: int) -> Sequence[PushTemplate]:
+    """Return the templates of a queue; none while the site's tables cannot be read: the form pushes all the same."""
+    try:
+        with transaction.atomic():
+            return push_templates.of(queue_id)
+    except DatabaseError as error:
+        log.warning("push templates could not be read: %s: %s", type(error).__name__, error)
+        return []
 
 
 def _pushed(item: Item, fifo: bool) -> str:
@@ -126,7 +137,7 @@ def _source(request: HttpRequest, status: QueueStatus) -> Source:
     if like := request.GET.get("like", "")[:25_000]:
         return _like(status, like)
     if template := request.GET.get("template", "")[:20]:
-        found = templates.get(status.id, template)
+        found = push_templates.get(status.id, template)
         if found is None:
             return Source(wrong=_("This template is not there any more."))
         # An empty zone is UTC, for every reader.
@@ -165,7 +176,7 @@ def forget_template(request: HttpRequest, name: str, number: str) -> HttpRespons
     """Delete a template."""
     status = status_of(name)
     try:
-        templates.forget(status.id, status.name, number, by=Author(name=request.user.get_username()))
+        push_templates.forget(status.id, status.name, number, by=Author(name=request.user.get_username()))
     except NotPossible as error:
         toasts.failed(request, str(error))
     else:

@@ -11,7 +11,6 @@ from pqadmin.dashboard.history.views import last_hour
 from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.queue_page_data import see
 from pqadmin.dashboard.overview import favorites
-from pqadmin.dashboard.push.forms import PushForm
 from pqadmin.dashboard.queue.verdict_steps import steps
 from pqadmin.dashboard.targets.views import standing
 from pqadmin.display.redaction import rules_of
@@ -20,6 +19,7 @@ from pqadmin.live.consumers_panel import panel
 from pqadmin.live.words import flag_words, trend_words
 from pqadmin.pages import form_idempotency
 from pqadmin.pages.action_view import hidden_fields
+from pqadmin.pages.push_form import PushForm
 from pqadmin.pages.queue_context import about, mix
 from pqadmin.store import get_store
 from queues import QueueStatus, TrashEntry

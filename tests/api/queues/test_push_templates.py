@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 
 from pqadmin.accounts.caller import Verb
 from queues import Store
@@ -37,3 +38,18 @@ async def test_a_template_is_kept_replaced_and_deleted(
     problem(await program.delete(f"queues/jobs/templates/{number}"), 404, "NotFound")
     verbs = [entry.verb for entry in site.audit.entries(queue="jobs").entries]
     assert verbs == ["forget_template", "keep_template", "keep_template"]
+
+
+def rename_table(table: str, name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+async def test_templates_that_cannot_be_read_are_no_empty_list(site: Store, program: Program) -> None:
+    site.create_queue("jobs")
+    await program.post("queues/jobs/templates", json={"name": "night run"})
+    await in_thread(rename_table, "dashboard_pushtemplate", "away")
+    problem(await program.get("queues/jobs/templates"), 503, "DatabaseError")
+    await in_thread(rename_table, "away", "dashboard_pushtemplate")
+    (kept,) = (await program.get("queues/jobs/templates")).json()["templates"]
+    assert kept["name"] == "night run"

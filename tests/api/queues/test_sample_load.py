@@ -25,7 +25,7 @@ async def test_it_is_started_on_a_store_of_its_own_and_stopped(
     for method in ("POST", "DELETE"):
         problem(await part.request(method, "sample-load"), 403, "Forbidden")
     site.create_queue("mine")
-    assert "other queues" in problem(await program.post("sample-load"), 409, "QueueError")["detail"]
+    assert "other queues" in problem(await program.post("sample-load"), 409, "NotPossible")["detail"]
     assert list(site.directory()) == ["mine"]
     site.actions("ann").delete_queue("mine", confirm="mine", expect_depth=0)
     assert (await program.get("sample-load")).json() == {"running": False, "ends_at": None}
@@ -33,7 +33,7 @@ async def test_it_is_started_on_a_store_of_its_own_and_stopped(
     assert started.json() == {"seconds": 300.0}
     assert all(name.startswith(PREFIX) for name in site.directory())
     assert (await program.get("sample-load")).json()["running"] is True
-    assert "running already" in problem(await program.post("sample-load"), 409, "QueueError")["detail"]
+    assert "running already" in problem(await program.post("sample-load"), 409, "NotPossible")["detail"]
     assert (await program.delete("sample-load", headers=key)).json() == {"stopped": True}
     assert (await program.delete("sample-load", headers=key)).json() == {"stopped": True}
     assert (await program.delete("sample-load")).json() == {"stopped": False}

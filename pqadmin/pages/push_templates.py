@@ -1,19 +1,15 @@
 """Push templates: filled-in push forms with a name, shared by all users of a queue."""
 
-import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from django import forms
-from django.db import DatabaseError, transaction
+from django.db import models
 from django.utils.translation import gettext as _
 
-from pqadmin.dashboard.models import PushTemplate
 from pqadmin.display import format as write
 from pqadmin.pages.refusals import NotPossible
 from pqadmin.site_audit import Author, changing, note
-
-log = logging.getLogger(__name__)
 
 #: Templates of one queue.
 MOST = 50
@@ -21,15 +17,28 @@ MAX_NAME = 80
 _FIELDS = ("value", "encoding", "priority", "when", "delay", "unit", "due", "zone")
 
 
+class PushTemplate(models.Model):
+    """A filled-in push form of a queue, kept under a name for all its users."""
+
+    #: The queue's number: it stays through renames, and through deleting and restoring.
+    queue_id = models.BigIntegerField()
+    name = models.CharField(max_length=80)
+    #: The fields of the form as they were typed.
+    fields = models.JSONField()
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    class Meta:
+        app_label = "dashboard"
+        constraints = [models.UniqueConstraint(fields=["queue_id", "name"], name="one_template_of_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def of(queue_id: int) -> Sequence[PushTemplate]:
-    """Return the templates of a queue by name; none while the site's tables cannot be read."""
-    try:
-        with transaction.atomic():
-            found = PushTemplate.objects.filter(queue_id=queue_id).defer("fields").order_by("name")
-            return list(found[:MOST])
-    except DatabaseError as error:
-        log.warning("push templates could not be read: %s: %s", type(error).__name__, error)
-        return []
+    """Return the templates of a queue by name, without their fields."""
+    return list(PushTemplate.objects.filter(queue_id=queue_id).defer("fields").order_by("name")[:MOST])
 
 
 def get(queue_id: int, number: str) -> PushTemplate | None:
