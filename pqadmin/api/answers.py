@@ -119,19 +119,28 @@ def change(
     under the key has null in their place.
     """
     hidden: Shape = dict.fromkeys(secrets)
-    key = request_key(request, lambda result: pack(status, {**shape(result), **hidden}, where))
+    shapes: list[Shape] = []
+
+    def shaped(result: T) -> Shape:
+        if not shapes:  # once: what is kept under the key is what is answered
+            shapes.append(shape(result))
+        return shapes[0]
+
+    key = request_key(request, lambda result: pack(status, {**shaped(result), **hidden}, where))
     if (first := first_answer(key)) is not None:  # before it reads what the first one changed
         return first
+    author = Author(name=caller_in(request).name, key=key, via="api")
     try:
-        result, shown = perform(Author(name=caller_in(request).name, key=key, via="api"))
+        result, shown = perform(author)
     except AlreadyDone as done:
         return unpack(done.answer, repeated=True)
     except (QueueError, Problem):
         if (first := first_answer(key)) is not None:  # the first one was executed meanwhile
             return first
         raise
-    keep_answer(key, result)  # if nothing was different, nothing has kept it
-    made = shape(result)
+    if not author.answered:  # nothing was different, so nothing has kept it
+        keep_answer(key, result)
+    made = shaped(result)
     return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
 
 

@@ -101,5 +101,5 @@ def told(errors: Iterable[Any], place: str = "") -> list[dict[str, Any]]:
 
 def invalid(errors: list[dict[str, Any]]) -> Problem:
     """Return the problem of fields or parameters that are wrong."""
-    words = "; ".join(f"{one['field'] or one['in']}: {one['message']}" for one in errors[:3])
+    words = "; ".join(f"{one['field'] or one['in']}: {one['message'].rstrip('.')}" for one in errors[:3])
     return Problem("InvalidRequest", f"The request is not valid. {words}.", {"errors": errors})

@@ -1,6 +1,6 @@
 """The boards that a person sees."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from django.db.models import Count, Q
@@ -22,11 +22,26 @@ class SeenBoard(NamedTuple):
     screens: int
 
 
+#: Of a link in use.
+_IN_USE = {"revoked_at": None, "used_at__isnull": False}
+
+
+def alone(board: Board, names: Sequence[str]) -> SeenBoard:
+    """Return one board as an admin sees it; `names` are all queues."""
+    return SeenBoard(
+        board=board,
+        globs=board.globs,
+        queues=_shown(board, names),
+        others=_others(board, Board.objects.in_bulk(board.rotation)),
+        screens=board.links.filter(**_IN_USE).count(),
+    )
+
+
 def listed(scope: Scope, names: Sequence[str]) -> list[SeenBoard]:
     """Return the boards by name; `names` are the queues that the person sees."""
-    in_use = Count("links", filter=Q(links__revoked_at=None, links__used_at__isnull=False))
+    in_use = Count("links", filter=Q(**{f"links__{name}": value for name, value in _IN_USE.items()}))
     boards = list(Board.objects.annotate(screens=in_use))
-    counts = {board.pk: len(Scope.of_globs(board.globs).of_those(names)) for board in boards}
+    counts = {board.pk: _shown(board, names) for board in boards}
     # A board of other people's queues alone is not there: not even its name.
     there = {board.pk: board for board in boards if scope.everything or counts[board.pk]}
     return [
@@ -34,8 +49,16 @@ def listed(scope: Scope, names: Sequence[str]) -> list[SeenBoard]:
             board=board,
             globs=board.globs if scope.everything else (),
             queues=counts[key],
-            others=[there[other] for other in board.rotation if other in there],
+            others=_others(board, there),
             screens=board.screens,
         )
         for key, board in there.items()
     ]
+
+
+def _shown(board: Board, names: Sequence[str]) -> int:
+    return len(Scope.of_globs(board.globs).of_those(names))
+
+
+def _others(board: Board, there: Mapping[int, Board]) -> list[Board]:
+    return [there[key] for key in board.rotation if key in there]

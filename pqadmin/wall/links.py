@@ -100,6 +100,7 @@ def revoke(link: Link, *, by: Author, now: datetime) -> bool:
     with changing(by):
         if not Link.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now, revoked_by=by.name):
             return False
+        link.revoked_at, link.revoked_by = now, by.name
         note(by, "revoke_link", before=_told(link), result=link)
     return True
 

@@ -12,7 +12,6 @@ from pydantic import Field, StrictInt, StrictStr
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
-from pqadmin.accounts.scope import ALL, Scope
 from pqadmin.api.administration import schemas
 from pqadmin.api.answers import address, answer, change, tagged
 from pqadmin.api.authorization import administer, allow
@@ -24,9 +23,10 @@ from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.site_audit import Author, changing
 from pqadmin.store import get_store
 from pqadmin.wall import board_changes, links
-from pqadmin.wall.board_list import SeenBoard, listed
+from pqadmin.wall.board_list import SeenBoard, alone, listed
 from pqadmin.wall.forms import FIELDS, MAX_GLOBS, MAX_ROTATION, BoardForm, LinkForm
 from pqadmin.wall.models import FEWEST_SECONDS, MOST_SECONDS, Board, Link
+from queues.admin import check_glob
 
 router = Router(tags=["Administration"])
 
@@ -70,7 +70,8 @@ class NewLink(Body):
 def list_boards(request: HttpRequest) -> HttpResponse:
     """Return the boards that show a queue which the caller sees."""
     scope = allow(request, Verb.READ, Right.READ)
-    return answer({"boards": [_seen_shape(seen) for seen in _listed(scope)]})
+    seen = listed(scope, scope.of_those(get_store().directory()))
+    return answer({"boards": [_seen_shape(each) for each in seen]})
 
 
 @router.get("/boards/{board}", operation_id="get_board", summary="Look at a board", response=schemas.BoardInFull)
@@ -113,7 +114,7 @@ def change_board(request: HttpRequest, board: str, body: ChangedBoard, if_match:
             except board_changes.BoardChanged:
                 words = "The board was changed since you saw it: nothing was changed."
                 raise Problem("SettingsChanged", words) from None
-        return _board(board), {}
+            return _board(board), {}
 
     return change(request, perform, _shape)
 
@@ -157,8 +158,9 @@ def revoke_link(request: HttpRequest, board: str, id: RowId) -> HttpResponse:
 
     def revoke(by: Author) -> tuple[Link, Shape]:
         link = _link(board, id)
-        links.revoke(link, by=by, now=datetime.now(UTC))
-        return _link(board, id), {}
+        if not links.revoke(link, by=by, now=datetime.now(UTC)):
+            link = _link(board, id)
+        return link, {}
 
     return change(request, revoke, _link_shape)
 
@@ -183,18 +185,20 @@ def _link(slug: str, key: int) -> Link:
     return link
 
 
-def _listed(scope: Scope) -> list[SeenBoard]:
-    return listed(scope, scope.of_those(get_store().directory()))
-
-
 def _values(board: Board | None, changes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the values of a board as its form cleans them; raise the problem of wrong ones."""
     keys = dict(Board.objects.values_list("slug", "pk"))
     given = {} if board is None else {name: getattr(board, name) for name in FIELDS}
     given = {**given, "rotation": given.get("rotation", []), **changes}
+    for glob in changes.get("globs", ()):
+        check_glob(glob)  # the form takes them as one text, and would split this at blanks and commas
     if "rotation" in changes:
+        words = ""
         if missing := [slug for slug in changes["rotation"] if slug not in keys]:
             words = f"there is no board {missing[0]!r}"
+        elif board is not None and board.slug in changes["rotation"]:
+            words = "a board takes turns with others, not with itself"
+        if words:
             raise invalid([{"in": "body", "field": "rotation", "message": words}])
         given["rotation"] = [keys[slug] for slug in changes["rotation"]]
     typed = {**given, "globs": "\n".join(given["globs"]), "rotation": list(map(str, given["rotation"]))}
@@ -215,7 +219,7 @@ def _refuse_wrong(form: BoardForm | LinkForm) -> None:
 
 def _shape(board: Board) -> Shape:
     """Describe a board to an admin."""
-    return next(_seen_shape(seen) for seen in _listed(ALL) if seen.board.pk == board.pk)
+    return _seen_shape(alone(board, list(get_store().directory())))
 
 
 def _seen_shape(seen: SeenBoard) -> Shape:

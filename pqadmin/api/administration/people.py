@@ -226,7 +226,7 @@ def _change(
             if role_given(user) is Role.ADMIN:
                 caller.require_to_give(Role.ADMIN)
             shown = perform(caller, user, by)
-        return _person(name), shown
+            return _person(name), shown
 
     return change(request, once, _shape, secrets=secrets)
 
