@@ -12,7 +12,7 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.api import schemas
-from pqadmin.api.answers import act, answer
+from pqadmin.api.answers import act, answer, caller_in
 from pqadmin.api.authorization import allow
 from pqadmin.api.parameters import Cursor, Limit, Reasoned
 from pqadmin.api.threads import in_thread
@@ -51,7 +51,10 @@ def audit(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> HttpResponse:
-    """Return acts, the newest first. A page may hold fewer than `limit`, and a `next`: that many were looked at."""
+    """Return acts, the newest first. A page may hold fewer than `limit`, and a `next`: that many were looked at.
+
+    Acts on people and tokens are seen by admins; a token sees them with the verb `administer` too.
+    """
     scope = allow(request, Verb.READ, Right.READ, queue)
     page = get_store().audit.entries(
         queue=queue,
@@ -63,7 +66,7 @@ def audit(
         until=until,
         limit=limit,
         after=cursor,
-        seen=partial(visibility.seen_entry, scope),
+        seen=partial(visibility.seen_entry, scope, administers=Verb.ADMINISTER in caller_in(request).verbs),
     )
     return answer({"entries": [audit_shape(entry) for entry in page.entries], "next": page.cursor})
 

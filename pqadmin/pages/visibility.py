@@ -97,10 +97,13 @@ def new_name(may: Scope, name: str) -> None:
         raise NotYours(words % {"globs": granted(may, Right.ACT)})
 
 
-def seen_entry(may: Scope, entry: AuditEntry) -> AuditEntry | None:
-    """Return what the person sees of an act: nothing of other people's queues, not even their names."""
+def seen_entry(may: Scope, entry: AuditEntry, *, administers: bool = True) -> AuditEntry | None:
+    """Return what the person sees of an act: nothing of other people's queues, not even their names.
+
+    `administers` is false of a token that may not see people and tokens, whatever its owner may.
+    """
     if entry.verb in PEOPLE_VERBS:
-        return entry if may.can(Right.ADMIN, "") else None
+        return entry if administers and may.can(Right.ADMIN, "") else None
     if may.everything:
         return entry
     if entry.queue is None:

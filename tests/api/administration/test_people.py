@@ -142,3 +142,19 @@ async def test_a_session_changes_people_with_the_token_of_forms_alone(root: User
     del stranger.headers["X-CSRFToken"]
     problem(await stranger.post("people", json={"name": "eve", "role": "none"}), 403, "CSRFFailed")
     assert not await User.objects.filter(username="eve").aexists()
+
+
+async def test_the_audit_shows_changes_of_people_and_tokens_to_those_that_administer(
+    site: Store, root: User, token: Callable[..., str]
+) -> None:
+    admin = await in_thread(Browser, root)
+    site.actions("root").create_queue("jobs")
+    await admin.post("people", json={"name": "eve", "role": "none"})
+    await admin.post("tokens", json={"name": "hidden", "verbs": ["read"], "queues": ["*"]})
+    reader = Program(await in_thread(token, root, verbs=[Verb.READ]))
+    keeper = Program(await in_thread(token, root, verbs=[Verb.READ, Verb.ADMINISTER]))
+    for caller, seen in ((admin, True), (keeper, True), (reader, False)):
+        entries = (await caller.get("audit")).json()["entries"]
+        people = ["create_token", "create_person"] if seen else []
+        assert [entry["verb"] for entry in entries] == [*people, "create"]
+        assert ((await caller.get("audit?verb=create_token")).json()["entries"] != []) is seen
