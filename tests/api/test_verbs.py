@@ -17,7 +17,7 @@ from pqadmin.api.handler import ApiHandler
 from pqadmin.api.verbs import take as takes
 from queues import FifoQueue, PriorityQueue, Store
 from queues.errors import ERRORS
-from tests.api.conftest import Program, in_thread, in_wait
+from tests.api.conftest import Browser, Program, in_thread, in_wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 60.0
@@ -366,6 +366,20 @@ async def test_a_request_waits_for_an_item_and_gets_it(program: Program, jobs, h
     nothing = await program.post("queues/jobs/lease?wait=0.01")
     assert nothing.json() == {"items": []}
     problem(await program.post("queues/jobs/pop?wait=61"), 422, "InvalidRequest")
+
+
+async def test_a_session_looks_for_items_on_a_read_only_site(site, person, settings) -> None:
+    settings.PQADMIN_ARM_MINUTES = 15
+    await in_thread(site.create_queue, "arn")
+    user = await in_thread(person, Role.OPERATOR, "ann")
+    async with await in_thread(Browser, user) as browser:
+        problem(await browser.post("queues/arn/pop"), 403, "NotArmed")
+        assert (await browser.get("outlook?queue=arn")).json() == {"queues": [{"queue": "arn", "ready": 0}]}
+        waiting = asyncio.create_task(browser.get("outlook?queue=arn&wait=60"))
+        await in_wait(site.queue("arn"))
+        await in_thread(lambda: site.queue("arn").push(b"x", 1))
+        async with asyncio.timeout(PATIENCE):
+            assert (await waiting).json() == {"queues": [{"queue": "arn", "ready": 1}]}
 
 
 @pytest.mark.parametrize("path", ["POST queues/arn/pop?wait=60", "GET outlook?queue=arn&wait=60"])

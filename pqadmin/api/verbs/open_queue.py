@@ -11,6 +11,7 @@ from ninja import Query, Router
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.coalesced_reads import OncePerTurn
 from pqadmin.accounts.rights import Right
+from pqadmin.accounts.roles import SAFE
 from pqadmin.api import threads
 from pqadmin.api.answers import caller_in
 from pqadmin.api.request_caller import caller_now
@@ -65,10 +66,10 @@ def _client(told: str) -> Client | None:
 
 
 async def may_take_now(request: HttpRequest, queue: AnyQueue, asked: str) -> None:
-    """Return if the caller may take from the queue now; a name that it got meanwhile is told to no other caller."""
+    """Return if the caller may take, or look at what it could take; a name that the queue got is told to no other."""
     caller = await caller_now(request)
     try:
-        caller.require(Verb.TAKE, Right.ACT, queue.name)
+        caller.require(Verb.TAKE, Right.ACT, queue.name, looks=request.method in SAFE)
     except QueueNotFound:
         raise QueueNotFound(asked) from None
 
