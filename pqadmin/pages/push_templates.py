@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from django import forms
+from django.core.validators import ProhibitNullCharactersValidator
 from django.db import models
 from django.utils.translation import gettext as _
 
@@ -59,6 +60,8 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: Author) 
     if {"too_long", "max_length"} & {error.code for errors in form.errors.as_data().values() for error in errors}:
         raise NotPossible(_("This is more than a form can hold."))
     fields = {field: str(form[field].value() or "") for field in _FIELDS if field in form.fields}
+    if any("\0" in text for text in fields.values()):  # not every database can keep it
+        raise NotPossible(str(ProhibitNullCharactersValidator.message))
     known = PushTemplate.objects.filter(queue_id=queue_id)
     again = known.filter(name=name).exists()
     if not again and known.count() >= MOST:
