@@ -19,7 +19,7 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import STATES
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config, decode
-from queues.model.priority import Priority
+from queues.model.priority import Priority, check_finite
 from queues.operations.search import checked_query
 from queues.queue import Queue
 
@@ -37,6 +37,8 @@ def check(
 ) -> None:
     """Raise what tells why an act on all cannot be begun so."""
     query.check()
+    for given in (priority, shift):
+        check_finite(given)
     if not any(act in acts for acts in ACTS.values()) or query.state not in STATES:
         known = sorted({act for acts in ACTS.values() for act in acts})
         raise BadState("Acts on all are {acts}, of {states} items.", acts=", ".join(known), states=", ".join(STATES))

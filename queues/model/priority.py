@@ -63,9 +63,14 @@ def _float(priority: object) -> float:
         return exact + 0.0
     if not isinstance(priority, float):
         raise BadPriority("A priority of this queue is a number, not {kind}.", kind=_kind(priority))
-    if not math.isfinite(priority):
-        raise BadPriority("A priority is a finite number: NaN and infinities have no place in an order.")
+    check_finite(priority)
     return priority + 0.0  # −0.0 + 0.0 is 0.0
+
+
+def check_finite(priority: object) -> None:
+    """Raise `BadPriority` for NaN and infinities, of which a record would keep nothing."""
+    if isinstance(priority, float) and not math.isfinite(priority):
+        raise BadPriority("A priority is a finite number: NaN and infinities have no place in an order.")
 
 
 def _str(priority: object) -> str:

@@ -20,7 +20,7 @@ from tests.programs import run_to_end
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "jobs-and-workers.md"
 BLOCK = re.compile(r"^```(python|sh background|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 #: Seconds after which a step that has not happened is a failure.
-PATIENCE = 60
+PATIENCE = 180
 
 
 def free_ports() -> tuple[int, int]:

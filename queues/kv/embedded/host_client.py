@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import lmdb
 import msgspec
@@ -75,7 +76,18 @@ _decode_record = msgspec.msgpack.Decoder(HostRecord).decode
 class Connection:
     """A connection to the host, for one message at a time."""
 
-    __slots__ = ("_answers", "_folder", "_key", "_received", "_sent_at", "id", "number", "record", "socket")
+    __slots__ = (
+        "__weakref__",
+        "_answers",
+        "_folder",
+        "_key",
+        "_received",
+        "_sent_at",
+        "id",
+        "number",
+        "record",
+        "socket",
+    )
 
     def __init__(self, folder: Path, record: bytes, host: HostRecord) -> None:
         """Connect. Raises OSError."""
@@ -174,8 +186,9 @@ class Sharing:
         #: By the root of their store, the newest last.
         self.wires: dict[bytes, list[Wire]] = {}
         self.election = HostElection(folder, self.wires, arrive=arrive, attend=attend, leave=self._leave_spares)
-        #: A request was in doubt once.
+        #: A request may be in doubt: that of one of these connections, which live as long as it is.
         self.doubted = False
+        self._doubtful: WeakSet[Connection] = WeakSet()
         self._folder = folder
         self._read = read
         self._able = _is_able()
@@ -260,6 +273,7 @@ class Sharing:
 
     def doubt(self, connection: Connection, tickets: Sequence[Ticket]) -> None:
         """Note that a host may have executed what was sent: it is gone, or silent."""
+        self._doubtful.add(connection)
         self.doubted = True
         for at, ticket in enumerate(tickets):
             ticket.doubt = connection, at
@@ -309,6 +323,9 @@ class Sharing:
         for ticket in doubtful:
             connection, _ = ticket.doubt
             connection.give_up(ticket)
+        self.doubted = False  # first: another thread may be in doubt from now on
+        if self._doubtful:
+            self.doubted = True
         return bool(doubtful)
 
     def finish(self) -> None:

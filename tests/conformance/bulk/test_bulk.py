@@ -1,5 +1,6 @@
 """Actions on all items: chunk by chunk, stopped, canceled, gone on with, undone."""
 
+import math
 from datetime import timedelta
 
 import pytest
@@ -184,6 +185,8 @@ def test_what_cannot_be_begun_is_refused(store: Store, ann: Actions) -> None:
         (SameQueue, lambda: ann.begin_bulk("move", "jobs", to="jobs")),
         (QueueNotFound, lambda: ann.begin_bulk("move", "jobs", to="nowhere")),
         (BadPriority, lambda: ann.begin_bulk("reprioritize", "jobs")),
+        (BadPriority, lambda: ann.begin_bulk("reprioritize", "jobs", priority=math.nan)),
+        (BadPriority, lambda: ann.begin_bulk("reprioritize", "jobs", shift=math.inf)),
         (BadPriority, lambda: ann.begin_bulk("delete", "jobs", low="high")),
         (WrongKind, lambda: ann.begin_bulk("delete", "jobs", state="dead", low=1)),
         (WrongKind, lambda: ann.begin_bulk("reprioritize", "mail", priority=1)),
