@@ -1,6 +1,6 @@
 """Seeded schedules of processes that share an embedded store, one of which hosts it, while everything goes wrong.
 
-Each process has the engine, the host and the connections of the embedded store. Simulated are what stands below: one
+Each process has the engine, the host and the connections of the embedded store. Simulated are the parts below: one
 LMDB file whose write lock goes round, sockets of which any operation lets other threads go first, and one clock of the
 machine. A process dies at any step and takes its descriptors with it; it is suspended while the rest go on, perhaps for
 hours; sockets take parts of what is sent; commits fail.
@@ -169,7 +169,7 @@ class HostedEnvironment:
             raise lmdb.Error("the disk failed")
 
     def settle(self, error: BaseException, batch: Batch) -> Outcome:
-        """Return what became of a commit that failed."""
+        """Return the outcome of a commit that failed."""
         if isinstance(error, Killed):
             raise error
         batch.txn.abort()

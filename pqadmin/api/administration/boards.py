@@ -197,7 +197,7 @@ def _values(board: Board | None, changes: Mapping[str, Any]) -> Mapping[str, Any
         if missing := [slug for slug in changes["rotation"] if slug not in keys]:
             words = f"there is no board {missing[0]!r}"
         elif board is not None and board.slug in changes["rotation"]:
-            words = "a board takes turns with others, not with itself"
+            words = "a board takes turns with other boards, not with itself"
         if words:
             raise invalid([{"in": "body", "field": "rotation", "message": words}])
         given["rotation"] = [keys[slug] for slug in changes["rotation"]]

@@ -70,7 +70,7 @@ async def test_a_board_is_refused_what_is_no_pattern_and_itself_by_name(program:
     problem(await program.post("boards", json={"name": "two", "globs": []}), 422, "InvalidRequest")
     refused = problem(await program.patch("boards/hall", json={"rotation": ["hall"]}), 422, "InvalidRequest")
     (error,) = refused["errors"]
-    assert (error["field"], error["message"]) == ("rotation", "a board takes turns with others, not with itself")
+    assert (error["field"], error["message"]) == ("rotation", "a board takes turns with other boards, not with itself")
     for fault in ({"rotation": ["hall"]}, {"language": "xx"}):
         refused = problem(await program.patch("boards/hall", json=fault), 422, "InvalidRequest")
         assert not refused["detail"].endswith("..")
