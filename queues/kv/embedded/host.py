@@ -275,6 +275,8 @@ class Host:
         self.outdated: list[bytes] = []
         #: By their descriptors.
         self.connections: dict[int, _Connection] = {}
+        #: A commit may have something to note.
+        self.must_note = False
         self._buffer = memoryview(bytearray(CHUNK))
         self._full: set[int] = set()
         self.path = folder / f"{SOCKET}{os.urandom(6).hex()}"
@@ -333,6 +335,7 @@ class Host:
                     happened = True
                 else:
                     self._drop(connection)
+        self.must_note = bool(self.connections or self.outdated) or boottime() > self._clean_at
         return happened
 
     # Commits
@@ -372,11 +375,6 @@ class Host:
             if not batch.cursor.set_key(message.stored):
                 batch.put(message.stored, answers_record({connection: (number, encode(message.answers))}))
         batch.put(self.answers, answers_record(answers))
-
-    @property
-    def must_note(self) -> bool:
-        """Whether a commit may have something to note."""
-        return bool(self.connections or self.outdated) or boottime() > self._clean_at
 
     def is_busy(self) -> bool:
         """Say whether this process does much beside hosting while another one that is connected does not.

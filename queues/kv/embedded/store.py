@@ -306,8 +306,10 @@ class EmbeddedStore:
 
     def transact(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn` in the next commit and return its result once it is durable."""
-        lifecycle.refuse_nesting()
-        self._lifecycle.check()
+        if lifecycle.mark.running:
+            lifecycle.refuse_nesting()
+        if not self._lifecycle.usable:
+            self._lifecycle.check()
         result: T = self._serve(None, fn)
         return result
 

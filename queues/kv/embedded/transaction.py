@@ -365,27 +365,30 @@ class EmbeddedTransaction(EmbeddedReads):
         try:
             if self._sums or self._batch.adds:
                 self._flush_in(begin, end)
-            return Ready(first_key(self._cursor, begin, end, reverse=reverse))
+            return _Known(first_key(self._cursor, begin, end, reverse=reverse))
         except lmdb.Error as error:
             raise self.broken(error) from error
 
     def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Ready[list[KeyValue]]:
         """Read at most `limit` pairs of [begin, end)."""
-        check_limit(limit)
+        if limit < 1:  # asked here too: a call costs more
+            check_limit(limit)
         self._check_time()
         self.reads += 1
         try:
             if self._sums or self._batch.adds:
                 self._flush_in(begin, end)
-            return Ready(scan(self._cursor, begin, end, limit, reverse=reverse))
+            return _Known(scan(self._cursor, begin, end, limit, reverse=reverse))
         except lmdb.Error as error:
             raise self.broken(error) from error
 
     def set(self, key: bytes, value: bytes) -> None:
         """Write one pair."""
         replace = self._cursor.replace
-        check_key(key)
-        check_value(value)
+        if len(key) > MAX_KEY_SIZE or not b"" < key < KEYS_END:  # asked here too: a call costs more
+            check_key(key)
+        if not isinstance(value, bytes) or len(value) > MAX_VALUE_SIZE:
+            check_value(value)
         size = len(key) + len(value)
         self._grow(size)
         batch = self._batch
