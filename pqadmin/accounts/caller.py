@@ -59,7 +59,7 @@ class AdminNeeded(PermissionDenied):
     """A token's request that gives the rights of an admin, or changes an admin: this takes an admin's session."""
 
     def __init__(self) -> None:
-        super().__init__("is about an admin, which takes the session of an admin: no token does it")
+        super().__init__("Only an admin's session may change an admin; a token cannot.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +88,11 @@ class Caller:
         if not self.scope.sees(name):
             raise QueueNotFound(name)
 
-    def require(self, verb: Verb | str, right: Right, queue: str | None = None, *, looks: bool = False) -> None:
+    def require(self, verb: Verb | str, right: Right, queue: str | None = None, *, only_reads: bool = False) -> None:
         """Return if the request is allowed on the queue; without a queue, on some queue at least.
 
         Raises `QueueNotFound` for an invisible queue, `VerbMissing`, `RightMissing`, and `NotArmed` for a write of a
-        session to a read-only site. `looks` is true of a request that changes nothing, whatever right it asks for.
+        session to a read-only site. `only_reads` is true of a request that changes nothing, whatever right it needs.
         """
         name = None if queue is None else canonical_name(queue)
         if queue is not None:
@@ -102,7 +102,7 @@ class Caller:
         if not (self.scope.anywhere(right) if name is None else self.scope.can(right, name)):
             role = self.scope.role if name is None else self.scope.role_on(name)
             raise RightMissing(right, role, queue)
-        if right is not Right.READ and not looks and self.token_id is None:
+        if right is not Right.READ and not only_reads and self.token_id is None:
             arming.demand_open(self.armed_until)
 
     def require_to_give(self, *roles: Role) -> None:

@@ -12,7 +12,7 @@ from ninja.errors import HttpError, ValidationError
 from pqadmin import __version__
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.authentication import Unauthenticated
-from pqadmin.accounts.caller import Caller, VerbMissing
+from pqadmin.accounts.caller import AdminNeeded, Caller, VerbMissing
 from pqadmin.accounts.rights import RightMissing
 from pqadmin.api import audit_and_trash, bulk, items, problems, search, streams, verbs
 from pqadmin.api.administration import boards, people, tokens
@@ -98,6 +98,8 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
         case NotArmed():
             words = f"The site is read-only ({settings.PQADMIN_ARM_MINUTES} minutes after it was armed it is again)."
             members, headers = problems.shape("NotArmed", words), {}
+        case AdminNeeded():
+            members, headers = problems.shape("Forbidden", str(error)), {}
         case RightMissing() | VerbMissing() | PermissionDenied():
             members, headers = problems.shape("Forbidden", f"This {error}." if str(error) else "Forbidden."), {}
         case Http404():

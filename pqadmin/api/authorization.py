@@ -7,6 +7,7 @@ from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import SAFE
 from pqadmin.accounts.scope import Scope
 from pqadmin.api.answers import caller_in
+from pqadmin.api.problems import Problem
 from pqadmin.store import get_store
 from queues import AnyQueue
 
@@ -14,7 +15,7 @@ from queues import AnyQueue
 def allow(request: HttpRequest, verb: Verb, right: Right, queue: str | None = None) -> Scope:
     """Return what the caller may do; raise what refuses this."""
     caller = caller_in(request)
-    caller.require(verb, right, queue, looks=request.method in SAFE)
+    caller.require(verb, right, queue, only_reads=request.method in SAFE)
     return caller.scope
 
 
@@ -22,6 +23,12 @@ def found(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyQueue
     """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
     allow(request, verb, right, name)
     return get_store().queue(name)
+
+
+def refuse_tokens(request: HttpRequest, words: str) -> None:
+    """Raise a problem with these words unless the caller is a person's session."""
+    if caller_in(request).token_id is not None:
+        raise Problem("Forbidden", words)
 
 
 def administer(request: HttpRequest) -> Caller:

@@ -61,7 +61,7 @@ BESIDES = dict.fromkeys(
     Verb.READ,
 )
 #: Operations that no token is good for.
-OF_SESSIONS = {"create_token"}
+OF_SESSIONS = {"create_token", "reset_password"}
 #: What a person's session does with less than a token's owner needs: with tokens of one's own.
 OF_ONES_OWN = {"list_tokens", "revoke_token"}
 #: Operations that ask for the right on all queues.

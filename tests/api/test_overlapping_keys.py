@@ -85,7 +85,7 @@ REQUESTS: dict[str, tuple[str, str, Any]] = {
     "delete_queue": ("DELETE", "queues/jobs-{}?confirm=jobs-{}", None),
     "keep_template": ("POST", "queues/jobs/templates", {"name": "t{}"}),
     "create_person": ("POST", "people", {"name": "p{}", "role": "viewer"}),
-    "reset_password": ("POST", "people/person/password", None),
+    "add_grant": ("PUT", "people/person/grants/jobs-{}", {"role": "viewer"}),
     "make_board": ("POST", "boards", {"name": "b{}"}),
     "mint_link": ("POST", "boards/wall/links", {"label": "l"}),
     "remove_board": ("DELETE", "boards/wall-{}", None),

@@ -36,8 +36,8 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
   Rates of tokens, long polls and streams at once are limited too: 429 with `Retry-After`
   ([tokens](access.md#tokens)).
 - People, boards and all tokens are for admins: by a session, or by a token with the verb `administer`, which
-  gives no more than its own verbs allow, and changes no admin. Tokens are created by a session: one
-  that a token made would outlive its revocation. Passwords, secrets and links of screens are in the
+  gives no more than its own verbs allow, and changes no admin. Only sessions create tokens and reset
+  passwords ([tokens](access.md#tokens)). Passwords, secrets and links of screens are in the
   first answer alone; one that is repeated under an `Idempotency-Key` has null in their place.
 - For people alone, on pages, are signing in, arming, and the looks of a reader's own pages. The audit is
   read page by page.

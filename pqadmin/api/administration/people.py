@@ -15,7 +15,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.accounts.scope import role_given
 from pqadmin.api.administration import schemas
 from pqadmin.api.answers import address, answer, change
-from pqadmin.api.authorization import administer
+from pqadmin.api.authorization import administer, refuse_tokens
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import Containing, Limit
 from pqadmin.api.problems import Problem
@@ -97,8 +97,9 @@ def get_person(request: HttpRequest, name: str) -> HttpResponse:
 def create_person(request: HttpRequest, body: NewPerson) -> HttpResponse:
     """Create a person, with a password that the site makes up.
 
-    A token gives no more than it has: a viewer takes the verb `read` too, an operator all verbs of queues. No token
-    makes an admin.
+    A token gives no more than it has: a viewer takes the verb `read` too, an operator all verbs of queues. A token
+    cannot make an admin. A program with the password can sign in as the person, and create tokens that stay valid when
+    its own is revoked.
     """
     role = Role(body.role)
     grants = {check_glob(each.queues): Role(each.role) for each in body.grants}
@@ -121,7 +122,7 @@ def create_person(request: HttpRequest, body: NewPerson) -> HttpResponse:
 @router.put("/people/{name}/role", operation_id="change_role", summary="Change a role", response=schemas.Person)
 @in_thread
 def change_role(request: HttpRequest, name: str, body: NewRole) -> HttpResponse:
-    """Give a person another role on all queues. The last admin stays one; no token makes or changes an admin."""
+    """Give a person another role on all queues. The last admin stays one. A token cannot make or change an admin."""
     role = Role(body.role)
 
     def give(caller: Caller, user: User, by: Author) -> Shape:
@@ -169,11 +170,14 @@ def remove_grant(request: HttpRequest, name: str, pattern: str) -> HttpResponse:
 
 
 @router.post(
-    "/people/{name}/deactivate", operation_id="deactivate_person", summary="Deactivate", response=schemas.Person
+    "/people/{name}/deactivate",
+    operation_id="deactivate_person",
+    summary="Deactivate a person",
+    response=schemas.Person,
 )
 @in_thread
 def deactivate_person(request: HttpRequest, name: str) -> HttpResponse:
-    """Sign a person out and let the person sign in no more; tokens of this owner are refused."""
+    """End all sessions of a person, and refuse sign-in and all tokens of this owner."""
 
     def shut(caller: Caller, user: User, by: Author) -> Shape:
         person_changes.set_active(user, False, by=by)
@@ -183,7 +187,10 @@ def deactivate_person(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @router.post(
-    "/people/{name}/reactivate", operation_id="reactivate_person", summary="Reactivate", response=schemas.Person
+    "/people/{name}/reactivate",
+    operation_id="reactivate_person",
+    summary="Reactivate a person",
+    response=schemas.Person,
 )
 @in_thread
 def reactivate_person(request: HttpRequest, name: str) -> HttpResponse:
@@ -205,10 +212,13 @@ def reactivate_person(request: HttpRequest, name: str) -> HttpResponse:
 )
 @in_thread
 def reset_password(request: HttpRequest, name: str) -> HttpResponse:
-    """Give a person a password that the site makes up, which ends the old one and all sessions of the person."""
+    """Give a person a password that the site makes up, which ends the old one and all sessions of the person.
+
+    This takes an admin's session: a token cannot, as it could then sign in as any person.
+    """
+    refuse_tokens(request, "Only an admin's session may reset a password; a token cannot.")
 
     def reset(caller: Caller, user: User, by: Author) -> Shape:
-        caller.require_to_give(*_roles(user))
         return {"password": person_changes.reset_password(user, by=by)}
 
     return _change(request, name, reset, secrets=["password"])

@@ -13,7 +13,7 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Right
 from pqadmin.api.administration import schemas
 from pqadmin.api.answers import answer, caller_in, change
-from pqadmin.api.authorization import administer, allow
+from pqadmin.api.authorization import administer, allow, refuse_tokens
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import Containing, Limit, RowId
 from pqadmin.api.problems import Problem
@@ -74,10 +74,9 @@ def list_tokens(
 @router.post("/tokens", operation_id="create_token", summary="Create a token", response={201: schemas.TokenWithSecret})
 @in_thread
 def create_token(request: HttpRequest, body: NewToken) -> HttpResponse:
-    """Create a token of one's own. This takes a person's session: no token makes tokens, which would outlive it."""
+    """Create a token of one's own. This takes a person's session: a token cannot."""
+    refuse_tokens(request, "Only a person's session may create a token; a token cannot.")
     caller = caller_in(request)
-    if caller.token_id is not None:
-        raise Problem("Forbidden", "A token is created by a person's session: no token makes tokens.")
     allow(request, Verb.ADMINISTER, Right.READ)
 
     def create(by: Author) -> tuple[Token, Shape]:

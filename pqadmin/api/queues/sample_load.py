@@ -52,5 +52,5 @@ def start_sample_load(request: HttpRequest) -> HttpResponse:
 def stop_sample_load(request: HttpRequest) -> HttpResponse:
     """End the traffic of the process that answers; the queues stay as they are. A read-only site allows it."""
     caller = caller_in(request)
-    caller.require(Verb.CONFIGURE, Right.ACT, looks=True)
+    caller.require(Verb.CONFIGURE, Right.ACT, only_reads=True)
     return change(request, lambda by: (stop(caller.scope), {}), lambda stopped: {"stopped": stopped})

@@ -142,7 +142,7 @@ async def outlook(
 
 async def _find(request: HttpRequest, name: str) -> AnyQueue | None:
     try:
-        caller_in(request).require(Verb.TAKE, Right.ACT, name, looks=True)
+        caller_in(request).require(Verb.TAKE, Right.ACT, name, only_reads=True)
         return as_taken_by(request, await find_queue(name))
     except QueueNotFound:
         return None

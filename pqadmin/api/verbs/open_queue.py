@@ -69,7 +69,7 @@ async def may_take_now(request: HttpRequest, queue: AnyQueue, asked: str) -> Non
     """Return if the caller may take, or look at what it could take; a name that the queue got is told to no other."""
     caller = await caller_now(request)
     try:
-        caller.require(Verb.TAKE, Right.ACT, queue.name, looks=request.method in SAFE)
+        caller.require(Verb.TAKE, Right.ACT, queue.name, only_reads=request.method in SAFE)
     except QueueNotFound:
         raise QueueNotFound(asked) from None
 
