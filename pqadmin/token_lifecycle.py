@@ -14,7 +14,7 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.scope import role_given
 from pqadmin.files.shapes import Shape, time_shape
-from pqadmin.pages.refusals import NotPossible
+from pqadmin.pages.refusals import InvalidField, NotPossible
 from pqadmin.site_audit import Author, changing, note
 from queues.admin import check_glob
 from queues.errors import is_invisible
@@ -36,16 +36,16 @@ def check_globs(queues: Iterable[str]) -> list[str]:
     """Return the globs of a new token, each once; raises a QueueError."""
     globs = [check_glob(each) for each in queues]
     if not globs:
-        raise NotPossible(_("Say which queues: a name, or a pattern such as orders:*."), "queues")
+        raise InvalidField(_("Say which queues: a name, or a pattern such as orders:*."), "queues")
     if len(globs) > MOST_GLOBS:
-        raise NotPossible(_("A token has at most %(n)s patterns.") % {"n": MOST_GLOBS}, "queues")
+        raise InvalidField(_("A token has at most %(n)s patterns.") % {"n": MOST_GLOBS}, "queues")
     return list(dict.fromkeys(globs))
 
 
 def check_name(name: str) -> str:
-    """Return the name of a new token; raises `NotPossible`."""
+    """Return the name of a new token; raises `InvalidField`."""
     if not re.fullmatch(r"[\w.@+:-]{1,100}", name) or any(map(is_invisible, name)):
-        raise NotPossible(_("A token's name has 1 to 100 letters, digits and @ . + - _ : characters."), "name")
+        raise InvalidField(_("A token's name has 1 to 100 letters, digits and @ . + - _ : characters."), "name")
     return name
 
 
@@ -63,7 +63,7 @@ def create(
     """Create a token and return it with its text, which is kept nowhere; raises a QueueError or StoreError."""
     check_name(name)
     if not verbs:
-        raise NotPossible(_("Choose what the token may do."), "verbs")
+        raise InvalidField(_("Choose what the token may do."), "verbs")
     secret = new_secret()
     with changing(by):
         owner = User.objects.select_for_update().get(pk=owner.pk)

@@ -138,8 +138,8 @@ def change(
         if (first := first_answer(key)) is not None:  # the first one was executed meanwhile
             return first
         raise
-    if not author.answered:  # nothing was different, so nothing has kept it
-        keep_answer(key, result)
+    if not author.answered and (first := keep_answer(key, result)) is not None:  # nothing was different now
+        return first
     made = shaped(result)
     return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
 
@@ -156,11 +156,13 @@ def first_answer(key: RequestKey | None) -> HttpResponse | None:
     return None if first is None else unpack(first.value, repeated=True)
 
 
-def keep_answer(key: RequestKey | None, result: Any) -> None:
-    """Keep the answer that a key makes of a result, unless one is kept under it."""
-    if key is not None:
-        kept = key.answer(result)
-        get_store().once(key.key, lambda tr: kept, content=key.content)
+def keep_answer(key: RequestKey | None, result: Any) -> HttpResponse | None:
+    """Keep the answer that a key makes of a result; return the first one if one is kept under it."""
+    if key is None:
+        return None
+    kept = key.answer(result)
+    found = get_store().once(key.key, lambda tr: kept, content=key.content)
+    return unpack(found.value, repeated=True) if found.repeated else None
 
 
 def pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:

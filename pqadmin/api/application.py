@@ -23,7 +23,7 @@ from pqadmin.api.problems import Problem
 from pqadmin.api.queues import catalog, groups, operations, push_templates, sample_load, store_clients
 from pqadmin.api.request_caller import CsrfRefused, caller_of
 from pqadmin.pages import visibility
-from pqadmin.pages.refusals import NotPossible, Uncovers
+from pqadmin.pages.refusals import InvalidField, NotPossible, Uncovers
 from queues.admin import LogLimit
 from queues.errors import QueueError, QueueNotFound, StoreError
 
@@ -74,6 +74,8 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
             members, headers = problems.shape(error.code, error.detail, **error.values), error.headers
         case Uncovers():
             members, headers = problems.shape("Uncovers", str(error)), {}
+        case InvalidField():
+            return answer_error(request, invalid([{"in": "body", "field": error.field, "message": str(error)}]))
         case NotPossible():
             members, headers = problems.shape("NotPossible", str(error), field=error.field or None), {}
         case visibility.NotThere() | visibility.NotYours():

@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.translation import gettext as _
 
 from pqadmin.display import format as write
-from pqadmin.pages.refusals import NotPossible
+from pqadmin.pages.refusals import InvalidField, NotPossible
 from pqadmin.site_audit import Author, changing, note
 
 #: Templates of one queue.
@@ -53,15 +53,15 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: Author) 
     """Keep what is typed in a form under a name, in place of what was kept under it; raise `NotPossible`."""
     name = " ".join(name.split())
     if not name:
-        raise NotPossible(_("A template needs a name."), "name")
+        raise InvalidField(_("A template needs a name."), "name")
     if len(name) > MAX_NAME or not name.isprintable():
         words = _("A template's name has at most %(n)s characters, all of which can be seen.")
-        raise NotPossible(words % {"n": write.number(MAX_NAME)}, "name")
+        raise InvalidField(words % {"n": write.number(MAX_NAME)}, "name")
     if {"too_long", "max_length"} & {error.code for errors in form.errors.as_data().values() for error in errors}:
-        raise NotPossible(_("This is more than a form can hold."))
+        raise InvalidField(_("This is more than a form can hold."))
     fields = {field: str(form[field].value() or "") for field in _FIELDS if field in form.fields}
     if any("\0" in text for text in fields.values()):  # not every database can keep it
-        raise NotPossible(str(ProhibitNullCharactersValidator.message))
+        raise InvalidField(str(ProhibitNullCharactersValidator.message))
     known = PushTemplate.objects.filter(queue_id=queue_id)
     again = known.filter(name=name).exists()
     if not again and known.count() >= MOST:

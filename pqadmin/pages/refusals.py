@@ -32,6 +32,10 @@ class NotPossible(errors.QueueError):
         self.field = field
 
 
+class InvalidField(NotPossible):
+    """A field whose value is invalid, whatever is there already."""
+
+
 class NoTarget(errors.QueueError):
     """No queue has the name that items shall move to."""
 

@@ -18,7 +18,7 @@ from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant as give_role
 from pqadmin.accounts.scope import role_given
-from pqadmin.pages.refusals import NotPossible
+from pqadmin.pages.refusals import InvalidField, NotPossible
 from pqadmin.site_audit import Author, changing, note
 
 #: Grants of one person.
@@ -34,13 +34,15 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now
         try:
             user.full_clean()
         except ValidationError as error:
-            raise NotPossible(" ".join(error.messages), "name") from None
+            taken = any(each.code == "unique" for errors in error.error_dict.values() for each in errors)
+            refusal = NotPossible if taken else InvalidField
+            raise refusal(" ".join(error.messages), "name") from None
         try:
             with transaction.atomic():
                 user.save(force_insert=True)
         except IntegrityError:  # another request made one of this name since the check
-            taken = user.unique_error_message(User, ("username",))
-            raise NotPossible(" ".join(taken.messages), "name") from None
+            words = user.unique_error_message(User, ("username",))
+            raise NotPossible(" ".join(words.messages), "name") from None
         give_role(user, role)
         for glob, given in grants.items():
             _grant(user, glob, given, by, now)
@@ -49,31 +51,36 @@ def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now
     return user, password
 
 
-def change_role(user: User, role: Role, *, by: Author) -> None:
-    """Give a person another role on all queues. Raise `NotPossible` if no admin would be left."""
+def change_role(user: User, role: Role, *, by: Author) -> bool:
+    """Give a person a role on all queues; False when it is the person's already.
+
+    Raises `NotPossible` if no admin would be left.
+    """
     with changing(by):
         user = _held(user)
         before = role_given(user)
         if before is role:
-            raise NotPossible(_("That is the role already: nothing was changed."), "role")
+            return False
         if before is Role.ADMIN and user.is_active:
-            _another_admin(user)
+            _another_admin(user, "role")
         give_role(user, role)
         note(by, "change_role", before=_of(user, role=before.value), after=_of(user, role=role.value), result=user)
+    return True
 
 
-def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> None:
-    """Give a person a role on the queues that a glob matches, in place of the earlier one."""
+def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> bool:
+    """Give a person a role on the queues that a glob matches, in place of the earlier one; False when it is there."""
     with changing(by):
         user = _held(user)
         before = Grant.objects.filter(user=user, glob=glob).first()
         if before is not None and before.role == role.value:
-            raise NotPossible(_("This grant is there already: nothing was changed."), "glob")
+            return False
         if before is None and user.grants.count() >= MOST_GRANTS:
             raise NotPossible(_("A person has at most %(n)s grants: take one away first.") % {"n": MOST_GRANTS}, "glob")
         _grant(user, glob, role, by, now)
         was = None if before is None else _of(user, queues=glob, role=before.role)
         note(by, "add_grant", before=was, after=_of(user, queues=glob, role=role.value), result=user)
+    return True
 
 
 def remove_grant(user: User, key: int, *, by: Author) -> str:
@@ -87,17 +94,21 @@ def remove_grant(user: User, key: int, *, by: Author) -> str:
         return found.glob
 
 
-def set_active(user: User, active: bool, *, by: Author) -> None:
-    """Let a person sign in, or no longer. Raise `NotPossible` if no admin would be left."""
+def set_active(user: User, active: bool, *, by: Author) -> bool:
+    """Let a person sign in, or no longer; False when it is so already.
+
+    Raises `NotPossible` if no admin would be left.
+    """
     with changing(by):
         user = _held(user)
         if user.is_active is active:
-            raise NotPossible(_("That is so already: nothing was changed."))
+            return False
         if not active and role_given(user) is Role.ADMIN:
             _another_admin(user)
         user.is_active = active
         user.save(update_fields=["is_active"])
         note(by, "reactivate_person" if active else "deactivate_person", after=_of(user), result=user)
+    return True
 
 
 def reset_password(user: User, *, by: Author) -> str:
@@ -119,7 +130,7 @@ def _held(user: User) -> User:
         raise NotPossible(_("This person is not there any more.")) from None
 
 
-def _another_admin(user: User) -> None:
+def _another_admin(user: User, field: str = "") -> None:
     in_group = User.groups.through.objects.filter(group__name=Role.ADMIN.value).values("user_id")
     admins = User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
     others = admins.select_for_update().exclude(pk=user.pk)
@@ -127,7 +138,7 @@ def _another_admin(user: User) -> None:
         raise NotPossible(
             _("%(name)s is the last admin: without one no user could get a role. Make another one first.")
             % {"name": user.username},
-            "role",
+            field,
         )
 
 

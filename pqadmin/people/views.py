@@ -20,6 +20,7 @@ from pqadmin.accounts.scope import role_given, scope_of
 from pqadmin.display.addresses import queue_url
 from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
+from pqadmin.pages.refusals import NotPossible
 from pqadmin.people import person_changes
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
 from pqadmin.people.matching_queues import matching
@@ -138,7 +139,8 @@ class RoleView(PersonActionView):
     def change(self, form: RoleForm) -> str:
         """Give the role."""
         given = Role(form.cleaned_data["role"])
-        person_changes.change_role(self.person, given, by=self.author)
+        if not person_changes.change_role(self.person, given, by=self.author):
+            raise NotPossible(_("That is the role already: nothing was changed."), "role")
         words = _("%(name)s has the role %(role)s on all queues now.")
         return words % {"name": self.person.username, "role": given.label}
 
@@ -151,7 +153,8 @@ class AddGrantView(PersonActionView):
     def change(self, form: GrantForm) -> str:
         """Add the grant."""
         glob, given = form.cleaned_data["glob"], Role(form.cleaned_data["role"])
-        person_changes.add_grant(self.person, glob, given, by=self.author, now=datetime.now(UTC))
+        if not person_changes.add_grant(self.person, glob, given, by=self.author, now=datetime.now(UTC)):
+            raise NotPossible(_("This grant is there already: nothing was changed."), "glob")
         words = _("%(name)s has the role %(role)s on %(glob)s now.")
         return words % {"name": self.person.username, "role": given.label, "glob": glob}
 
@@ -180,7 +183,8 @@ class ActivateView(PersonActionView):
     def change(self, form: Any) -> str:
         """Activate or deactivate the person."""
         active = self.request.POST.get("active") == "yes"
-        person_changes.set_active(self.person, active, by=self.author)
+        if not person_changes.set_active(self.person, active, by=self.author):
+            raise NotPossible(_("That is so already: nothing was changed."))
         words = _("%(name)s may sign in again.") if active else _("%(name)s is signed out and may not sign in.")
         return words % {"name": self.person.username}
 

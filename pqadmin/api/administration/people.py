@@ -21,6 +21,7 @@ from pqadmin.api.parameters import Containing, Limit
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
+from pqadmin.pages.refusals import NotPossible
 from pqadmin.people import person_changes
 from pqadmin.site_audit import Author, changing
 from queues.admin import check_glob
@@ -145,7 +146,10 @@ def add_grant(request: HttpRequest, name: str, pattern: str, body: GrantedRole) 
 
     def give(caller: Caller, user: User, by: Author) -> Shape:
         caller.require_to_give(role)
-        person_changes.add_grant(user, glob, role, by=by, now=datetime.now(UTC))
+        try:
+            person_changes.add_grant(user, glob, role, by=by, now=datetime.now(UTC))
+        except NotPossible as error:  # there are too many
+            raise NotPossible(str(error), "pattern") from None
         return {}
 
     return _change(request, name, give)

@@ -100,7 +100,7 @@ def _change(
         queue_groups.change(group.queues, lambda tr: store.actions(actor, via="api", tr=tr, key=key), each)
     except AlreadyDone as done:
         return unpack(done.answer, repeated=True)
-    if not group.queues:
-        keep_answer(key, None)
+    if not group.queues and (first := keep_answer(key, None)) is not None:
+        return first
     get_monitor().outdated()
     return answer(made)

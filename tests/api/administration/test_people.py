@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from pqadmin.accounts.caller import QUEUE_VERBS, Verb
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
+from pqadmin.people import person_changes
 from queues import Store
 from tests.accounts.conftest import PASSWORD
 from tests.api.conftest import Browser, Program, in_thread
@@ -160,3 +161,38 @@ async def test_the_audit_shows_changes_of_people_and_tokens_to_those_that_admini
         people = ["create_token", "create_person"] if seen else []
         assert [entry["verb"] for entry in entries] == [*people, "create"]
         assert ((await caller.get("audit?verb=create_token")).json()["entries"] != []) is seen
+
+
+async def test_a_person_that_is_as_asked_already_stays_without_an_audit_record(
+    site: Store, root: User, person: Callable[..., User]
+) -> None:
+    admin = await in_thread(Browser, root)
+    await in_thread(person, Role.VIEWER, "eve")
+    for method, path, body in (
+        ("PUT", "people/eve/role", {"role": "operator"}),
+        ("PUT", "people/eve/grants/a:*", {"role": "viewer"}),
+        ("POST", "people/eve/deactivate", None),
+        ("POST", "people/eve/reactivate", None),
+    ):
+        first = await admin.request(method, path, json=body)
+        recorded = site.audit.entries().entries
+        for headers in ({}, {"Idempotency-Key": path}, {"Idempotency-Key": path}):
+            again = await admin.request(method, path, json=body, headers=headers)
+            assert (again.status_code, again.json()) == (200, first.json())
+        assert site.audit.entries().entries == recorded
+    assert len(recorded) == 4
+
+
+async def test_a_refusal_about_a_person_names_a_field_of_the_request(root: User, granted: Callable[..., User]) -> None:
+    admin = await in_thread(Browser, root)
+    await in_thread(granted, Role.NONE, {f"q{n}": Role.VIEWER for n in range(person_changes.MOST_GRANTS)}, "full")
+    for method, path, body, field in (
+        ("PUT", "people/full/grants/more", {"role": "viewer"}, "pattern"),
+        ("PUT", "people/root/role", {"role": "none"}, "role"),
+        ("POST", "people/root/deactivate", None, None),
+        ("POST", "people", {"name": "full", "role": "none"}, "name"),
+    ):
+        assert problem(await admin.request(method, path, json=body), 409, "NotPossible")["field"] == field
+    for name in ("e ve", "", "n" * 151):
+        refused = problem(await admin.post("people", json={"name": name, "role": "none"}), 422, "InvalidRequest")
+        assert [error["field"] for error in refused["errors"]] == ["name"]

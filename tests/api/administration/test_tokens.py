@@ -24,12 +24,11 @@ async def test_a_session_makes_and_revokes_tokens_of_its_own(
     asked = {"name": "ci", "verbs": list(QUEUE_VERBS), "queues": ["a:*"], "days": 9, "rate": 5}
     made = (await operator.post("tokens", json=asked)).json()
     assert (made["owner"], made["verbs"], made["queues"], made["rate"]) == ("ann", list(QUEUE_VERBS), ["a:*"], 5)
-    for body in (
-        asked,  # the name is taken
-        {**asked, "name": "two", "verbs": []},
-        {**asked, "name": "two", "queues": []},
-    ):
-        problem(await operator.post("tokens", json=body), 409, "NotPossible")
+    assert problem(await operator.post("tokens", json=asked), 409, "NotPossible")["field"] == "name"  # it is taken
+    for field, value in (("name", "x y"), ("verbs", []), ("queues", [])):
+        body = {**asked, "name": "two", field: value}
+        (error,) = problem(await operator.post("tokens", json=body), 422, "InvalidRequest")["errors"]
+        assert error["field"] == field
     for browser, queues in ((operator, ["*"]), (admin, ["a:*"])):
         body = {"name": "two", "verbs": ["administer"], "queues": queues}
         assert problem(await browser.post("tokens", json=body), 409, "NotPossible")["field"] == "verbs"

@@ -30,7 +30,7 @@ async def test_a_template_is_kept_replaced_and_deleted(
     (listed,) = (await program.get("queues/jobs/templates")).json()["templates"]
     assert (listed["id"], listed["name"]) == (number, "night run")
     assert "s3cret-value" not in repr(site.audit.entries(queue="jobs").entries)
-    problem(await program.post("queues/jobs/templates", json={"name": " "}), 409, "NotPossible")
+    problem(await program.post("queues/jobs/templates", json={"name": " "}), 422, "InvalidRequest")
     problem(await program.delete(f"queues/mail/templates/{number}"), 404, "NotFound")  # of another queue
     pusher = Program(await in_thread(token, verbs=[Verb.PUSH]))
     problem(await pusher.get(f"queues/jobs/templates/{number}"), 403, "Forbidden")
