@@ -45,6 +45,7 @@ SCRIPTS = {
     "main.js": ["push", "progress", "main"],
     "charts.js": ["charts"],
     "wall.js": ["wall"],
+    "retry.js": ["retry"],
 }
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from queues import Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, Site, open_live, reload_until_shown, wait_live
+from tests.browser.conftest import NewPage, Site, Strict, open_live, reload_until_shown, wait_live
 
 
 @pytest.fixture
@@ -170,6 +170,32 @@ def test_the_help_of_the_filter_opens_whole(width: int, new_page: NewPage, furni
     page.goto("/")
     page.locator(".filter-help summary").click()
     expect(page.locator("#filter-help")).to_be_in_viewport(ratio=1)
+
+
+OUTAGE = """
+from django.test import RequestFactory
+from pqadmin.pages.error_pages import outage
+from queues.errors import StoreUnavailable
+print(outage(RequestFactory().get("/"), StoreUnavailable("at lunch")).content.decode())
+"""
+
+
+def test_the_page_of_an_outage_goes_on_by_itself(page: Page, site: Site, store: Store, strict: Strict) -> None:
+    strict.allowed.append("status of 503")
+    store.create_queue("jobs")
+    text = site.manage("shell", "-v", "0", "-c", OUTAGE)
+    page.clock.install()
+    page.route("**/queues/jobs/", lambda route: route.fulfill(status=503, body=text, content_type="text/html"))
+    page.goto("/queues/jobs/")
+    page.evaluate("window.same = true")
+    with page.expect_response("**/queues/jobs/"):
+        page.clock.run_for(5_000)
+    expect(page.locator("main")).to_contain_text("at lunch")
+    assert page.evaluate("window.same"), "nothing is loaded anew while a person reads"
+    assert findings(page) == []
+    page.unroute("**/queues/jobs/")
+    page.clock.run_for(5_000)
+    expect(page.locator("dl.sum")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-US", "zh-CN"])

@@ -80,7 +80,7 @@ async def test_prepared_files_are_immutable_compressed_and_secured(folder: Path)
 
 async def test_a_page_needs_one_stylesheet_and_one_script(folder: Path) -> None:
     assets.prepare()
-    for name in ("main.js", "wall.js", "styles.css", "wall.css"):
+    for name in ("main.js", "wall.js", "retry.js", "styles.css", "wall.css"):
         status, _, body = await ask(static(f"joined/{name}"))
         assert status == 200, name
         assert not re.search(r"^(?:import|export)\b|@import", body.decode(), re.MULTILINE), name
