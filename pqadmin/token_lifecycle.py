@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from pqadmin.accounts.authentication import digest, new_secret
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
+from pqadmin.accounts.names import findable
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.scope import role_given
 from pqadmin.files.shapes import Shape, time_shape
@@ -105,10 +106,30 @@ def revoke(token_id: int, *, by: Author, now: datetime, owner: User | None = Non
     return token
 
 
-def matching(text: str, owner_id: int | None) -> QuerySet[Token]:
-    """Return the tokens with a text in their name or that of their owner; with an owner's id, of that one alone."""
-    found = Token.objects.select_related("owner").filter(Q(name__icontains=text) | Q(owner__username__icontains=text))
+def of_owner(owner_id: int | None) -> QuerySet[Token]:
+    """Return the tokens of an owner; None: those of all."""
+    found = Token.objects.select_related("owner")
     return found if owner_id is None else found.filter(owner=owner_id)
+
+
+def page(text: str, owner_id: int | None, *, after: str, limit: int) -> tuple[Sequence[Token], str | None]:
+    """Return tokens with a text in their name or their owner's, behind a name, and the name behind which more are.
+
+    Revoked ones are left out; with an owner's id, those of all others too.
+    """
+    found = _matching(text, owner_id).filter(revoked_at=None, name__gt=findable(after))
+    some = list(found.order_by("name")[: limit + 1])
+    return some[:limit], some[limit - 1].name if len(some) > limit else None
+
+
+def revoked(text: str, owner_id: int | None, *, limit: int) -> Sequence[Token]:
+    """Return the tokens that were revoked last, of those with a text in their name or their owner's."""
+    return list(_matching(text, owner_id).exclude(revoked_at=None).order_by("-revoked_at")[:limit])
+
+
+def _matching(text: str, owner_id: int | None) -> QuerySet[Token]:
+    text = findable(text)
+    return of_owner(owner_id).filter(Q(name__icontains=text) | Q(owner__username__icontains=text))
 
 
 def token_shape(token: Token) -> Shape:

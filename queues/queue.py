@@ -413,10 +413,11 @@ class Queue:
         return self.opened.look(state_page_request(self.opened, "dead", limit, after, preview, since), tr)
 
     def finished(self, *, limit: int = 50, after: str | None = None, tr: ReadTransaction | None = None) -> Page:
-        """Return a page of finished items, the newest first: acknowledged or popped by programs, none by a person.
+        """Return a page of finished items, the newest first: acknowledged or popped.
 
-        They are records, kept as long as the setting `keep_finished` says: at most the newest 10,000, each with the
-        first 256 bytes of its value. `after` is the cursor of the page before.
+        None is there of an action of a person: those are in the audit. Records are kept as long as the setting
+        `keep_finished` says: at most the newest 10,000, each with the first 256 bytes of its value. `after` is the
+        cursor of the page before.
         """
         self.opened.check_own(_NEVER_FINISHED)
         return self.opened.look(finished_page_request(self.opened, limit, after), tr)

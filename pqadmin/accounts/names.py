@@ -18,6 +18,11 @@ def check_visible(name: str) -> None:
             )
 
 
+def findable(text: str) -> str:
+    """Return a text that every database can look for: no name of anything holds a NUL."""
+    return text.replace("\0", "\ufffd")
+
+
 def refuse_invisible() -> None:
     """Have Django's own users checked too: no form or command can be forgotten."""
     validators = User._meta.get_field("username").validators  # noqa: SLF001 # Django's documented interface

@@ -32,9 +32,9 @@ _ENDED = 20
 def token_list(request: HttpRequest) -> HttpResponse:
     """List tokens by name: valid ones, then those that were revoked last."""
     asked, after = request.GET.get("q", "")[:150].strip(), request.GET.get("after", "")[:100]
-    there = token_lifecycle.matching(asked, None if can(request.user, Right.ADMIN) else request.user.pk)
-    some = list(there.filter(revoked_at=None, name__gt=after).order_by("name")[: PAGE + 1])
-    shown, kept, now = some[:PAGE], {"q": asked} if asked else {}, store_now()
+    owner_id = None if can(request.user, Right.ADMIN) else request.user.pk
+    shown, following = token_lifecycle.page(asked, owner_id, after=after, limit=PAGE)
+    kept, now = {"q": asked} if asked else {}, store_now()
     context = {
         "section": "tokens",
         "asked": asked,
@@ -46,10 +46,10 @@ def token_list(request: HttpRequest) -> HttpResponse:
             }
             for token in shown
         ],
-        "ended": () if after else there.exclude(revoked_at=None).order_by("-revoked_at")[:_ENDED],
+        "ended": () if after else token_lifecycle.revoked(asked, owner_id, limit=_ENDED),
         "of_all": can(request.user, Right.ADMIN),
         "now": now,
-        "next_url": "?" + urlencode({**kept, "after": shown[-1].name}) if len(some) > PAGE else "",
+        "next_url": "?" + urlencode({**kept, "after": following}) if following else "",
         "in_middle": bool(after),
         "first_url": "?" + urlencode(kept),
     }

@@ -21,7 +21,7 @@ from pqadmin.display.addresses import queue_url
 from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.pages.refusals import NotPossible
-from pqadmin.people import person_changes
+from pqadmin.people import person_changes, person_list
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
 from pqadmin.people.matching_queues import matching
 from pqadmin.store import get_store
@@ -37,9 +37,7 @@ _OWN = 200
 def people(request: HttpRequest) -> HttpResponse:
     """List people by name, with their roles, grants and last sign-in."""
     asked, after = request.GET.get("q", "")[:150].strip(), request.GET.get("after", "")[:150]
-    found = User.objects.filter(username__icontains=asked, username__gt=after)
-    some = list(found.order_by("username").prefetch_related("groups", "grants")[: PAGE + 1])
-    shown = some[:PAGE]
+    shown, following = person_list.page(asked, after=after, limit=PAGE)
     kept = {"q": asked} if asked else {}
     context = {
         "section": "people",
@@ -48,7 +46,7 @@ def people(request: HttpRequest) -> HttpResponse:
             {"user": user, "role": role_given(user), "grants": sorted(user.grants.all(), key=lambda each: each.glob)}
             for user in shown
         ],
-        "next_url": "?" + urlencode({**kept, "after": shown[-1].username}) if len(some) > PAGE else "",
+        "next_url": "?" + urlencode({**kept, "after": following}) if following else "",
         "in_middle": bool(after),
         "first_url": "?" + urlencode(kept),
     }

@@ -11,6 +11,7 @@ from ninja import Router
 from pydantic import Field, StrictInt, StrictStr
 
 from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.names import findable
 from pqadmin.accounts.rights import Right
 from pqadmin.api.administration import schemas
 from pqadmin.api.answers import address, answer, change, tagged
@@ -172,7 +173,7 @@ def _administer(request: HttpRequest) -> None:
 
 
 def _board(slug: str, boards: "QuerySet[Board] | None" = None) -> Board:
-    board = (Board.objects.all() if boards is None else boards).filter(slug=slug.replace("\0", "\ufffd")).first()
+    board = (Board.objects.all() if boards is None else boards).filter(slug=findable(slug)).first()
     if board is None:
         raise Problem("NotFound", "There is no board of this address.")
     return board

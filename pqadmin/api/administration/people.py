@@ -11,6 +11,7 @@ from ninja import Query, Router
 from pydantic import Field, StrictStr
 
 from pqadmin.accounts.caller import Caller
+from pqadmin.accounts.names import findable
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.scope import role_given
 from pqadmin.api.administration import schemas
@@ -22,7 +23,7 @@ from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.pages.refusals import NotPossible
-from pqadmin.people import person_changes
+from pqadmin.people import person_changes, person_list
 from pqadmin.site_audit import Author, changing
 from queues.admin import check_glob
 from queues.errors import ConfirmationMismatch
@@ -73,14 +74,8 @@ def list_people(
 ) -> HttpResponse:
     """Return people by name. All operations on people take an admin: a session, or a token with `administer`."""
     administer(request)
-    found = User.objects.filter(username__icontains=_plain(q), username__gt=_plain(after)).order_by("username")
-    some = list(found.prefetch_related("groups", "grants")[: limit + 1])
-    return answer(
-        {
-            "people": [_shape(user) for user in some[:limit]],
-            "next": some[limit - 1].username if len(some) > limit else None,
-        }
-    )
+    shown, following = person_list.page(q, after=after, limit=limit)
+    return answer({"people": [_shape(user) for user in shown], "next": following})
 
 
 @router.get("/people/{name}", operation_id="get_person", summary="Look at a person", response=schemas.Person)
@@ -246,7 +241,7 @@ def _change(
 
 
 def _person(name: str, people: "QuerySet[User] | None" = None) -> User:
-    user = (User.objects.all() if people is None else people).filter(username=_plain(name)).first()
+    user = (User.objects.all() if people is None else people).filter(username=findable(name)).first()
     if user is None:
         raise Problem("NotFound", "There is no person of this name.")
     return user
@@ -254,11 +249,6 @@ def _person(name: str, people: "QuerySet[User] | None" = None) -> User:
 
 def _roles(user: User) -> list[Role]:
     return [role_given(user), *(Role(grant.role) for grant in user.grants.all())]
-
-
-def _plain(text: str) -> str:
-    """Return a text that every database can look for: no name has these characters."""
-    return text.replace("\0", "\ufffd")
 
 
 def _shape(user: User) -> Shape:

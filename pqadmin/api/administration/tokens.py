@@ -58,17 +58,12 @@ def list_tokens(
 
     A token sees them with the verb `administer`.
     """
-    found = token_lifecycle.matching(q.replace("\0", "\ufffd"), _owner(request))
+    owner_id = _owner(request)
     if revoked:
-        ended = found.exclude(revoked_at=None).order_by("-revoked_at")[:limit]
-        return answer({"tokens": [token_lifecycle.token_shape(token) for token in ended], "next": None})
-    some = list(found.filter(revoked_at=None, name__gt=after.replace("\0", "")).order_by("name")[: limit + 1])
-    return answer(
-        {
-            "tokens": [token_lifecycle.token_shape(token) for token in some[:limit]],
-            "next": some[limit - 1].name if len(some) > limit else None,
-        }
-    )
+        shown, following = token_lifecycle.revoked(q, owner_id, limit=limit), None
+    else:
+        shown, following = token_lifecycle.page(q, owner_id, after=after, limit=limit)
+    return answer({"tokens": [token_lifecycle.token_shape(token) for token in shown], "next": following})
 
 
 @router.post("/tokens", operation_id="create_token", summary="Create a token", response={201: schemas.TokenWithSecret})
@@ -105,7 +100,7 @@ def revoke_token(request: HttpRequest, id: RowId) -> HttpResponse:
     owner_id = _owner(request)
 
     def revoke(by: Author) -> tuple[Token, Shape]:
-        found = token_lifecycle.matching("", owner_id).filter(pk=id, revoked_at=None)
+        found = token_lifecycle.of_owner(owner_id).filter(pk=id, revoked_at=None)
         if not found.exists():
             raise Problem("NotFound", "There is no token of this id, or it was revoked before.")
         return token_lifecycle.revoke(id, by=by, now=store_now()), {}
