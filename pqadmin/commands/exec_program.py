@@ -2,9 +2,10 @@
 
 The program runs in a process group of its own, so that a stop of the command reaches it once and in order: the signal
 is passed on, and after the grace time, or a second signal, the group is killed. A small shell waits beside the command,
-and stops the program when the command itself was killed.
+and does the same when the command itself was killed.
 """
 
+import math
 import os
 import shlex
 import shutil
@@ -38,10 +39,14 @@ _LINES, _LINE = 50, 1_000
 #: Seconds for what the program wrote to standard error, once it has ended: a process that it left may hold it open.
 _LAST_WORDS = 1.0
 _DAY = 86_400
-#: Reads the process group of each program that runs, and an empty line when it has ended.
+#: Reads the process group of each program that runs, and an empty line when it has ended; told the grace time.
 _GUARD = """
 while IFS= read -r group; do running=$group; done
-[ -z "$running" ] || kill -s TERM -- "-$running"
+[ -n "$running" ] || exit 0
+kill -s TERM -- "-$running"
+left=$1
+while [ "$left" -gt 0 ] && kill -s 0 -- "-$running"; do sleep 1; left=$((left - 1)); done
+kill -s KILL -- "-$running"
 """
 
 EXEC = Argument(
@@ -84,7 +89,7 @@ class Execution:
         """Handle at most the items that are asked for; end at the first that fails, or when nothing is ready."""
         end = end_of(self._queue, self._options)
         try:
-            with self._stop, _guard() as self._guard:
+            with self._stop, _guard(math.ceil(self._options["grace"])) as self._guard:
                 while self._handled < self._options["n"] and self._one(end):
                     pass
         except Interrupted:
@@ -245,11 +250,11 @@ class Execution:
 
 
 @contextmanager
-def _guard() -> Iterator[IO[bytes] | None]:
+def _guard(grace: int) -> Iterator[IO[bytes] | None]:
     """Yield what the guard reads: it outlives this process, and is in no group that is stopped with it."""
     try:
         guard = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD],
+            ["/bin/sh", "-c", _GUARD, "sh", str(grace)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

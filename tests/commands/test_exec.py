@@ -178,6 +178,23 @@ def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: 
     assert (again.item.id, again.item.attempts) == (item.id, 2)
 
 
+def test_a_program_that_ignores_stops_ends_with_a_killed_command(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
+    jobs.push(b"1", priority=1)
+    (tmp_path / "stubborn").write_text(
+        f'trap "touch {tmp_path}/asked" TERM; echo $$ > {tmp_path}/pid; echo begun >&2\n'
+        "exec 2> /dev/null\n"  # the reader of its errors is gone then
+        "while :; do sleep 0.05; done\n"
+    )
+    line = f"sh {tmp_path}/stubborn"
+    with command("lease", "jobs", "--exec", line, "--grace", "0.1", "--store", url) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"begun\n"
+        process.kill()
+    program = Path("/proc") / (tmp_path / "pid").read_text().strip()
+    await_true(lambda: not (program / "cmdline").exists() or not (program / "cmdline").read_bytes())
+    assert (tmp_path / "asked").exists()
+
+
 def test_the_lease_is_extended_while_the_program_runs(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
     item = jobs.push(b"1", priority=1)
     line = f"sh -c 'touch {tmp_path}/begun; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done'"
