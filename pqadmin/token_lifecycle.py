@@ -115,7 +115,7 @@ def of_owner(owner_id: int | None) -> QuerySet[Token]:
 def page(text: str, owner_id: int | None, *, after: str, limit: int) -> tuple[Sequence[Token], str | None]:
     """Return tokens with a text in their name or their owner's, behind a name, and the name behind which more are.
 
-    Revoked ones are left out; with an owner's id, those of all others too.
+    Revoked ones are left out; with an owner's id, those of all other owners too.
     """
     found = _matching(text, owner_id).filter(revoked_at=None, name__gt=findable(after))
     some = list(found.order_by("name")[: limit + 1])
