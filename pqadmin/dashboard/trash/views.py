@@ -98,8 +98,11 @@ class RestoreView(ActionView):
         return self.answer_of(undone)
 
     def answer_of(self, result: Undone) -> str:
-        """Return the page of the queue that is as it was, or of the job that undoes the entry."""
-        return queue_url(result.queue) if result.job is None else reverse("dashboard:job", args=[result.job.id])
+        """Return the page of the queue that is as it was, or of its item; or that of the job that undoes the entry."""
+        if result.job is not None:
+            return reverse("dashboard:job", args=[result.job.id])
+        url, page = queue_url(result.queue), referring_page(self.request)
+        return page if page.startswith(f"{url}items/") else url
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
         """Ask about an entry of which some items have gone on since."""

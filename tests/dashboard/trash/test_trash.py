@@ -87,6 +87,16 @@ def test_what_has_gone_on_since_is_said_and_the_rest_can_be_undone(operator: Des
     assert len(values(store)) == 9
 
 
+def test_an_undo_from_the_page_of_an_item_stays_there(operator: Desk, store: Store) -> None:
+    item = store.queue("jobs").items().items[0]
+    here = f"/queues/jobs/items/{item.id}/"
+    for page in (here, "/queues/mail/items/0/", "//evil/queues/jobs/items/0/", "", "https://[x"):
+        store.actions("ann").reprioritize("jobs", [item.id], priority=99)
+        action, fields = operator.open("/trash/").form("restore/")[:2]
+        sent = operator.client.post(action, fields, headers={"Referer": f"http://testserver{page}" if page else ""})
+        assert (sent.status_code, sent["Location"]) == (303, here if page == here else "/queues/jobs/")
+
+
 def test_nothing_is_offered_when_all_have_gone_on(operator: Desk, store: Store) -> None:
     item = store.queue("jobs").items().items[0]
     store.actions("ann").move_items("jobs", [item.id], "mail")
