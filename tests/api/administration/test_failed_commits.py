@@ -1,6 +1,7 @@
-"""Changes of the site's tables whose commit fails: nothing was done, and nothing says so."""
+"""Changes of the site's tables whose commit fails: nothing was done, and nothing says that it was."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,6 +11,7 @@ from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.wall.models import Board, Link
 from queues import Store
+from queues.errors import OutcomeUnknown
 from tests.api.conftest import Browser, in_thread
 from tests.api.test_verbs import problem
 from tests.sites import failing_commits
@@ -59,3 +61,23 @@ async def test_a_request_whose_commit_failed_is_executed_when_it_is_repeated(
     assert (again.status_code, again.headers.get("Idempotent-Replay")) == (200, None)
     assert await tables() != before
     assert (await admin.request(method, path, **asked)).headers["Idempotent-Replay"] == "true"
+
+
+async def test_a_request_whose_audit_record_is_uncertain_is_executed_when_it_is_repeated(
+    site: Store, person: Callable[..., User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = await in_thread(Browser, await in_thread(person, Role.ADMIN, "root"))
+    await in_thread(person, Role.VIEWER, "eve")
+    executed = Store.once
+
+    def unanswered(*asked: Any, **named: Any) -> Any:
+        executed(*asked, **named)
+        raise OutcomeUnknown("The answer of the commit was lost.")
+
+    key = {"Idempotency-Key": "k"}
+    with monkeypatch.context() as lost:
+        lost.setattr(Store, "once", unanswered)
+        problem(await admin.post("people/eve/deactivate", headers=key), 503, "StoreError")
+    assert (await User.objects.aget(username="eve")).is_active
+    assert (await admin.post("people/eve/deactivate", headers=key)).json()["active"] is False
+    assert not (await User.objects.aget(username="eve")).is_active
