@@ -63,7 +63,8 @@ def test_the_value_of_a_finished_item_says_that_it_is_cut(run: Run, shop: Shop) 
     jobs.pop_many(2)
     assert run("show", "jobs", long.id, "--json").json["item"]["truncated"] is True
     lines = run("show", "jobs", long.id).out.splitlines()
-    assert f"… the first 256 of {number(long.size)} bytes are kept" in lines
+    # Of a remote store without the part of a character at the end.
+    assert lines[-1] in [f"… the first {n} of {number(long.size)} bytes are kept" for n in (255, 256)]
     told = run("show", "jobs", short.id, "--json").json["item"]
     assert (told["truncated"], told["value_json"]) == (False, {"text": "a"})
     assert "are kept" not in run("show", "jobs", short.id).out
