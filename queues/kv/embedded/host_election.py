@@ -45,7 +45,7 @@ class HostElection:
         self.host: Host | None = None
         #: Its record, where the store must have that and requests of this process need nothing else here; or nothing.
         self.settled = b""
-        #: The record that names this process, once it has written one: it does not connect to itself.
+        #: The record that names this process, while it hosts or begins to: it does not connect to itself.
         self.own = b""
         #: The record of a host that is gone, or (None,) for none: the next commit makes this process the host.
         self.gone: tuple[bytes | None] | None = None
@@ -109,7 +109,7 @@ class HostElection:
             except Exception as error:  # no thread can be started: each process executes its own requests
                 log.info("This process cannot host the store %s: %s", self._folder, error)
                 candidate.close()
-                self.try_at = time.monotonic() + AGAIN
+                self.own, self.try_at = b"", time.monotonic() + AGAIN
         self.gone = None
 
     def failed(self) -> None:
@@ -118,6 +118,7 @@ class HostElection:
         candidate, self._candidate = self._candidate, None
         if candidate is not None:
             candidate.close()
+            self.own = b""
 
     def _claim(self, batch: Batch) -> None:
         self.failed()

@@ -426,6 +426,20 @@ def test_without_a_descriptor_left_each_process_executes_its_own_requests(url: s
         assert jobs.depth() == 1
 
 
+def test_a_process_that_could_start_no_thread_hosts_later(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        with monkeypatch.context() as machine:
+            machine.setattr(threading.Thread, "start", refuse)
+            jobs.push(b"a", 1)
+        assert host_of(url) == 0
+        await_true(lambda: host_of(url) == os.getpid(), meanwhile=lambda: jobs.push(b"b", 2))
+        assert jobs.pop_min().raw == b"a"
+
+
 def test_a_forked_child_leaves_its_parent_s_hosting_alone(url: str) -> None:
     with open_store(url) as store:
         jobs: Any = store.queue("jobs")

@@ -1,4 +1,4 @@
-"""The process that hosts a store is killed during requests of other processes: nothing is lost or done twice."""
+"""The process that hosts a store is killed, or ends, during requests of the rest: nothing is lost or done twice."""
 
 import os
 import random
@@ -25,7 +25,7 @@ class Callers:
     def __init__(self, folder: Path, mutant: str = "") -> None:
         self.url, self.folder, self.journals = f"lmdb:{folder / 'store'}", folder, [folder / f"{n}" for n in range(999)]
         self.running: dict[int, subprocess.Popen[str]] = {}
-        self.begun = self.killed = 0
+        self.begun = self.killed = self.left = 0
         self.how = [mutant] if mutant else []
 
     def begin(self) -> None:
@@ -41,6 +41,13 @@ class Callers:
         process.kill()
         process.communicate()
         self.killed += 1
+
+    def leave(self, pid: int) -> None:
+        """Let a process end: it closes the store, while the rest send it requests."""
+        process = self.running.pop(pid)
+        process.communicate()
+        assert process.returncode == 0
+        self.left += 1
 
     def end(self) -> None:
         """Let all end."""
@@ -68,13 +75,22 @@ def test_a_killed_host_loses_nothing_and_does_nothing_twice(tmp_path: Path) -> N
 
 
 @pytest.mark.crash
+def test_a_host_that_ends_loses_nothing_and_does_nothing_twice(tmp_path: Path) -> None:
+    callers = Callers(tmp_path)
+    kill_hosts(callers, KILLS, how=callers.leave)
+    assert fault(callers) == ""
+
+
+@pytest.mark.crash
 def test_without_stored_answers_something_is_done_twice(tmp_path: Path) -> None:
     callers = Callers(tmp_path, "answers are not stored")
     kill_hosts(callers, 100, until=lambda: twice(callers))
     assert twice(callers)
 
 
-def kill_hosts(callers: Callers, kills: int, *, until: Callable[[], object] = bool) -> None:
+def kill_hosts(
+    callers: Callers, kills: int, *, until: Callable[[], object] = bool, how: Callable[[int], None] | None = None
+) -> None:
     """Have processes at work, and kill the host among them again and again, until something is seen."""
     chance = random.Random(7)
     with open_store(callers.url) as store:
@@ -88,14 +104,14 @@ def kill_hosts(callers: Callers, kills: int, *, until: Callable[[], object] = bo
             time.sleep(chance.uniform(0.05, 0.6))
             pid = host_of(callers.url)
             if pid in callers.running:
-                callers.kill(pid)
+                (how or callers.kill)(pid)
                 callers.begin()
         time.sleep(0.5)
         callers.end()
     finally:
         for process in callers.running.values():
             process.kill()
-    assert callers.killed, "no host was ever killed"
+    assert callers.killed + callers.left, "no host was ever killed"
 
 
 def twice(callers: Callers) -> str:
