@@ -56,7 +56,7 @@ MAX_MESSAGE = 64 << 20
 _HEAD = struct.Struct(">QQ")
 #: Seconds over which the load is measured, and the share of a processor beside hosting from which a host is busy: then
 #: other threads of its process hold the interpreter when requests come.
-_MEASURE, _BUSY = 1.0, 0.5
+_MEASURE, BUSY = 1.0, 0.5
 #: Seconds for which the answers of a host that is gone are kept.
 _KEPT = 3_600
 CHUNK = 1 << 18
@@ -381,7 +381,7 @@ class Host:
 
         To be asked by the helper thread.
         """
-        busy = self._load.share(time.thread_time()) > _BUSY
+        busy = self._load.share(time.thread_time()) > BUSY
         return busy and any(connection.idle for connection in self.connections.values())
 
     def close(self) -> None:
