@@ -1,5 +1,6 @@
 """How every measurement tells its result: the machine, the versions, the disk's flush time, and a table."""
 
+import math
 import os
 import platform
 import statistics
@@ -77,9 +78,9 @@ def _cell(cell: object) -> str:
 
 
 def percentile(times: Sequence[float], percent: float) -> float:
-    """Return the value that so many percent of the sorted times do not exceed."""
+    """Return the value that so many percent of the sorted times do not exceed; no number where there are none."""
     ordered = sorted(times)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+    return math.nan if not ordered else ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
