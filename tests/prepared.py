@@ -29,6 +29,7 @@ def prepare(data: Path) -> None:
     """Copy tables and static files into a data folder that has none; a start makes all the rest."""
     if any((data / part).exists() for part in _PARTS):
         return
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
     for part in _PARTS:
         made = _made() / part
         if made.is_dir():

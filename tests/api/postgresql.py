@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers import postgres
-from benchmarks.peers.peer import Missing
-
 
 @contextmanager
 def postgresql(folder: Path) -> Iterator[str]:
     """Run PostgreSQL; give the address of a database, or skip the test where there is none."""
+    pytest.importorskip("psycopg", reason="PostgreSQL's driver is not installed")
+    from benchmarks.peers import postgres
+    from benchmarks.peers.peer import Missing
+
     try:
         with postgres.running(folder, {}) as server:
             port = dict(part.split("=") for part in server.door.address.split())["port"]
