@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from ctypes import Array, c_double, c_longlong
 from dataclasses import dataclass
 from enum import IntEnum
-from multiprocessing.sharedctypes import Synchronized, SynchronizedArray
 from multiprocessing.synchronize import Barrier, Event
 from random import Random
 from threading import BrokenBarrierError
@@ -61,7 +61,7 @@ class Job:
     seed: int
 
 
-def main(job: Job, counts: SynchronizedArray[int], together: Barrier, began: Synchronized[float], stop: Event) -> None:
+def main(job: Job, counts: Array[c_longlong], together: Barrier, began: c_double, stop: Event) -> None:
     """Work until stopped or until the command is gone. The entry of a spawned process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command handles it
     try:
@@ -74,7 +74,7 @@ def main(job: Job, counts: SynchronizedArray[int], together: Barrier, began: Syn
 
 
 class _Work:
-    def __init__(self, job: Job, counts: SynchronizedArray[int], queues: dict[str, AnyQueue]) -> None:
+    def __init__(self, job: Job, counts: Array[c_longlong], queues: dict[str, AnyQueue]) -> None:
         self._job = job
         self._counts = counts
         self._queues = queues
@@ -88,7 +88,7 @@ class _Work:
     def end(self) -> None:
         self._ended = True
 
-    def run(self, together: Barrier, began: Synchronized[float], stop: Event) -> None:
+    def run(self, together: Barrier, began: c_double, stop: Event) -> None:
         parent = multiprocessing.parent_process()
 
         def wanted() -> bool:

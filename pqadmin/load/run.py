@@ -4,8 +4,8 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Sequence
+from ctypes import Array, c_longlong
 from multiprocessing.process import BaseProcess
-from multiprocessing.sharedctypes import SynchronizedArray
 from typing import NamedTuple
 
 from pqadmin.load.pace import Pace
@@ -43,10 +43,12 @@ class LoadRun:
         self._context = multiprocessing.get_context("spawn")
         self._stop = self._context.Event()
         self._processes: list[BaseProcess] = []
-        self._counts: list[SynchronizedArray[int]] = []
+        # Without locks, as each has one writer: a process that is killed while it holds a lock keeps it.
+        self._counts: list[Array[c_longlong]] = []
         #: When all processes began to work, by the machine's monotonic clock; 0: not yet.
-        self._began = self._context.Value("d", 0.0)
+        self._began = self._context.RawValue("d", 0.0)
         self._together = self._context.Barrier(1)
+        self._stopping = False
         self._ended: float | None = None
 
     def start(self, *, producers: int, push_pace: Pace, workers: int, pop_pace: Pace) -> None:
@@ -72,7 +74,7 @@ class LoadRun:
                 pace=pace.shared_by(processes),
                 seed=self._seed,
             )
-            counts = self._context.Array("q", len(Count))
+            counts = self._context.RawArray(c_longlong, len(Count))
             shared = (counts, self._together, self._began, self._stop)
             process = self._context.Process(target=main, args=(job, *shared), daemon=True)
             self._counts.append(counts)
@@ -84,7 +86,7 @@ class LoadRun:
 
         Seconds count from the moment at which all processes work.
         """
-        if not self._stop.is_set() and any(process.exitcode is not None for process in self._processes):
+        if not self._stopping and self._lost():
             raise ProcessFailed("A process of the load ended by itself.")
         totals = [sum(counts[what] for counts in self._counts) for what in Count]
         end, began = time.monotonic() if self._ended is None else self._ended, self._began.value
@@ -92,8 +94,14 @@ class LoadRun:
 
     def stop(self) -> LoadStats:
         """Let every process finish its transaction, end them, and return the final stats."""
-        self._stop.set()
-        self._together.abort()
+        self._stopping = True
+        if self._lost():
+            # What tells all of them would wait for one that was killed while it waited to be told.
+            for process in self._processes:
+                process.terminate()
+        else:
+            self._stop.set()
+            self._together.abort()
         self._ended = time.monotonic()
         for process in self._processes:
             process.join(max(0.1, self._ended + _GRACE - time.monotonic()))
@@ -101,6 +109,10 @@ class LoadRun:
                 process.kill()
                 process.join()
         return self.stats()
+
+    def _lost(self) -> bool:
+        """Return whether a process has ended."""
+        return any(process.exitcode is not None for process in self._processes)
 
 
 def create_queues(store: Store, plans: Sequence[QueuePlan]) -> None:

@@ -24,6 +24,7 @@ from queues import Store
 from tests.conftest import store_url
 from tests.dashboard.conftest import Desk
 from tests.sites import site_store
+from tests.waiting import await_true
 
 
 @pytest.fixture
@@ -190,10 +191,12 @@ def test_a_sample_load_whose_processes_died_is_over(operator: Desk, store: Store
     operator.send(operator.open("/"), "/sample-load/start/")
     processes = [one for one in multiprocessing.active_children() if one.name.startswith("SpawnProcess")]
     assert len(processes) == 2
+    # It is killed while it waits for its next push, as most of the time: the other one must not wait for it.
+    await_true(lambda: any(store.queue(name).depth() for name in store.directory()))
     processes[0].kill()
     processes[0].join(120.0)
     assert "The sample load is running" not in operator.open("/")
     for thread in [one for one in threading.enumerate() if one.name == "pqadmin-sample-ends"]:
-        thread.join(120.0)
+        thread.join(20.0)
     assert processes[1].exitcode is not None, "the other one goes on"
     assert not sample_load.stop()
