@@ -357,7 +357,7 @@ class Sweeper:
         yield sweep_consumers(self._kv, self._keyspace, now_ms=self._context.now_ms())
 
     def _forget_finished(self) -> Iterator[int]:
-        return sweep_finished(self._kv, self._keyspace, now_ms=self._context.now_ms())
+        return sweep_finished(self._kv, self._keyspace, now_ms=self._context.now_ms)
 
     def _forget_actions(self) -> Iterator[int]:
         return sweep_audit(self._kv, self._keyspace, now_ms=self._context.now_ms(), days=self._audit_days)

@@ -7,7 +7,7 @@ people write none: the audit and the trash tell of those.
 A sweep removes records that are too old, and the oldest beyond `MOST` of a queue.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -112,7 +112,7 @@ def _as_item(suffix: bytes, record: bytes, config: Config) -> Item:
     )
 
 
-def sweep_finished(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> Iterator[int]:
+def sweep_finished(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: Callable[[], int]) -> Iterator[int]:
     """Remove records that are too old or too many, one transaction a step. Yield how many each step removed.
 
     A queue with nothing to remove is a step of 0, which is read and writes nothing.
@@ -120,10 +120,13 @@ def sweep_finished(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> Ite
     of = keyspace.finished
     for key in first_keys(in_background(kv), of.all, lambda key: of.below(of.elements(key)[0])[1]):
         queue_id = of.elements(key)[0]
-        look = partial(_too_old_or_many, keyspace=keyspace, queue_id=queue_id, now_ms=now_ms)
-        step = partial(_sweep_step, keyspace=keyspace, queue_id=queue_id, now_ms=now_ms)
-        while kv.read(look, background=True):
-            yield kv.transact(step, background=True)
+        look = partial(_too_old_or_many, keyspace=keyspace, queue_id=queue_id)
+        step = partial(_sweep_step, keyspace=keyspace, queue_id=queue_id)
+        removed = _STEP
+        # A step that is not full is the last: a queue may finish items as fast as they are removed.
+        while removed >= _STEP and kv.read(partial(look, now_ms=now_ms()), background=True):
+            removed = kv.transact(partial(step, now_ms=now_ms()), background=True)
+            yield removed
         yield 0
 
 

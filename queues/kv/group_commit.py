@@ -208,16 +208,21 @@ class Combiner:
         ticket.answered = False
         self._append(ticket)
 
-    def execute_here(self, ticket: Ticket) -> bool:
-        """Execute a request in the calling thread if no other one is under way; else return False."""
+    def execute_here(self, ticket: Ticket, hindered: Callable[[], bool]) -> bool:
+        """Execute a request in the calling thread if no other one is under way and nothing hinders; else return False.
+
+        `hindered` is asked while no other thread executes.
+        """
         with self._mutex:
             if self._closed:
                 raise self._closed()
             if self._leader is not None or self._waiting:
                 return False
             self._leader = ticket
-        ticket.answered = False
         try:
+            if hindered():
+                return False
+            ticket.answered = False
             while not ticket.answered:
                 self._execute([ticket])
         finally:

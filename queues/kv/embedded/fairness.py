@@ -99,7 +99,8 @@ class WriterFairness:
 
     def _is_dead(self, slot: int) -> bool:
         """Say whether the process of another's slot is dead; then its marks are erased."""
-        if not self._lock(slot):
+        # A process can lock what it has locked itself, and unlocking would give its own slot away.
+        if slot == self.slot or not self._lock(slot):
             return False
         self.marks[slot] = self.writing[slot] = 0
         fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, slot)

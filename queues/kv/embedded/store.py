@@ -342,9 +342,7 @@ class EmbeddedStore:
         self._lifecycle.check()
         assert ticket.server is not None
         hosted_elsewhere = self._sharing.election.host is None and ticket.server.wire is not None
-        if hosted_elsewhere or self.engine.environment.others_write():
-            return False
-        return self._combiner.execute_here(ticket)
+        return not hosted_elsewhere and self._combiner.execute_here(ticket, self.engine.environment.others_write)
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until a key's value differs from what is known, or the time is up."""

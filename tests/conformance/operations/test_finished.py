@@ -233,6 +233,20 @@ def test_many_queues_with_nothing_to_remove_do_not_hold_up_a_round(store: Store)
     assert rounds >= 5, "each round looks at a few of them, after what is due"
 
 
+def test_an_item_that_finishes_long_after_a_sweep_began_is_kept(store: Store, clock: Clock) -> None:
+    for n in range(40):
+        queue = store.create_queue(f"q{n}")
+        queue.configure(keep_finished=60)
+        finish(queue, 1)
+    sweeper = Sweeper(store.context)
+    sweeper.round()
+    clock.advance(300)
+    (fresh,) = finish(queue, 1)
+    while sweeper.round().rest == 0:
+        pass
+    assert [item.id for item in queue.finished().items] == [fresh.id]
+
+
 def test_switching_it_off_removes_what_was_kept(store: Store, jobs: Queue) -> None:
     finish(jobs, 2)
     jobs.configure(keep_finished=None)

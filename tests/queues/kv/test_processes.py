@@ -399,3 +399,14 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
     ended = run_to_end([sys.executable, "-c", program], cwd=ROOT)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "b'3' b'2'\n", "")
+
+
+def test_a_process_that_writes_does_not_take_itself_for_dead(tmp_path: Path) -> None:
+    """A process can lock again what it has locked: its own slot was erased, and given to the next process."""
+    own = WriterFairness(tmp_path / "turns")
+    assert own.slot is not None
+    own.writing[own.slot] = 1
+    assert own.another_is_here()
+    assert own.another_writes()
+    assert own.writing[own.slot] == 1
+    own.close()
