@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from pqadmin.store import get_store, store_now
@@ -35,13 +35,17 @@ def changing(by: Author) -> Iterator[None]:
     """Open a transaction of the site's tables for an audited change.
 
     If it fails after `note`, the answer that this kept under the author's key is forgotten: sent again, the request is
-    executed. Only a crash in between leaves an answer without its change.
+    executed. Not so where the connection is lost during the commit, which may have been applied: then it is executed
+    once at most. That, or a crash in between, can leave an answer without its change.
     """
+    committing = False
     try:
         with transaction.atomic():
             yield
+            committing = True
     except Exception:
-        if by.answered and by.key is not None:
+        uncertain = committing and (connection.connection is None or not connection.is_usable())
+        if by.answered and by.key is not None and not uncertain:
             try:
                 get_store().forget_answer(by.key.key)
                 by.answered = False
