@@ -102,7 +102,10 @@ class RestoreView(ActionView):
         if result.job is not None:
             return reverse("dashboard:job", args=[result.job.id])
         url, page = queue_url(result.queue), referring_page(self.request)
-        return page if page.startswith(f"{url}items/") else url
+        items = f"{url}items/"
+        # The page of an item, not one below it: some of those answer to a form alone.
+        of_item = page.startswith(items) and "/" not in page.removeprefix(items).partition("?")[0].rstrip("/")
+        return page if of_item else url
 
     def refused(self, form: Any, error: QueueError | StoreError) -> HttpResponse:
         """Ask about an entry of which some items have gone on since."""
