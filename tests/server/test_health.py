@@ -81,7 +81,7 @@ def test_a_full_disk_is_not_ready(serve: Callable[..., Site], tmp_path: Path) ->
     with refused.value as answer:
         assert answer.code == 503
         assert json.load(answer)["checks"] == {"store": "ok", "database": "ok", "disk": "unavailable"}
-    assert any("bytes free" in line for line in site.complained)
+    site.wait_for("bytes free")
 
 
 async def test_the_stores_disk_counts_too_and_zero_is_no_check(db: None, settings, tmp_path: Path, monkeypatch) -> None:

@@ -15,14 +15,20 @@ __all__ = ["run"]
 
 @pytest.fixture
 def store(site: Site, folder: Path) -> Iterator[Store]:
-    """The site's own store; what a test makes in it is removed."""
+    """The site's own store, without queues; other files of tests use the same site."""
     with open_store(f"lmdb:{folder / 'store'}") as opened:
+        empty(opened)
         yield opened
-        for name in opened.directory():
-            queue = opened.queue(name)
-            opened.detach(name) if queue.attached else opened.delete_queue(name)
-        for pattern in opened.targets.patterns():
-            opened.targets.remove(pattern)
+        empty(opened)
+
+
+def empty(store: Store) -> None:
+    """Remove all queues and the targets of patterns."""
+    for name in store.directory():
+        queue = store.queue(name)
+        store.detach(name) if queue.attached else store.delete_queue(name)
+    for pattern in store.targets.patterns():
+        store.targets.remove(pattern)
 
 
 @pytest.fixture
