@@ -66,5 +66,6 @@ class Actions(Frame):
     job_page = bulk.page
     running_jobs = bulk.running
     changed_by = bulk.changed_by
+    lease_released_by = bulk.lease_released_by
 
     undo = undoing.undo

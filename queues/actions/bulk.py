@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 
 from queues.actions.audited_action import Action, Frame, action, other_queue
 from queues.bulk.bulk_job import (
@@ -28,7 +29,7 @@ from queues.bulk.checks import (
     queue_of,
 )
 from queues.bulk.chunk import Shown, Steps, all_shown
-from queues.bulk.log_search import has_changed
+from queues.bulk.log_search import has_changed, lease_released
 from queues.errors import STATE_WORDS, DepthChanged, JobEnded, NotForAttached, display_name
 from queues.items.item_changes import Place
 from queues.items.scan import Query, lanes_of
@@ -211,3 +212,8 @@ def running(frame: Frame, *, tr: ReadTransaction | None = None) -> list[Job]:
 def changed_by(frame: Frame, job: Job, item: Item, *, tr: ReadTransaction | None = None) -> bool | None:
     """Say whether a job has moved or re-prioritized an item; None when that is not known any more."""
     return frame.read(lambda tr: has_changed(tr, frame.context.keyspace, job, item), tr)
+
+
+def lease_released_by(frame: Frame, job: Job, item: Item, *, tr: ReadTransaction | None = None) -> datetime | None:
+    """Return when the lease of an item began that a job released. None: it released none, as far as is known."""
+    return frame.read(lambda tr: lease_released(tr, frame.context.keyspace, job, item), tr)

@@ -3,6 +3,9 @@
 The log is searched by halves, so no read grows with the job.
 """
 
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from queues.bulk.bulk_job import Job
@@ -11,19 +14,37 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import last_element, ready_elements, timed_elements
 from queues.kv.port import ReadTransaction
 from queues.model import records
-from queues.model.ids import to_ms
+from queues.model.ids import at, to_ms
 from queues.model.item import Item
 from queues.model.records import UNREADABLE
 from queues.trash.entries import PLACES
 
 #: Changes of a log that is read whole where its order does not lead to the item.
 _SHORT = 200
+#: The record of one change: its places before and after.
+_Change = Mapping[str, Any]
 
 
 def has_changed(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> bool | None:
     """Say whether a job has changed an item; None where its log is gone, or where item and log do not tell."""
+    found = _change(tr, keyspace, job, item)
+    return None if found is None else bool(found)
+
+
+def lease_released(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> datetime | None:
+    """Return when the lease began that a job released. None: it released none of the item, as far as is known."""
+    found = _change(tr, keyspace, job, item) if job.act == "release" else None
+    if not found:
+        return None
+    with suppress(*UNREADABLE):
+        return at(found["before"]["record"]["leased"])
+    return None
+
+
+def _change(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> _Change | None:
+    """Return what a job's log tells of an item: empty where the job did not change it, None where it is not known."""
     if item.foreign is not None or not job.done:
-        return False
+        return {}
     try:
         key = _key_of(job, item)
         return _in_short(tr, keyspace, job, item) if key is None else _by_halves(tr, keyspace, job, item, key)
@@ -33,7 +54,7 @@ def has_changed(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -
 
 def _by_halves(
     tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item, key: tuple[int | bytes, ...]
-) -> bool | None:
+) -> _Change | None:
     parts, low, high = keyspace.trash_parts.sub(bytes.fromhex(job.id)), 0, job.done
     while low < high:
         middle = (low + high) // 2
@@ -42,21 +63,22 @@ def _by_halves(
             return None
         header = records.decode(record)[0]
         if header["before"]["rand"] == item.id:
-            return True
+            return header
         if _logged_key(job, header, fifo=item.priority is None) < key:
             low = middle + 1
         else:
             high = middle
-    return False
+    return {}
 
 
-def _in_short(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> bool | None:
+def _in_short(tr: ReadTransaction, keyspace: Keyspace, job: Job, item: Item) -> _Change | None:
     begin, end = keyspace.trash_parts_from(bytes.fromhex(job.id), 0)
     pairs = tr.get_range(begin, end, limit=_SHORT).wait()
     changes = [records.decode(stored)[0] for key, stored in pairs if last_element(key) == PLACES]
-    if any(header["before"]["rand"] == item.id for header in changes):
-        return True
-    return False if len(changes) == job.done else None
+    for header in changes:
+        if header["before"]["rand"] == item.id:
+            return header
+    return {} if len(changes) == job.done else None
 
 
 def _key_of(job: Job, item: Item) -> tuple[int | bytes, ...] | None:

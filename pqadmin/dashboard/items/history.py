@@ -101,7 +101,7 @@ def _told(act: dict[str, Any], lines: Sequence[dict[str, Any]]) -> bool:
         if line.get("verb") == act["verb"]
         and "via" not in line
         and (act["verb"] == "release" or line["by"] == act["by"])
-        and act.get("began", act["at"] - _TOGETHER) <= line["at"] <= act.get("ended", act["at"] + _TOGETHER)
+        and (line["began"] == act["began"] if "began" in act else abs(line["at"] - act["at"]) <= _TOGETHER)
     ]
     if not fit:
         return False
@@ -164,7 +164,7 @@ def _own_lines(item: Item, rules: Redaction, *, pushed: bool) -> list[dict[str, 
         number = _("attempt %(n)s") % {"n": write.number(one.number)}
         lines.append(_own(one.began_at, verb_words("lease"), one.worker, number) | {"verb": "lease"})
         ended = _own(one.ended_at, str(_ENDS[_end_of(one)]), one.worker, number)
-        ended |= {} if one.expired else {"verb": "release"}
+        ended |= {} if one.expired else {"verb": "release", "began": one.began_at}
         lines.append(ended | {"reason": write.shorten(error_text(one.error, rules), 200)})
     if item.state == "leased" and item.leased_at is not None:
         number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
@@ -208,8 +208,8 @@ def _job_lines(item: Item, queue_id: int, may: Scope, rules: Redaction) -> list[
                 "verb": job.act,
                 "reason": write.shorten(write.visible(job.reason), 200),
             } | link
-            if job.act == "release":
-                told |= {"began": job.started_at or job.began_at, "ended": job.ended_at or store_now()}
+            if job.act == "release":  # of the item's leases that one which the job ended
+                told["began"] = actions.lease_released_by(job, item)
             lines.append(_own(at or job.began_at, verb_words(job.act), job.by, details) | told)
     return lines
 

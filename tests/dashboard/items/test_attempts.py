@@ -10,7 +10,7 @@ from pqadmin.accounts.roles import Role
 from pqadmin.display.error_text import redacted
 from pqadmin.display.redaction import Redaction
 from pqadmin.pages.error_groups import dead_errors
-from queues import Actions, Item, Queue, Store
+from queues import Actions, Item, Job, Queue, Store
 from queues.admin import error_group
 from tests.dashboard.audit.test_audit import body
 from tests.dashboard.conftest import Desk
@@ -131,6 +131,35 @@ def test_a_bulk_release_is_told_once(operator: Desk, ann: Actions, jobs: Queue) 
     lines = timeline(page)
     assert lines[0].startswith("ann released attempt 1 of hung-1 · by a bulk job")
     assert lines[1:] == ["hung-1 leased attempt 1", "pushed"]
+
+
+@pytest.mark.parametrize("after", ["leased again", "dead"])
+def test_a_workers_own_release_during_a_bulk_release_stays_its_own(
+    operator: Desk, ann: Actions, jobs: Queue, after: str
+) -> None:
+    jobs.configure(max_attempts=2 if after == "dead" else None)
+    first, item = jobs.push_many([(b"x", 1), (b"y", 2)])
+    jobs.lease(seconds=60, worker="hung-1")
+    own = jobs.lease(seconds=60, worker="render-7")
+    job = ann.begin_bulk("release", "jobs", state="leased", rate=1.5)
+
+    def between(job: Job) -> bool:
+        if job.done == 1 and jobs.find(item.id).attempts == 1:
+            jobs.release(own)
+            jobs.pop_min()
+            jobs.lease(seconds=60, worker="hung-2")
+        return True
+
+    assert ann.run_bulk(job.id, progress=between).done == 2
+    assert jobs.find(first.id) is None
+    if after == "leased again":
+        jobs.release(jobs.lease(seconds=60, worker="render-8"))
+        jobs.lease(seconds=60, worker="render-9")
+    lines = timeline(operator.open(f"/queues/jobs/items/{item.id}/"))
+    assert lines[-3:] == ["render-7 released attempt 1", "render-7 leased attempt 1", "pushed"]
+    assert lines[-5].startswith("ann released")
+    assert "attempt 2 of hung-2 · by a bulk job" in lines[-5]
+    assert [line for line in lines if "bulk job" in line] == [lines[-5]]
 
 
 def test_an_item_in_the_trash_still_has_its_timeline(operator: Desk, store: Store, jobs: Queue) -> None:
