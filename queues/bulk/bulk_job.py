@@ -209,16 +209,28 @@ def exists(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> bool:
     return rand is not None and tr.get(keyspace.bulk.key(rand)).wait() is not None
 
 
-def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str) -> Job:
+def parse_job_id(text: str) -> bytes:
+    """Return the id of a job; raise `JobNotFound` for a text that is none."""
+    job_id = parse(text)
+    if job_id is None:
+        raise _not_found()
+    return job_id
+
+
+def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str | bytes) -> Job:
     """Return a job; raise `JobNotFound`, `Unreadable`."""
-    rand = parse(job_id)
-    record = None if rand is None else tr.get(keyspace.bulk.key(rand)).wait()
+    key = keyspace.bulk.key(parse_job_id(job_id) if isinstance(job_id, str) else job_id)
+    record = tr.get(key).wait()
     if record is None:
-        raise JobNotFound("No act on many items has this id; its time may have run out.")
+        raise _not_found()
     try:
         return _decode(record)
     except UNREADABLE as error:
         raise Unreadable("This job cannot be read. {why}", why=why(error)) from error
+
+
+def _not_found() -> JobNotFound:
+    return JobNotFound("No act on many items has this id; its time may have run out.")
 
 
 def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:

@@ -21,6 +21,7 @@ from queues.bulk.bulk_job import (
     ended,
     failure_of,
     onward,
+    parse_job_id,
     read_job,
     write_job,
 )
@@ -131,7 +132,7 @@ class Steps:
         self._keyspace = context.keyspace
         self._trash = Trash(context)
         self._audit = Audit(context)
-        self._job_id = job_id
+        self._job_id = parse_job_id(job_id)
         self._runner = runner or runner_name()
         self._shown = shown
         #: The most items of the next chunk, by the work that the last one took; fewer after a refusal.
@@ -216,7 +217,7 @@ class Steps:
             after = act(tr, job, now_ms)
             write_job(tr, self._keyspace, after, job)
             if after.in_audit != job.in_audit or after.done != job.done:
-                self._audit.update(tr, bytes.fromhex(job.id), count=after.done, after=after.in_audit)
+                self._audit.update(tr, self._job_id, count=after.done, after=after.in_audit)
             return after
 
         return self._context.kv.transact(run, background=True)
@@ -245,7 +246,7 @@ class Steps:
         if seen.ended:
             after = ended(after, DONE, now_ms=now_ms)
         if changes:
-            self._keep(tr, after, config, changes, first=job.done, to=target)
+            self._keep(tr, after, config, changes, now_ms, first=job.done, to=target)
         self._took = time.thread_time() - began
         return after
 
@@ -253,7 +254,7 @@ class Steps:
 
     def _push(self, tr: Transaction, job: Job, now_ms: int) -> Job:
         """Push the next part of the items that came with the job."""
-        keyspace, job_id = self._keyspace, bytes.fromhex(job.id)
+        keyspace, job_id = self._keyspace, self._job_id
         try:
             arrivals = push_parts.read_part(tr, keyspace, job_id, job.chunks)
         except UNREADABLE as error:
@@ -272,7 +273,7 @@ class Steps:
         after = replace(after, chunks=job.chunks + 1)
         if after.done == job.total:
             after = ended(after, DONE, now_ms=now_ms)
-        self._keep(tr, after, config, [(None, there) for there in pushed], first=job.done)
+        self._keep(tr, after, config, [(None, there) for there in pushed], now_ms, first=job.done)
         return after
 
     def _undo(self, tr: Transaction, job: Job, now_ms: int) -> Job:
@@ -295,14 +296,16 @@ class Steps:
         job: Job,
         config: Config,
         changes: Sequence[AnyChange],
+        now_ms: int,
         *,
         first: int,
         to: Config | None = None,
     ) -> None:
         """Add what a chunk changes to the job's trash entry, and note where that begins there."""
-        job_id = bytes.fromhex(job.id)
-        self._trash.put_part(tr, job_id, config, changes, first=first, by=job.by, act=job.act, to=to)
-        tr.set(self._keyspace.bulk_parts.key(job_id, job.chunks), first.to_bytes(_FIRST_BYTES, "big"))
+        self._trash.put_part(
+            tr, self._job_id, config, changes, first=first, at_ms=now_ms, by=job.by, act=job.act, to=to
+        )
+        tr.set(self._keyspace.bulk_parts.key(self._job_id, job.chunks), first.to_bytes(_FIRST_BYTES, "big"))
 
 
 def _changes(

@@ -123,31 +123,32 @@ class Trash:
         changes: Sequence[AnyChange],
         *,
         first: int,
+        at_ms: int,
         by: str,
         act: str,
         to: Config | None = None,
     ) -> None:
-        """Add what a chunk of a bulk job changes to the record of the job; `first` were there before.
+        """Add what a chunk of a bulk job changes to the record of the job, at this time; `first` were there before.
 
         Undoing the record is undoing the job. It is kept as long after its last chunk as that of any other action.
         """
         if not self.keeps:
             return
-        keyspace, now_ms = self._context.keyspace, self._context.now_ms()
+        keyspace, deadline_ms = self._context.keyspace, at_ms + self.keep_ms
         key = keyspace.trash.key(job_id)
         record = tr.get(key).wait() if first else None
         if record is None:
             target = None if to is None else _reference(to)
             more = {"from": _reference(config), "to": target, "job": True}
-            self._put(tr, job_id, config, first + len(changes), more, act=act, by=by)
+            self._put(tr, job_id, config, first + len(changes), more, act=act, by=by, deadline_ms=deadline_ms)
         else:
             tr.use_reserve()
             header, value = records.decode(record)
             header["items"] = first + len(changes)
-            if now_ms + self.keep_ms - header["deadline"] > _RENEWED_MS:
+            if deadline_ms - header["deadline"] > _RENEWED_MS:
                 tr.clear(keyspace.deadlines.key(header["deadline"], job_id))
-                header["deadline"] = now_ms + self.keep_ms
-                tr.set(keyspace.deadlines.key(header["deadline"], job_id), b"")
+                header["deadline"] = deadline_ms
+                tr.set(keyspace.deadlines.key(deadline_ms, job_id), b"")
             tr.set(key, records.encode(header, value))
         _log(tr, keyspace, job_id, changes, first=first)
 
@@ -175,15 +176,20 @@ class Trash:
         value: bytes = b"",
         always: bool = False,
         checked: bool = False,
+        deadline_ms: int | None = None,
     ) -> bool:
-        """Write a record, unless nothing is kept; say whether it was written. Raises `IdTaken`."""
+        """Write a record, unless nothing is kept; say whether it was written. Raises `IdTaken`.
+
+        It is kept until the deadline; by default counted from the time of its id.
+        """
         if not (self.keeps or always):
             return False
         tr.use_reserve()  # a full store can still be emptied by hand
         keyspace = self._context.keyspace
         if not checked and tr.get(keyspace.trash.key(trash_id)).wait() is not None:
             raise minted_before()
-        deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
+        if deadline_ms is None:
+            deadline_ms = ids.minted_ms(trash_id) + self.keep_ms
         header = {
             "what": "items",
             "act": act,

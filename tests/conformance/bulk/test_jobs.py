@@ -18,6 +18,7 @@ from queues.errors import (
     WrongKind,
 )
 from queues.items.scan import Query
+from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import dump
 from tests.full_count import check_full_count
@@ -86,6 +87,18 @@ def test_ages_are_bounds_too(store: Store, ann: Actions, clock: Clock) -> None:
     assert {item.id for item in jobs.items(limit=1_000).items if item.priority >= 10} == found
     ann.run_bulk(ann.undo(job.id).job.id)
     assert dump(store, jobs) == before
+
+
+def test_the_trash_keeps_a_job_from_its_first_chunk_on(
+    store: Store, ann: Actions, jobs: Queue, clock: Clock
+) -> None:
+    jobs.push(b"one chunk", 1)
+    job = ann.begin_bulk("delete", "jobs")
+    clock.advance(86_400)  # no runner was there
+    ran_at = store.now()
+    ann.run_bulk(job.id)
+    (entry,) = store.trash.entries().entries
+    assert entry.deadline - ran_at == timedelta(milliseconds=KEPT_MS)
 
 
 def test_items_come_to_other_states_and_back(store: Store, ann: Actions, jobs: Queue, clock: Clock) -> None:
