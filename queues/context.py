@@ -4,15 +4,15 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TypeVar
 
 from queues.consumers.presence import Presence
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction, Wire
-from queues.model.ids import IdGenerator, at
+from queues.model.ids import IdGenerator
 from queues.serving.background import BackgroundThreads
 from queues.serving.batch import Batch
+from queues.serving.clock import Clock
 from queues.serving.waiters import WaitQueues
 from queues.status.attached_counts import AttachedCounts
 from queues.status.status_cache import StatusCache
@@ -51,8 +51,7 @@ class StoreContext:
     kv: KeyValueStore
     keyspace: Keyspace
     id_generator: IdGenerator
-    #: Seconds since the epoch, by the store's clock.
-    clock: Callable[[], float]
+    clock: Clock
     counts: AttachedCounts
     #: What this process takes, told to other processes.
     presence: Presence
@@ -66,14 +65,6 @@ class StoreContext:
     wire: Wire | None = None
     #: What it has read of queues.
     statuses: StatusCache = field(default_factory=StatusCache)
-
-    def now_ms(self) -> int:
-        """Return the milliseconds since the epoch by the store's clock."""
-        return int(self.clock() * 1000)
-
-    def now(self) -> datetime:
-        """Return the time by the store's clock, UTC."""
-        return at(self.now_ms())
 
     def read(self, fn: Callable[[ReadTransaction], T], tr: ReadTransaction | None) -> T:
         """Run `fn` in the caller's transaction, or in a read of its own."""

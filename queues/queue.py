@@ -133,7 +133,7 @@ class Queue:
     def pause_state(self) -> Pause | None:
         """The pause, as last read; one whose time has passed no longer holds."""
         pause = self.config.pause
-        return pause if pause is not None and pause.holds(self.opened.context.now_ms()) else None
+        return pause if pause is not None and pause.holds(self.opened.context.clock.now_ms()) else None
 
     # Leasing
 
@@ -263,12 +263,12 @@ class Queue:
         """
         self.opened.check_own(_NEVER_DELAYED)
         check_limit(limit)
-        return self._send(PromoteRequest(self.id, limit, self.opened.context.now_ms()), tr)
+        return self._send(PromoteRequest(self.id, limit, self.opened.context.clock.now_ms()), tr)
 
     def promote_now(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Make one delayed item ready, due or not, and return it. None when no delayed item has this id."""
         self.opened.check_own(_NEVER_DELAYED)
-        request = RescheduleRequest(self.id, item_id, None, self.opened.context.now_ms())
+        request = RescheduleRequest(self.id, item_id, None, self.opened.context.clock.now_ms())
         return self._send(request, tr)
 
     def reschedule(
@@ -291,7 +291,7 @@ class Queue:
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Put a dead item back at its place, with all its attempts before it. None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
-        return self._send(RetryDeadRequest(self.id, item_id, self.opened.context.now_ms()), tr)
+        return self._send(RetryDeadRequest(self.id, item_id, self.opened.context.clock.now_ms()), tr)
 
     def delete_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
         """Take a dead item out for good, and return it. None when no dead item has this id."""
@@ -478,7 +478,7 @@ class Queue:
 
         Conflicts with a caller that takes the same item. Together with a push in one transaction it moves an item.
         """
-        request = RemoveRequest(self.id, item_id, verb, self.opened.context.now_ms())
+        request = RemoveRequest(self.id, item_id, verb, self.opened.context.clock.now_ms())
         return self._send(request, tr)
 
     # Operating

@@ -80,7 +80,12 @@ class QueueCatalog:
         of the same kind, type, codec and (when given) bands.
         """
         config = directory.own_config(
-            name, kind=kind, priority_type=priority_type, bands=bands, codec=codec, created_ms=self.context.now_ms()
+            name,
+            kind=kind,
+            priority_type=priority_type,
+            bands=bands,
+            codec=codec,
+            created_ms=self.context.clock.now_ms(),
         )
 
         def write(tr: Transaction) -> Config:
@@ -112,7 +117,7 @@ class QueueCatalog:
             kind=kind,
             priority_type=priority_type,
             codec=codec,
-            created_ms=self.context.now_ms(),
+            created_ms=self.context.clock.now_ms(),
         )
         return open_queue(
             self.context, self.context.transact(lambda tr: directory.attach(tr, self.context.keyspace, config), tr)

@@ -36,7 +36,7 @@ from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.queue_catalog import QueueCatalog
 from queues.serving.background import BackgroundThreads
-from queues.serving.clock import StoreClock
+from queues.serving.clock import GivenClock, StoreClock
 from queues.status.attached_counts import AttachedCounts
 from queues.status.site_protocol import Site
 from queues.status.snapshots import read_statuses
@@ -79,7 +79,7 @@ class Store(QueueCatalog):
             kv=kv,
             keyspace=keyspace,
             id_generator=id_generator or IdGenerator(clock),
-            clock=clock,
+            clock=self.clock or GivenClock(clock),
             counts=AttachedCounts(kv, keyspace, clock),
             presence=Presence(kv, keyspace, clock, threads),
             background_threads=threads,
@@ -179,7 +179,7 @@ class Store(QueueCatalog):
         The answer is stored in that transaction and kept for 24 hours: after a crash or `OutcomeUnknown`, repeat it.
         `content` is what the request asks for; another one under the same key raises `KeyReused`. Raises `BadKey`.
         """
-        now_ms, keyspace = self.context.now_ms(), self.context.keyspace
+        now_ms, keyspace = self.context.clock.now_ms(), self.context.keyspace
         return self.context.kv.transact(
             lambda tr: idempotency.once(tr, keyspace, key, lambda: execute(tr), content=content, now_ms=now_ms)
         )
@@ -221,7 +221,7 @@ class Store(QueueCatalog):
         """
         if len(queue_ids) > MAX_SNAPSHOT:
             raise TooLarge("A snapshot covers at most {most} queues.", most=MAX_SNAPSHOT)
-        now = self.context.now()
+        now = self.context.clock.now()
         snapshot = self.context.read(
             lambda tr: read_statuses(
                 tr,
@@ -314,7 +314,7 @@ class Store(QueueCatalog):
 
     def now(self) -> datetime:
         """Return the time by the store's clock, UTC: the same in all its processes."""
-        return self.context.now()
+        return self.context.clock.now()
 
     @property
     def skew(self) -> float:

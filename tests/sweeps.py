@@ -11,7 +11,7 @@ LIMIT = 10_000
 
 def sweep_slots(store: Store) -> int:
     """Clear what clients of a cluster left behind more than 24 hours ago; return how many keys that were."""
-    return stale_commit_slots.sweep_slots(store.context.kv, store.context.keyspace, now_ms=store.context.now_ms())
+    return stale_commit_slots.sweep_slots(store.context.kv, store.context.keyspace, now_ms=store.context.clock.now_ms())
 
 
 def sweep_unclaimed(store: Store) -> int:
@@ -22,7 +22,7 @@ def sweep_unclaimed(store: Store) -> int:
 
 def sweep_trash(store: Store, *, limit: int = LIMIT) -> int:
     """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
-    kv, keyspace, now_ms = store.context.kv, store.context.keyspace, store.context.now_ms()
+    kv, keyspace, now_ms = store.context.kv, store.context.keyspace, store.context.clock.now_ms()
     sweep_jobs(kv, keyspace, before_ms=now_ms - KEPT_MS)
     return empty_trash.sweep_trash(kv, keyspace, now_ms=now_ms, limit=limit)
 

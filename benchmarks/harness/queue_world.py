@@ -173,7 +173,7 @@ class World:
             self.queue.promote(1_000)
             self.queue.expire(1_000)
         context = self.store.context
-        sweep_consumers(context.kv, context.keyspace, now_ms=context.now_ms())
+        sweep_consumers(context.kv, context.keyspace, now_ms=context.clock.now_ms())
         if self._recorder is None:
             self._recorder = self.store.recorder(count=lambda: float(self.elapsed))
         self._recorder.look()

@@ -94,7 +94,7 @@ class Frame:
             return request.answer(results[0])
 
         first = idempotency.once(
-            tr, self.context.keyspace, request.key, execute, content=request.content, now_ms=self.context.now_ms()
+            tr, self.context.keyspace, request.key, execute, content=request.content, now_ms=self.context.clock.now_ms()
         )
         if first.repeated:
             raise AlreadyDone(first.value, first.at)

@@ -113,7 +113,7 @@ def begin_bulk(
         order=order,
         ahead=None if place is None else ahead_of(tr, keyspace, queue.config, wanted.state, place, depth),
         rate=rate,
-        ended_ms=action.context.now_ms() if ends is None else None,
+        ended_ms=action.context.clock.now_ms() if ends is None else None,
     )
     begin_job(tr, keyspace, job)
     action.record_job(queue, job)
@@ -136,7 +136,7 @@ def run_bulk(
     steps = Steps(frame.context, job_id, shown=shown)
     job = steps.hold()
     while job is not None and job.running and steps.holds(job):
-        wait = job.wait(frame.context.now_ms())
+        wait = job.wait(frame.context.clock.now_ms())
         if wait > 0:
             pause(min(wait, HELD_MS / 3000))
             job = steps.hold(is_free=steps.holds)
@@ -154,7 +154,7 @@ def cancel_bulk(action: Action, job_id: str, *, reason: str = "") -> Job:
     job = read_job(action.tr, action.keyspace, job_id)
     if not job.running:
         return job
-    return _write(action, "cancel_job", job, ended(job, CANCELED, now_ms=action.context.now_ms()), reason)
+    return _write(action, "cancel_job", job, ended(job, CANCELED, now_ms=action.context.clock.now_ms()), reason)
 
 
 @action

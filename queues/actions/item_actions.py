@@ -151,7 +151,7 @@ def move_items(
     def move(tr: Transaction, keyspace: Keyspace, source: Config, target: Config, items: list[StoredItem]) -> Changes:
         rands = action.context.id_generator.new_ids(len(items))
         return item_changes.move(
-            tr, keyspace, source, target, items, priority=priority, rands=rands, now_ms=action.context.now_ms()
+            tr, keyspace, source, target, items, priority=priority, rands=rands, now_ms=action.context.clock.now_ms()
         )
 
     return _change(action, "move", queue_name, item_ids, move, to=to, **options)
@@ -206,7 +206,7 @@ def edit_item(
 @action
 def promote(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Make up to 1,000 delayed items (5 MB) ready now, due or not."""
-    change = partial(manual_transitions.promote, now_ms=action.context.now_ms())
+    change = partial(manual_transitions.promote, now_ms=action.context.clock.now_ms())
     return _change(action, "promote", queue_name, item_ids, change, state="delayed", **options)
 
 
@@ -221,7 +221,9 @@ def reschedule(
     **options: Unpack[ItemOptions],
 ) -> Changed:
     """Give up to 1,000 delayed items (5 MB) another due time, now included."""
-    change = partial(manual_transitions.reschedule, due_ms=_due_ms(action, delay, due), now_ms=action.context.now_ms())
+    change = partial(
+        manual_transitions.reschedule, due_ms=_due_ms(action, delay, due), now_ms=action.context.clock.now_ms()
+    )
     return _change(action, "reschedule", queue_name, item_ids, change, state="delayed", **options)
 
 
@@ -246,7 +248,7 @@ def delay(
 @action
 def retry_dead(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
     """Return up to 1,000 dead items (5 MB) to their places, with no attempts counted."""
-    change = partial(manual_transitions.retry, now_ms=action.context.now_ms())
+    change = partial(manual_transitions.retry, now_ms=action.context.clock.now_ms())
     return _change(action, "retry", queue_name, item_ids, change, state="dead", **options)
 
 
@@ -257,7 +259,7 @@ def release(action: Action, queue_name: str, item_ids: Sequence[str], **options:
     An item without attempts left is dead.
     """
     why = check_text(options.get("reason", ""), MAX_REASON)
-    change = partial(manual_transitions.release, now_ms=action.context.now_ms(), reason=why)
+    change = partial(manual_transitions.release, now_ms=action.context.clock.now_ms(), reason=why)
     return _change(action, "release", queue_name, item_ids, change, state="leased", **options)
 
 

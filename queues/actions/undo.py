@@ -43,7 +43,7 @@ def undo(action: Action, action_id: str, *, partial: bool = False, reason: str =
         return Undone(queue=job.queue, count=0, skipped=0, job=job)
     tr, trash, into = action.tr, action.trash, action.new_id()
     entry = trash.get(action_id, tr=tr)
-    now_ms = action.context.now_ms()
+    now_ms = action.context.clock.now_ms()
     restored = trash.restore(tr, action_id, partial=partial, by=action.actor, at_ms=now_ms, into=into)
     if partial and not restored.count and restored.skipped:
         raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")
@@ -95,7 +95,7 @@ def _undo_job(action: Action, job_id: str, reason: str) -> Job:
         of=job.id,
     )
     begin_job(tr, keyspace, undoing)
-    after = ended(job, CANCELED, now_ms=action.context.now_ms()) if job.running else job
+    after = ended(job, CANCELED, now_ms=action.context.clock.now_ms()) if job.running else job
     write_job(tr, keyspace, replace(after, undo=undoing.id), job)
     if job.running:
         action.update_job(after)

@@ -34,7 +34,7 @@ class Candidate:
         self._count = count
         self._leadership = Leadership(
             seconds=seconds,
-            now_ms=context.now_ms,
+            now_ms=context.clock.now_ms,
             monotonic=count,
             name=name or f"{socket.gethostname()}:{os.getpid()}",
         )

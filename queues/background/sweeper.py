@@ -245,7 +245,7 @@ class Sweeper:
 
     def round(self) -> Round:
         """Do some of what is due now."""
-        now_ms = self._context.now_ms()
+        now_ms = self._context.clock.now_ms()
         swept = Swept()
         self._resting = {queue_id: until for queue_id, until in self._resting.items() if until > self._count()}
         seen = self._kv.read(lambda tr: self._look(tr, now_ms))
@@ -335,7 +335,7 @@ class Sweeper:
         yield merge(self._kv, self._keyspace, limit=_KEYS, tell=self._tell_once)
 
     def _clear(self) -> Iterator[int]:
-        now_ms = self._context.now_ms()
+        now_ms = self._context.clock.now_ms()
         yield sweep_trash(self._kv, self._keyspace, now_ms=now_ms, limit=_KEYS, tell=self._tell_once)
 
     def _claim(self) -> Iterator[int]:
@@ -345,22 +345,22 @@ class Sweeper:
 
     def _forget(self) -> Iterator[int]:
         """Forget jobs, items of jobs and commit slots that no process needs any more. Yield how many slots."""
-        now_ms = self._context.now_ms()
+        now_ms = self._context.clock.now_ms()
         sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
         yield sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
 
     def _forget_answers(self) -> Iterator[int]:
-        yield sweep_answers(self._kv, self._keyspace, before_ms=self._context.now_ms() - ANSWERS_MS)
+        yield sweep_answers(self._kv, self._keyspace, before_ms=self._context.clock.now_ms() - ANSWERS_MS)
 
     def _end_consumers(self) -> Iterator[int]:
-        yield sweep_consumers(self._kv, self._keyspace, now_ms=self._context.now_ms())
+        yield sweep_consumers(self._kv, self._keyspace, now_ms=self._context.clock.now_ms())
 
     def _forget_finished(self) -> Iterator[int]:
-        return sweep_finished(self._kv, self._keyspace, now_ms=self._context.now_ms)
+        return sweep_finished(self._kv, self._keyspace, now_ms=self._context.clock.now_ms)
 
     def _forget_actions(self) -> Iterator[int]:
-        return sweep_audit(self._kv, self._keyspace, now_ms=self._context.now_ms(), days=self._audit_days)
+        return sweep_audit(self._kv, self._keyspace, now_ms=self._context.clock.now_ms(), days=self._audit_days)
 
     def _tell_once(self, what: str, error: Exception) -> None:
         self._unreadable.append(what)

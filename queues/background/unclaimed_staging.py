@@ -42,7 +42,7 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
 
     Results that cannot be read stay, and `tell` is told of them.
     """
-    keys, now_ms = context.keyspace.queue(config.id), context.now_ms()
+    keys, now_ms = context.keyspace.queue(config.id), context.clock.now_ms()
     old, results = context.kv.read(lambda tr: find_unclaimed(tr, keys, now_ms))
     if old:
         context.kv.transact(lambda tr: _forget(tr, keys, old, now_ms - KEPT_MS))
@@ -70,7 +70,7 @@ def sweep_unclaimed(context: StoreContext, trash: Trash, config: Config, *, tell
 
 def unclaimed_in(context: StoreContext) -> Iterator[Config | None]:
     """Return the configs of queues in which such processes left something. None after each page of queues."""
-    now_ms, keyspace = context.now_ms(), context.keyspace
+    now_ms, keyspace = context.clock.now_ms(), context.keyspace
 
     def left(tr: ReadTransaction, found: list[KeyValue]) -> list[Config]:
         configs = [config for _, record in found if (config := decode(record)) is not None and not config.attached]

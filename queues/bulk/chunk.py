@@ -168,7 +168,7 @@ class Steps:
 
     def hold(self, *, is_free: Callable[[Job], bool] | None = None) -> Job | None:
         """Hold the job for some seconds. None when `is_free` says of another runner's that it is not."""
-        now_ms = self._context.now_ms()
+        now_ms = self._context.clock.now_ms()
 
         def hold(tr: Transaction) -> Job | None:
             job = read_job(tr, self._keyspace, self._job_id)
@@ -208,7 +208,7 @@ class Steps:
 
     def _advance(self, act: Callable[[Transaction, Job, int], Job]) -> Job:
         """Run `act` on the job and write what it returns, if this runner holds the job."""
-        now_ms = self._context.now_ms()
+        now_ms = self._context.clock.now_ms()
 
         def run(tr: Transaction) -> Job:
             job = read_job(tr, self._keyspace, self._job_id)

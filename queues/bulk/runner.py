@@ -100,7 +100,7 @@ class JobRunner:
             self._look()
         waits = []
         for known in self._mine():
-            wait = max(known.after - self._count(), known.job.wait(self._context.now_ms()))
+            wait = max(known.after - self._count(), known.job.wait(self._context.clock.now_ms()))
             if wait <= 0:
                 wait = self._take(known)
             elif self._count() - known.renewed > HELD / 3:
@@ -131,7 +131,7 @@ class JobRunner:
 
     def _new(self, job: Job) -> _Known:
         steps = Steps(self._context, job.id, runner=self._name, shown=self._shown)
-        now_ms, count = self._context.now_ms, self._count
+        now_ms, count = self._context.clock.now_ms, self._count
         leadership = Leadership(seconds=HELD, now_ms=now_ms, monotonic=count, holder=self._name, slack_ms=0)
         return _Known(steps, leadership, job)
 
@@ -159,7 +159,7 @@ class JobRunner:
         if not known.job.running or not known.steps.holds(known.job):
             known.mine, self._looked = False, -LONGEST
             return 0.0
-        return known.job.wait(self._context.now_ms())
+        return known.job.wait(self._context.clock.now_ms())
 
     def _let_go(self) -> None:
         for known in self._mine():

@@ -98,7 +98,7 @@ class History:
 
         def look(tr: ReadTransaction) -> bool:
             held = Holding.decode(tr.get(self._context.keyspace.elected.key(UPKEEP)).wait())
-            return held is not None and held.holder != "" and held.expires_ms >= self._context.now_ms()
+            return held is not None and held.holder != "" and held.expires_ms >= self._context.clock.now_ms()
 
         return self._context.read(look, tr)
 

@@ -136,7 +136,7 @@ class Recorder:
 
     def look(self) -> int:
         """Read some queues, write pending blocks if it is time, and return the number of new points."""
-        now = self._context.now_ms() // 1000
+        now = self._context.clock.now_ms() // 1000
         full = self._waiting_since is not None and self._count() - self._waiting_since >= FLUSH
         try:
             if full:
@@ -172,7 +172,7 @@ class Recorder:
         """The seconds until the next write, if nothing changes."""
         if len(self._ids) > HOT + OTHERS or not self._changes.keys() >= set(self._ids):
             return 0.0
-        now = self._context.now_ms() / 1000
+        now = self._context.clock.now_ms() / 1000
         ends = [
             (now // resolution.step + 1) * resolution.step - now
             for resolution in (MINUTES, HOURS)
@@ -227,7 +227,7 @@ class Recorder:
             tr,
             keyspace,
             chosen,
-            at_time=self._context.now(),
+            at_time=self._context.clock.now(),
             previous=self._previous(chosen),
             preview=0,
             counts=self._context.counts,
@@ -278,7 +278,7 @@ class Recorder:
                 changes[queue_id] = self._changes[queue_id]
                 if track is not None:
                     queues[queue_id] = track.status
-        return Snapshot(version=0, at=self._context.now(), directory_change=0, queues=queues, changes=changes)
+        return Snapshot(version=0, at=self._context.clock.now(), directory_change=0, queues=queues, changes=changes)
 
     def _own(self, tr: ReadTransaction) -> tuple[int, ...]:
         """Return the ids of all queues but attached ones, which have no counters."""

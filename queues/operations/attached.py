@@ -157,7 +157,7 @@ def oldest(tr: ReadTransaction, queue: OpenQueue, request: OldestRequest) -> Non
 def status(tr: ReadTransaction, queue: OpenQueue, request: StatusRequest) -> QueueStatus:
     """Return the status, with the depth as it was counted last; have it counted again."""
     change, context = tr.get(queue.keys.change), queue.context
-    config, counts, now = queue.current(tr), context.counts, context.now()
+    config, counts, now = queue.current(tr), context.counts, context.clock.now()
     counts.want([queue.id])
     return attached_status.begin_status(
         tr, context.keyspace, config, total(change.wait()), request.preview, counts=counts, now=now

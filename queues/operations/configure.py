@@ -31,7 +31,7 @@ def pause_request(queue: OpenQueue, *, reason: str, until: datetime | None, by: 
     queue.check_own("it cannot be paused, as other programs would go on taking.")
     if until is not None and until.utcoffset() is None:
         raise NaiveTime("The time to resume needs a time zone.")
-    now = queue.context.now()
+    now = queue.context.clock.now()
     if until is not None and until <= now:
         raise TimePassed("The time to resume has passed already.")
     if until is not None and to_ms(until) > LAST_MS:  # in another time zone than ours

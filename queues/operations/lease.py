@@ -82,7 +82,7 @@ def lease_request(
         queue.id,
         n,
         end,
-        queue.context.now_ms(),
+        queue.context.clock.now_ms(),
         expires_ms_of(queue, seconds),
         _worker(queue, worker),
         tuple(os.urandom(NONCE_SIZE) for _ in range(n)),
@@ -111,7 +111,7 @@ def expire_request(queue: OpenQueue, limit: int) -> ExpireRequest:
     """Return the request to end expired leases; raise `NotForAttached`, `BadLimit`."""
     queue.check_own(NO_LEASES)
     check_limit(limit)
-    return ExpireRequest(queue.id, limit, queue.context.now_ms())
+    return ExpireRequest(queue.id, limit, queue.context.clock.now_ms())
 
 
 def _worker(queue: OpenQueue, name: str | None) -> str:

@@ -74,7 +74,7 @@ def status(tr: ReadTransaction, queue: OpenQueue, request: StatusRequest) -> Que
     change = tr.get(queue.keys.change)
     config = queue.current(tr)
     context = queue.context
-    return read_status(tr, context.keyspace, config, total(change.wait()), request.preview, context.now())
+    return read_status(tr, context.keyspace, config, total(change.wait()), request.preview, context.clock.now())
 
 
 @reads(ConsumersRequest)
@@ -83,4 +83,4 @@ def consumers(tr: ReadTransaction, queue: OpenQueue, request: ConsumersRequest) 
     """Return the consumers that are live now, and the one that ended last."""
     finish = begin_consumers(tr, queue.context.keyspace, queue.id)
     queue.current(tr)
-    return finish(queue.context.now_ms())
+    return finish(queue.context.clock.now_ms())

@@ -110,7 +110,7 @@ def _staged(queue: OpenQueue, execution: Execution) -> Batch:
 
 def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
     """Return the requests with the time of those that tell none."""
-    now_ms = queue.context.now_ms()
+    now_ms = queue.context.clock.now_ms()
     return [request if request.now_ms else replace(request, now_ms=now_ms) for request in requests]
 
 

@@ -107,7 +107,7 @@ def release_request(
 def extend_request(queue: OpenQueue, lease: object, seconds: Duration) -> ExtendRequest:
     """Return the request to extend a lease; raise `NotForAttached`, `BadToken`, `BadTime`."""
     queue.check_own(NO_LEASES)
-    return ExtendRequest(queue.id, _parse(lease), expires_ms_of(queue, seconds), queue.context.now_ms())
+    return ExtendRequest(queue.id, _parse(lease), expires_ms_of(queue, seconds), queue.context.clock.now_ms())
 
 
 def expires_ms_of(queue: OpenQueue, seconds: Duration) -> int:
@@ -195,7 +195,7 @@ def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest])
         _remove(tr, queue.keys, acknowledged, delta)
     if config.keep_finished:
         # The time of this attempt of the transaction: it decides nothing.
-        finished.keep(tr, queue.context.keyspace, config, kept, delta, now_ms=queue.context.now_ms())
+        finished.keep(tr, queue.context.keyspace, config, kept, delta, now_ms=queue.context.clock.now_ms())
     if not delta.empty:
         delta.apply(tr)
     return answers

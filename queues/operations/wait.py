@@ -64,7 +64,7 @@ def tend(queue: OpenQueue) -> None:
 
     A caller that does so at the same time finds it done.
     """
-    now_ms = queue.context.now_ms()
+    now_ms = queue.context.clock.now_ms()
     queue.send(PromoteRequest(queue.id, TENDED, now_ms))
     queue.send(ExpireRequest(queue.id, TENDED, now_ms))
 
@@ -152,7 +152,7 @@ def look_ahead(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -
     moments = [due_ms for due_ms in dues if due_ms is not None]
     if (expiry_key := expiry.wait()) is not None:
         moments.append(keys.expiries.elements(expiry_key)[0])
-    now_ms = queue.context.now_ms()
+    now_ms = queue.context.clock.now_ms()
     late = bool(moments) and min(moments) <= now_ms
     ready, pause = sum(counts), config.pause
     if pause is not None and pause.holds(now_ms):

@@ -33,6 +33,7 @@ from queues.remote.records import RemoteAudit, RemoteTargets
 from queues.remote.shapes import config_of
 from queues.remote.site_client import PAGE, RemoteSite
 from queues.serving.background import BackgroundThreads
+from queues.serving.clock import GivenClock
 from queues.status.attached_counts import AttachedCounts
 from queues.store import Store
 
@@ -99,7 +100,7 @@ class RemoteStore(Store):
             kv=kv,
             keyspace=keyspace,
             id_generator=IdGenerator(clock),
-            clock=clock,
+            clock=GivenClock(clock),
             counts=AttachedCounts(kv, keyspace, clock),
             presence=_NoPresence(kv, keyspace, clock, threads),
             background_threads=threads,

@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -96,7 +97,34 @@ class Anchor:
         return self.time + passed if self.epoch == count.epoch and passed > -HELD * 1e6 else None
 
 
-class StoreClock:
+class Clock(ABC):
+    """A clock, read as seconds or milliseconds since the epoch, or as a date."""
+
+    @abstractmethod
+    def __call__(self) -> float:
+        """Return the seconds since the epoch."""
+
+    def now_ms(self) -> int:
+        """Return the milliseconds since the epoch."""
+        return int(self() * 1000)
+
+    def now(self) -> datetime:
+        """Return the time, UTC."""
+        return at(self.now_ms())
+
+
+class GivenClock(Clock):
+    """A clock that the caller gives as a function."""
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+
+    def __call__(self) -> float:
+        """Return the seconds since the epoch."""
+        return self._seconds()
+
+
+class StoreClock(Clock):
     """Seconds since the epoch by the store's clock. Thread-safe; a call costs no read.
 
     `wall` is this process's own clock, `count` the store's, `elapsed` seconds of this machine that only ever grow.

@@ -97,7 +97,7 @@ class Staging(Batch):
         self._keys: QueueKeys = queue.keys
         self._kv: KeyValueStore = queue.context.kv
         self._aside: BackgroundThreads = queue.context.background_threads
-        self._now_ms: Callable[[], int] = queue.context.now_ms
+        self._now_ms: Callable[[], int] = queue.context.clock.now_ms
         #: The union of the kinds of requests, by which those of other processes are read.
         self._kinds = kinds
         #: A request that takes nothing: a batch of it serves other processes alone.

@@ -93,7 +93,7 @@ class _Run:
     def __init__(self, context: StoreContext, sweep_unclaimed: Callable[[Config], int] | None) -> None:
         self._kv = context.kv
         self._keyspace = context.keyspace
-        self._now_ms = context.now_ms
+        self._now_ms = context.clock.now_ms
         self._sweep_unclaimed = sweep_unclaimed
         self._repairs = sweep_unclaimed is not None
         self._findings: list[Finding] = []

@@ -16,7 +16,7 @@ def test_consumers_come_and_go_while_the_page_is_open(page: Page, store: Store) 
 
     presence = Presence(context.kv, context.keyspace, context.clock, BackgroundThreads())
     taking = presence.of(jobs.id)
-    taking.leased({b"12345678": context.now_ms() + 600_000}, "press <b>7</b>")
+    taking.leased({b"12345678": context.clock.now_ms() + 600_000}, "press <b>7</b>")
     presence.beat()
     row = panel.locator("tr[data-consumer]")
     expect(row).to_have_count(1)
@@ -39,7 +39,7 @@ def test_consumers_come_and_go_while_the_page_is_open(page: Page, store: Store) 
 def test_a_long_host_leaves_the_process_in_sight_on_a_phone(new_page: NewPage, store: Store) -> None:
     jobs, context = store.create_queue("jobs"), store.context
     presence = Presence(context.kv, context.keyspace, context.clock, BackgroundThreads())
-    presence.of(jobs.id).leased({b"12345678": context.now_ms() + 600_000}, "worker-" * 20)
+    presence.of(jobs.id).leased({b"12345678": context.clock.now_ms() + 600_000}, "worker-" * 20)
     presence.beat()
     page = new_page(viewport={"width": 390, "height": 844})
     page.goto("/queues/jobs/")

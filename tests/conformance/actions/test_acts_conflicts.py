@@ -185,7 +185,7 @@ def test_one_of_an_acknowledgement_and_a_release_by_hand_wins(store: Store, jobs
 def test_a_pop_conflicts_with_a_delete_of_its_item(store: Store, jobs: Queue) -> None:
     tr = begin(store)
     ((taken,),) = jobs.opened.batch(PopRequest).execute(
-        tr, [PopRequest(jobs.id, 1, "min", jobs.opened.context.now_ms())]
+        tr, [PopRequest(jobs.id, 1, "min", jobs.opened.context.clock.now_ms())]
     )
 
     def take(inner) -> None:

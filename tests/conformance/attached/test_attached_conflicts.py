@@ -32,7 +32,7 @@ def stranger(store: Store) -> RecipeClient:
 
 def strict_pop(legacy: Queue, tr: Any, end: str = "min") -> bytes:
     ((item,),) = legacy.opened.batch(PopRequest).execute(
-        tr, [PopRequest(legacy.id, 1, end, legacy.opened.context.now_ms())]
+        tr, [PopRequest(legacy.id, 1, end, legacy.opened.context.clock.now_ms())]
     )
     return item.value
 

@@ -137,7 +137,7 @@ def test_staging_of_a_newer_release_is_left_alone_and_the_rest_swept(
     for queue in queues:
         queue.push(b"x", priority=1)
     first, second, third = queues
-    now_ms = store.context.now_ms()
+    now_ms = store.context.clock.now_ms()
 
     def leave(tr: object) -> None:
         tr.set(first.opened.keys.staging, b"\xff" + Holding(holder="dead", expires_ms=now_ms).encode()[1:])

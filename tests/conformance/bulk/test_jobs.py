@@ -89,9 +89,7 @@ def test_ages_are_bounds_too(store: Store, ann: Actions, clock: Clock) -> None:
     assert dump(store, jobs) == before
 
 
-def test_the_trash_keeps_a_job_from_its_first_chunk_on(
-    store: Store, ann: Actions, jobs: Queue, clock: Clock
-) -> None:
+def test_the_trash_keeps_a_job_from_its_first_chunk_on(store: Store, ann: Actions, jobs: Queue, clock: Clock) -> None:
     jobs.push(b"one chunk", 1)
     job = ann.begin_bulk("delete", "jobs")
     clock.advance(86_400)  # no runner was there

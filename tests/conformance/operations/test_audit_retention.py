@@ -89,7 +89,7 @@ def test_an_interrupted_sweep_is_gone_on_with(store: Store, clock: Clock, monkey
     everything = len(audit_keys(store))
     for steps in (1, 3, 7):
         sweep = audit_retention.sweep_audit(
-            store.context.kv, store.context.keyspace, now_ms=store.context.now_ms(), days=1
+            store.context.kv, store.context.keyspace, now_ms=store.context.clock.now_ms(), days=1
         )
         for _ in range(steps):
             next(sweep)  # then its process dies

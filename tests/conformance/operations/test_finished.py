@@ -267,7 +267,7 @@ def test_an_item_that_came_back_and_finished_again_is_found_by_its_later_record(
     def keep(tr: Transaction) -> None:
         (there,) = locate.find(tr, keyspace, jobs.config, [item.id], skip_missing=False).stored_items
         delta = CounterDelta(keyspace.queue(jobs.id), wake=False)
-        finished.keep(tr, keyspace, jobs.config, [there], delta, now_ms=store.context.now_ms(), taker="first")
+        finished.keep(tr, keyspace, jobs.config, [there], delta, now_ms=store.context.clock.now_ms(), taker="first")
         delta.apply(tr)
 
     store.transact(keep)

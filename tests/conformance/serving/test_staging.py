@@ -70,7 +70,7 @@ def take_for_all(queue: Queue) -> None:
 def hold(queue: Queue) -> None:
     """Say that a process executes pops for all that does not, as if it died."""
     keys, context = queue.opened.keys, queue.opened.context
-    record = Holding(holder="dead", expires_ms=context.now_ms() + 1_000).encode()
+    record = Holding(holder="dead", expires_ms=context.clock.now_ms() + 1_000).encode()
 
     def write(tr: Transaction) -> None:
         tr.set(keys.staging, record)
@@ -81,7 +81,7 @@ def hold(queue: Queue) -> None:
 
 def ask(queue: Queue, take: TakeRequest, request: bytes = b"r" * 16) -> tuple[bytes, int]:
     """Write down what a process wants, and go no further: as if it died there."""
-    ms = queue.opened.context.now_ms()
+    ms = queue.opened.context.clock.now_ms()
     record, _ = staging_records.encode_takes([take])
     queue.opened.context.kv.transact(
         lambda tr: staging_records.ask(tr, queue.opened.keys, ms=ms, request=request, record=record)
@@ -90,7 +90,7 @@ def ask(queue: Queue, take: TakeRequest, request: bytes = b"r" * 16) -> tuple[by
 
 
 def take(queue: Queue, n: int = 1) -> PopRequest:
-    return PopRequest(queue.id, n, "min", queue.opened.context.now_ms())
+    return PopRequest(queue.id, n, "min", queue.opened.context.clock.now_ms())
 
 
 def keys_of_staging(queue: Queue) -> list[bytes]:

@@ -67,18 +67,18 @@ class Fulfilling:
 
     def round(self, *takes: PopRequest) -> list[list[bytes]]:
         """Serve its own takes, and requests of other processes; return the values that the takes got."""
-        idle = PopRequest(self.queue.id, 0, "min", self.queue.opened.context.now_ms())
+        idle = PopRequest(self.queue.id, 0, "min", self.queue.opened.context.clock.now_ms())
         answers = self.part.conduct(self.queue.opened.context.kv.transact, takes or (idle,))
         return [[item.value[:1] for item in taken or ()] for taken in answers]
 
 
 def take(queue: Queue, n: int = 1) -> PopRequest:
-    return PopRequest(queue.id, n, "min", queue.opened.context.now_ms())
+    return PopRequest(queue.id, n, "min", queue.opened.context.clock.now_ms())
 
 
 def ask(queue: Queue, n: int = 1, *, later_ms: int = 0) -> tuple[int, bytes]:
     """Write down that a process wants so many, as if the request after those made before."""
-    ms, request = queue.opened.context.now_ms() + later_ms, secrets.token_bytes(16)
+    ms, request = queue.opened.context.clock.now_ms() + later_ms, secrets.token_bytes(16)
     record, _ = staging_records.encode_takes([take(queue, n)])
     queue.opened.context.kv.transact(
         lambda tr: staging_records.ask(tr, queue.opened.keys, ms=ms, request=request, record=record)

@@ -73,7 +73,7 @@ def test_an_items_page_shows_its_state(operator: Desk, jobs: Queue, state: str) 
 
 def test_it_shows_that_a_queue_is_staging(operator: Desk, jobs: Queue, store: Store) -> None:
     assert "one process pops for all" not in operator.open("/").text
-    holding = Holding(holder="another process", expires_ms=jobs.opened.context.now_ms() + 20_000)
+    holding = Holding(holder="another process", expires_ms=jobs.opened.context.clock.now_ms() + 20_000)
 
     def hold(tr: Transaction) -> None:
         tr.set(jobs.opened.keys.staging, holding.encode())
