@@ -17,9 +17,8 @@ from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrup
 from queues.kv.embedded.host import HOST, Request
 from queues.kv.embedded.host_client import Sharing
 from queues.kv.embedded.poller import Poller
-from queues.kv.embedded.reads import EmbeddedReads
 from queues.kv.embedded.space_limit import DEFAULT_MAX_BYTES
-from queues.kv.embedded.transaction import Batch
+from queues.kv.embedded.transaction import Batch, EmbeddedReads
 from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.group_commit import Combiner, fail
 from queues.kv.lifecycle import Lifecycle

@@ -1,4 +1,7 @@
-"""One commit of an embedded store: functions and requests run in it one by one, and each can be undone alone."""
+"""Transactions of an embedded store: reads of one version, and functions and requests of one commit.
+
+Those of one commit run one by one, and each can be undone alone.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,13 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import repeat
-from typing import Any, TypeVar
+from itertools import islice, repeat, takewhile
+from typing import Any, NoReturn, TypeVar, cast
 
 import lmdb
 
 from queues.kv.embedded.failures import EngineFailure
-from queues.kv.embedded.reads import ENDED, NO_TXN, EmbeddedReads, first_key, scan
-from queues.kv.errors import StoreError
+from queues.kv.errors import StoreError, TransactionEnded
 from queues.kv.limits import KEYS_END, added, check_key, check_limit, check_value, raised, too_large, too_old
 from queues.kv.port import (
     MAX_KEY_SIZE,
@@ -319,6 +321,97 @@ def _contended(server: Server[Any, Any]) -> bool:
     return server.contended
 
 
+class _Ended:
+    """Replaces the cursor once the function has returned; any use of it raises."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise TransactionEnded("The transaction was used after its function had returned.")
+
+
+_ENDED = cast("lmdb.Cursor[bytes]", _Ended())
+_NO_TXN = cast("lmdb.Transaction[bytes]", _Ended())
+
+
+def _scan(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, limit: int, *, reverse: bool) -> list[KeyValue]:
+    """Collect at most `limit` pairs of [begin, end) from either side."""
+    end = min(end, KEYS_END)
+    if begin >= end:
+        return []
+    if reverse:
+        found = cursor.prev() if cursor.set_range(end) else cursor.last()
+        pairs = takewhile(lambda pair: pair[0] >= begin, cursor.iterprev())
+    else:
+        found = cursor.set_range(begin) if begin else cursor.first()
+        pairs = takewhile(lambda pair: pair[0] < end, cursor.iternext())
+    return list(islice(pairs, limit)) if found else []
+
+
+def _first_key(cursor: lmdb.Cursor[bytes], begin: bytes, end: bytes, *, reverse: bool) -> bytes | None:
+    """Find the first or last key of [begin, end) without reading values."""
+    end = min(end, KEYS_END)
+    if begin >= end:
+        return None
+    if reverse:
+        found = cursor.prev() if cursor.set_range(end) else cursor.last()
+    else:
+        found = cursor.set_range(begin) if begin else cursor.first()
+    if not found:
+        return None
+    key = cursor.key()
+    return key if begin <= key < end else None
+
+
+class EmbeddedReads:
+    """The reads of one LMDB read transaction."""
+
+    __slots__ = ("_clock", "_cursor", "_deadline", "_txn", "_version", "reads")
+
+    def __init__(self, txn: lmdb.Transaction[bytes], clock: Callable[[], float]) -> None:
+        self._txn = txn
+        self._cursor: lmdb.Cursor[bytes] = txn.cursor()
+        self._version = txn.id()
+        self._clock = clock
+        self._deadline = clock() + MAX_TRANSACTION_SECONDS
+        self.reads = 0
+
+    def get(self, key: bytes) -> Ready[bytes | None]:
+        """Read one key's value."""
+        check_key(key)
+        self._check_time()
+        self.reads += 1
+        return _Known(self._txn.get(key))
+
+    def get_key(self, begin: bytes, end: bytes, *, reverse: bool = False) -> Ready[bytes | None]:
+        """Find the first or last key in [begin, end)."""
+        self._check_time()
+        self.reads += 1
+        return _Known(_first_key(self._cursor, begin, end, reverse=reverse))
+
+    def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Ready[list[KeyValue]]:
+        """Read at most `limit` pairs of [begin, end)."""
+        check_limit(limit)
+        self._check_time()
+        self.reads += 1
+        return _Known(_scan(self._cursor, begin, end, limit, reverse=reverse))
+
+    def get_read_version(self) -> int:
+        """Return the number of the last commit that this transaction sees."""
+        self._check_time()
+        return self._version
+
+    def end(self) -> None:
+        """Make any further use raise, and let the cursor go."""
+        cursor, self._cursor, self._txn = self._cursor, _ENDED, _NO_TXN
+        if cursor is not _ENDED:
+            cursor.close()
+
+    def _check_time(self) -> None:
+        if self._cursor is _ENDED:
+            self._cursor.key()
+        if self._clock() > self._deadline:
+            raise too_old()
+
+
 class EmbeddedTransaction(EmbeddedReads):
     """One function's view of a batch: it sees its neighbors' earlier writes and its own."""
 
@@ -365,7 +458,7 @@ class EmbeddedTransaction(EmbeddedReads):
         try:
             if self._sums or self._batch.adds:
                 self._flush_in(begin, end)
-            return _Known(first_key(self._cursor, begin, end, reverse=reverse))
+            return _Known(_first_key(self._cursor, begin, end, reverse=reverse))
         except lmdb.Error as error:
             raise self.broken(error) from error
 
@@ -378,7 +471,7 @@ class EmbeddedTransaction(EmbeddedReads):
         try:
             if self._sums or self._batch.adds:
                 self._flush_in(begin, end)
-            return _Known(scan(self._cursor, begin, end, limit, reverse=reverse))
+            return _Known(_scan(self._cursor, begin, end, limit, reverse=reverse))
         except lmdb.Error as error:
             raise self.broken(error) from error
 
@@ -521,12 +614,12 @@ class EmbeddedTransaction(EmbeddedReads):
     def add_read_conflict_key(self, key: bytes) -> None:
         """Check the key: one writer at a time has no conflicts."""
         check_key(key)
-        if self._cursor is ENDED:
+        if self._cursor is _ENDED:
             self._check_time()
 
     def add_read_conflict_keys(self, keys: Sequence[bytes]) -> None:
         """Do nothing: one writer at a time has no conflicts."""
-        if self._cursor is ENDED:
+        if self._cursor is _ENDED:
             self._check_time()
 
     def add_read_conflict_range(self, begin: bytes, end: bytes) -> None:
@@ -544,7 +637,7 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def stamps(self, n: int) -> range:
         """Return the next `n` of them."""
-        if self._cursor is ENDED:
+        if self._cursor is _ENDED:
             self._check_time()
         batch = self._batch
         first = (batch.version << 20) + batch.stamps + 1
@@ -570,7 +663,7 @@ class EmbeddedTransaction(EmbeddedReads):
 
     def end(self) -> None:
         """Make any further use raise; the cursor belongs to the batch."""
-        self._cursor, self._txn = ENDED, NO_TXN
+        self._cursor, self._txn = _ENDED, _NO_TXN
 
     def _sums_in(self, begin: bytes, end: bytes) -> Iterable[bytes]:
         """Return the keys in [begin, end) that were added to, here or before, and are not written yet."""
@@ -586,7 +679,7 @@ class EmbeddedTransaction(EmbeddedReads):
             self._batch.forget_sum(key)
 
     def _grow(self, size: int) -> None:
-        if self._cursor is ENDED:
+        if self._cursor is _ENDED:
             self._check_time()
         self._size += size
         if self._size > MAX_TRANSACTION_SIZE:
@@ -594,7 +687,7 @@ class EmbeddedTransaction(EmbeddedReads):
             raise self.failure
 
     def _check_time(self) -> None:
-        if self._cursor is ENDED:
+        if self._cursor is _ENDED:
             self._cursor.key()
         if self._clock() > self._deadline:
             self.failure = too_old()
