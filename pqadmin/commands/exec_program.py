@@ -2,7 +2,8 @@
 
 The program runs in a process group of its own, so that a stop of the command reaches it once and in order: the signal
 is passed on, and after the grace time, or a second signal, the group is killed. A small shell waits beside the command,
-and does the same when the command itself was killed.
+and does the same when the command itself was killed. It knows the group before the program joins it: a second shell is
+the first member, and ends with the command.
 """
 
 import math
@@ -39,7 +40,7 @@ _LINES, _LINE = 50, 1_000
 #: Seconds for what the program wrote to standard error, once it has ended: a process that it left may hold it open.
 _LAST_WORDS = 1.0
 _DAY = 86_400
-#: Reads the process group of each program that runs, and an empty line when it has ended; told the grace time.
+#: Reads the process group of each program before it starts, and an empty line when it has ended; told the grace time.
 _GUARD = """
 while IFS= read -r group; do running=$group; done
 [ -n "$running" ] || exit 0
@@ -77,7 +78,8 @@ class Execution:
         if token := command.token(store_url, options):
             self._environment["PQADMIN_TOKEN"] = token
         self._stop = Interruption(self._pass_on)
-        self._process: subprocess.Popen[bytes] | None = None
+        #: The process group of the program that runs.
+        self._group: int | None = None
         self._passed_on = False
         self._guard: IO[bytes] | None = None
         self._handled = 0
@@ -176,29 +178,45 @@ class Execution:
             value.write(item.raw)
             value.seek(0)
             try:
-                process = subprocess.Popen(
-                    self._arguments,
-                    stdin=value,
-                    stdout=sys.stderr.fileno() if self._options["json"] else None,
-                    stderr=subprocess.PIPE,
-                    env=self._environment | variables,
-                    process_group=0,
-                )
+                with self._guarded_group() as group:
+                    process = subprocess.Popen(
+                        self._arguments,
+                        stdin=value,
+                        stdout=sys.stderr.fileno() if self._options["json"] else None,
+                        stderr=subprocess.PIPE,
+                        env=self._environment | variables,
+                        process_group=group,
+                    )
+                    self._group = group
+                    if self._stop.requested and not self._passed_on:  # it came while the program was started
+                        self._pass_on(signal.SIGTERM)
+                    reader = threading.Thread(target=_pass_words, args=(process.stderr, words), daemon=True)
+                    reader.start()
+                    code = process.wait()
+                    self._group = None
             except OSError as error:
                 return 127, f"{program} cannot be run: {error.strerror}"
-            self._process = process
-            self._tell_guard(str(process.pid))
-            if self._stop.requested and not self._passed_on:  # it came while the program was started
-                self._pass_on(signal.SIGTERM)
-            reader = threading.Thread(target=_pass_words, args=(process.stderr, words), daemon=True)
-            reader.start()
-            code = process.wait()
-            self._process = None
-            self._tell_guard("")
             reader.join(_LAST_WORDS)
         if code < 0:
             return 128 - code, f"{program} was killed by {_signal_name(-code)}"
         return code, f"{program} ended with exit code {code}" if code else ""
+
+    @contextmanager
+    def _guarded_group(self) -> Iterator[int]:
+        """Yield a process group that the guard knows, before a program joins it; its first member ends with us."""
+        first = subprocess.Popen(
+            ["/bin/sh", "-c", "read -r end"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        try:
+            self._tell_guard(str(first.pid))
+            yield first.pid
+        finally:
+            self._tell_guard("")
+            first.communicate()
 
     def _tell_guard(self, group: str) -> None:
         with suppress(BrokenPipeError):
@@ -208,21 +226,21 @@ class Execution:
 
     def _pass_on(self, number: int) -> None:
         """Pass a stop signal on to the program; kill it at the second, or after the grace time."""
-        process = self._process
-        if process is None:
+        group = self._group
+        if group is None:
             return
         if self._passed_on:
             self._kill()
             return
         self._passed_on = True
-        _signal_group(process, number)
+        _signal_group(group, number)
         timer = threading.Timer(self._options["grace"], self._kill)
         timer.daemon = True
         timer.start()
 
     def _kill(self) -> None:
-        if (process := self._process) is not None:
-            _signal_group(process, signal.SIGKILL)
+        if (group := self._group) is not None:
+            _signal_group(group, signal.SIGKILL)
 
     @contextmanager
     def _kept(self, lease: Lease) -> Iterator[threading.Event]:
@@ -291,9 +309,9 @@ def _pass_words(stream: IO[bytes], words: deque[str]) -> None:
             words.append(text)
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+def _signal_group(group: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+        os.killpg(group, number)
 
 
 def _signal_name(number: int) -> str:

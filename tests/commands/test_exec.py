@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from queues import PriorityQueue, Store
-from tests.commands.conftest import PATIENCE, command
+from tests.commands.conftest import PATIENCE, ROOT, command
 from tests.waiting import await_true
 
 
@@ -178,6 +178,41 @@ def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: 
     assert (again.item.id, again.item.attempts) == (item.id, 2)
 
 
+#: The command, which is killed as soon as it has started its program: it cannot tell of that any more.
+KILLED_AT_ONCE = """
+import os, signal, subprocess, sys
+
+class Popen(subprocess.Popen):
+    def __init__(self, arguments, **named):
+        super().__init__(arguments, **named)
+        if arguments[-1].endswith("/handler"):
+            with open(arguments[-1] + ".pid", "w") as file:
+                file.write(str(self.pid))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+subprocess.Popen = Popen
+from pqadmin.cli import main
+main()
+"""
+
+
+def test_a_program_is_stopped_when_the_command_was_killed_while_it_started_it(
+    url: str, jobs: PriorityQueue, tmp_path: Path
+) -> None:
+    jobs.push(b"1", priority=1)
+    (tmp_path / "handler").write_text("while :; do sleep 0.05; done\n")
+    asked = ["lease", "jobs", "--exec", f"sh {tmp_path}/handler", "--store", url]
+    ended = subprocess.run([sys.executable, "-c", KILLED_AT_ONCE, *asked], cwd=ROOT, timeout=PATIENCE)
+    assert ended.returncode == -signal.SIGKILL
+    await_ended(tmp_path / "handler.pid")
+
+
+def await_ended(pid: Path) -> None:
+    """Wait until the program has ended of which a file has the number."""
+    program = Path("/proc") / pid.read_text().strip()
+    await_true(lambda: not (program / "cmdline").exists() or not (program / "cmdline").read_bytes())
+
+
 def test_a_program_that_ignores_stops_ends_with_a_killed_command(url: str, jobs: PriorityQueue, tmp_path: Path) -> None:
     jobs.push(b"1", priority=1)
     (tmp_path / "stubborn").write_text(
@@ -190,8 +225,7 @@ def test_a_program_that_ignores_stops_ends_with_a_killed_command(url: str, jobs:
         assert process.stderr is not None
         assert process.stderr.readline() == b"begun\n"
         process.kill()
-    program = Path("/proc") / (tmp_path / "pid").read_text().strip()
-    await_true(lambda: not (program / "cmdline").exists() or not (program / "cmdline").read_bytes())
+    await_ended(tmp_path / "pid")
     assert (tmp_path / "asked").exists()
 
 
