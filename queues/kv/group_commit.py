@@ -39,11 +39,6 @@ MAX_REQUESTS = 200
 OUTCOME = 30.0
 #: The helper waits for expected callers in steps, as long as some come in each step, and for so many steps at most.
 _STEPS = 10
-#: Requests from which on a batch is answered in two cohorts, and the seconds in which a thread, or a request of an
-#: event loop, comes back: where a commit takes longer than all of them together, a second one does not pay.
-CROWD, RETURN, LANDING = 16, 0.000_02, 0.000_005
-#: Threads that are woken at once while a commit is flushed.
-_ABREAST = 2
 #: Seconds without work after which the helper thread ends.
 _IDLE = 2.0
 #: Errors that hold for every request of a batch alike, so that none is executed again.
@@ -87,7 +82,7 @@ os.register_at_fork(after_in_child=_forget_threads)
 
 
 def deliver(tickets: Iterable[Ticket], abreast: int) -> None:
-    """Wake the threads of answered requests, so many at once, each of which wakes the next; tell each landing once."""
+    """Tell each landing once; wake the threads of answered requests, so many at once, each of which wakes the next."""
     calls: list[Call] = []
     landings: dict[Landing, list[Ticket]] = {}
     for ticket in tickets:
@@ -98,6 +93,8 @@ def deliver(tickets: Iterable[Ticket], abreast: int) -> None:
             landings[landing].append(ticket)
         else:
             landings[landing] = [ticket]
+    for landing, landed in landings.items():  # first: woken threads compete for the interpreter
+        landing.land(landed)
     if calls:
         # It is `map` that rings: nothing can interrupt a thread between taking the next bell and ringing it.
         chain = map(run, [call.bell.ring for call in calls])
@@ -105,8 +102,6 @@ def deliver(tickets: Iterable[Ticket], abreast: int) -> None:
             call.others = chain
         for _ in range(abreast + [call.abandoned for call in calls].count(True)):
             next(chain, None)
-    for landing, landed in landings.items():
-        landing.land(landed)
 
 
 def start_thread(work: Callable[[], None], name: str) -> None:
@@ -119,7 +114,7 @@ class Combiner:
 
     def __init__(
         self,
-        execute: Callable[[list[Ticket]], tuple[float, bool]],
+        execute: Callable[[list[Ticket]], float],
         *,
         most: int = MAX_REQUESTS,
         linger: float = 0.0,
@@ -128,8 +123,7 @@ class Combiner:
         start: Callable[[Callable[[], None], str], None] = start_thread,
         bell: Callable[[], Bell] | None = None,
     ) -> None:
-        #: Answers some requests of a batch; the rest wait on. Returns the seconds that the commit took and whether it
-        #: pays to answer in two cohorts.
+        #: Answers some requests of a batch; the rest wait on. Returns the seconds that the commit took.
         self._execute = execute
         self._most = most
         #: The share of a commit's time for which the helper waits for the next caller, and its bounds in seconds.
@@ -151,9 +145,6 @@ class Combiner:
         #: How many requests are expected together, and for how many the helper sleeps (0: it does not).
         self._expected = self._wanted = 0
         self._took = 0.0
-        #: Answered requests that are told as the next commit begins to be flushed; how many were told so last.
-        self.keeps: list[Ticket] = []
-        self._told_late = 0
         #: A thread waits for the last answer: to notify none costs, too.
         self._awaited = False
         #: The error of requests that come too late.
@@ -245,13 +236,6 @@ class Combiner:
                 popleft = self._waiting.popleft
                 batch += [popleft() for _ in range(min(len(self._waiting), self._most - len(batch)))]
         return batch
-
-    def tell_kept(self) -> None:
-        """Tell requests of the last batch that were kept for this moment: a commit is about to be flushed."""
-        if self.keeps:
-            kept, self.keeps = self.keeps, []
-            self._told_late += len(kept)
-            deliver(kept, _ABREAST)
 
     def close(self, refusal: Callable[[], Exception], timeout: float | None = None) -> bool:
         """Wait until all requests are answered, and refuse the next ones; False when the time is up."""
@@ -353,14 +337,13 @@ class Combiner:
                 batch: list[Ticket] = []
                 self._batch = batch
                 self.take(batch)
-                pace = None
                 try:
-                    pace = self._execute(batch)
+                    self._took = self._execute(batch)
                 except BaseException as error:  # without this thread no request would be answered
                     if not isinstance(error, StoreError):
                         log.exception("Executing a batch failed")
                     fail([ticket for ticket in batch if not ticket.answered], error)
-                self._answer(batch, pace)
+                self._answer(batch)
         finally:
             with self._mutex:
                 if self._helper is helper:
@@ -374,13 +357,8 @@ class Combiner:
         """Wait for requests; False when the thread is to end."""
         if self._leader is helper:
             if self._helper is not helper:  # another one takes its place
-                self.tell_kept()
                 return False
             self._gather(helper, self._expected)
-            if self.keeps and not self._waiting:  # none of the first cohort came back in time
-                self.tell_kept()
-                back, self._told_late = self._told_late, 0
-                self._gather(helper, back)
         with self._mutex:
             if self._leader is helper:
                 self._leader = None
@@ -415,8 +393,8 @@ class Combiner:
             before, rang = here, helper.listen_for(pause)  # it may ring for a call that came before
         self._wanted = 0
 
-    def _answer(self, batch: Sequence[Ticket], pace: tuple[float, bool] | None) -> None:
-        """Tell requests that are answered, some of them later; the rest of the batch waits on."""
+    def _answer(self, batch: Sequence[Ticket]) -> None:
+        """Tell requests that are answered; the rest of the batch waits on."""
         answered = [ticket for ticket in batch if ticket.answered]
         if len(answered) < len(batch):
             with self._mutex:
@@ -424,31 +402,8 @@ class Combiner:
                 gone = [ticket for ticket in rest if getattr(ticket, "abandoned", False)]
                 self._waiting.extendleft(ticket for ticket in reversed(rest) if ticket not in gone)
             answered += gone
-        if pace is not None:
-            self._took = pace[0]
-        remote = [ticket.remote for ticket in answered].count(True)
-        told = len(answered) if remote or pace is None else self._first_cohort(answered, *pace)
-        self.keeps += answered[told:]
-        # Half of the callers of other processes prepare their next requests while the rest are served.
-        self._expected = self._told_late + told - (remote // 2 if told >= CROWD // 2 else 0)
-        self._told_late = 0
-        deliver(answered[:told], self._abreast)
-        if pace is None:
-            self.tell_kept()
-
-    def _first_cohort(self, answered: Sequence[Ticket], took: float, alone: bool) -> int:
-        """Return how many answered requests are told at once, so that both cohorts are alike.
-
-        One cohort prepares its next requests while the commit of the other is flushed. Told at once, all would compete
-        with the helper for the interpreter, and have nothing to do during the flush.
-        """
-        n = len(answered)
-        other = max(self._told_late, len(self._waiting))
-        crowd = n + other
-        if not alone or crowd < CROWD:
-            return n
-        back = RETURN if any(ticket.landing is None for ticket in answered) else LANDING
-        return n if took > crowd * back else max(0, n - other + 1) // 2
+        self._expected = len(answered)
+        deliver(answered, self._abreast)
 
 
 class Combiners:
@@ -503,7 +458,7 @@ class Combiners:
         if self._lifecycle is not None:
             self._lifecycle.check()
 
-    def _execute(self, batch: list[Ticket]) -> tuple[float, bool]:
+    def _execute(self, batch: list[Ticket]) -> float:
         """Have the server of a batch conduct it; where that fails, each request alone, so only the guilty one fails."""
         began = time.monotonic()
         try:
@@ -513,7 +468,7 @@ class Combiners:
                 fail(batch, error)
             else:
                 self._conduct_each(batch)
-        return time.monotonic() - began, False
+        return time.monotonic() - began
 
     def _conduct_each(self, batch: Sequence[Ticket]) -> None:
         for ticket in batch:

@@ -59,7 +59,6 @@ class Engine:
             attend=self.combiner.attend,
         )
         self.election = self.sharing.election
-        self._last_version = 0
         self._working = threading.RLock()
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
@@ -124,7 +123,7 @@ class Engine:
 
     # Writing
 
-    def _execute(self, tickets: list[Ticket]) -> tuple[float, bool]:
+    def _execute(self, tickets: list[Ticket]) -> float:
         """Run a batch of functions and requests in one commit, here or in the process that hosts the store.
 
         See `Combiner`.
@@ -138,11 +137,11 @@ class Engine:
                     if self.election.host is None and self.sharing.send(tickets):
                         if rest := [ticket for ticket in tickets if not ticket.answered]:
                             self._commit_batch(rest, more=False)
-                        return time.perf_counter() - began, False
+                        return time.perf_counter() - began
                     return self._commit_batch(tickets)
                 except Exception:
                     if self.sharing.end_doubts(tickets, failed=True):
-                        return 0.0, False
+                        return 0.0
                     raise
                 finally:
                     if self.sharing.doubted:
@@ -151,7 +150,7 @@ class Engine:
         finally:
             mark.running = False
 
-    def _commit_batch(self, tickets: list[Ticket], *, more: bool = True) -> tuple[float, bool]:
+    def _commit_batch(self, tickets: list[Ticket], *, more: bool = True) -> float:
         combiner, sharing, election = self.combiner, self.sharing, self.election
         batch = self._begin()
         if more:
@@ -162,21 +161,19 @@ class Engine:
                 host = batch.txn.get(HOST)
                 if not tickets or sharing.doubted or type(tickets[0]) is Request or host != election.settled:
                     tickets = election.begin(batch, tickets)
-                batch.run(tickets, done, combiner.tell_kept)
+                batch.run(tickets, done)
                 if batch.wrote:
                     if election.host is not None and election.host.must_note:
-                        combiner.tell_kept()  # an answer that a socket has taken is not stored again
                         election.host.note(batch, done)
                     self.environment.seal(batch)
             finally:
                 self._reads += batch.reads
-                combiner.tell_kept()
         except (EngineFailure, lmdb.Error) as error:
             batch.txn.abort()
             election.failed()
             log.info("A batch of %d functions failed and runs again one by one: %s", len(done), error)
             self._run_each(done)
-            return 0.0, False
+            return 0.0
         except BaseException:
             batch.txn.abort()
             election.failed()
@@ -185,17 +182,13 @@ class Engine:
             batch.txn.abort()
             election.committed()
             _answered(done)
-            return 0.0, False
+            return 0.0
         began = time.perf_counter()
         if self._commit(batch, done) is not None:
             self._run_each(done)
-        # Another process's commit may take long: answers are not kept behind it.
-        alone, self._last_version = batch.version == self._last_version + 1, batch.version
-        return time.perf_counter() - began, alone
+        return time.perf_counter() - began
 
     def _begin(self) -> Batch:
-        if self.combiner.keeps and self.environment.others_write():  # which may hold the lock for long
-            self.combiner.tell_kept()
         txn = self.environment.begin_write()
         return Batch(txn, self.environment.room, clock=self.clock, full=self.space.full)
 

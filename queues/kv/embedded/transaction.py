@@ -118,12 +118,7 @@ class Batch:
 
     # Functions and requests
 
-    def run(
-        self,
-        tickets: Sequence[Ticket],
-        done: list[Ticket],
-        before_function: Callable[[], None],
-    ) -> None:
+    def run(self, tickets: Sequence[Ticket], done: list[Ticket]) -> None:
         """Run functions in order, then requests of one server together, until the batch is full.
 
         Pushes come before pops, which may need them. What was run goes to `done`. Raises
@@ -136,7 +131,6 @@ class Batch:
             if server is not None:
                 together.setdefault(server, []).append(ticket)
             elif not done or not (self.size > MAX_BYTES or self.stamps > MAX_STAMPS or watch.elapsed() > MAX_SECONDS):
-                before_function()
                 done.append(ticket)
                 self.run_one(ticket)
                 watch.look(ticket.request)

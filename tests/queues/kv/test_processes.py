@@ -1,6 +1,5 @@
 """Several processes on one store: fair turns, wake-ups, and marks of the dead."""
 
-import math
 import os
 import shutil
 import signal
@@ -9,21 +8,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from queues.kv import group_commit, open_kv
-from queues.kv.embedded import transaction
+from queues.kv import open_kv
 from queues.kv.embedded.fairness import WriterFairness
-from queues.kv.port import KeyValueStore, Transaction
-from queues.kv.watching import Watcher
+from queues.kv.port import KeyValueStore
 from tests.programs import run_to_end
-from tests.queues.kv.tickets import submitted
 from tests.waiting import LONG, await_true
 
 ROOT = Path(__file__).parents[3]
@@ -166,77 +161,6 @@ def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStor
         marked = turns.marks[slot]
     assert bool(marked) is (fate == signal.SIGSTOP)
     assert len(waits) <= (1 if fate == signal.SIGKILL else 2 + took / 0.05)
-
-
-class Calling:
-    """A server whose requests are functions; where its answers land as well."""
-
-    contended = False
-    wire = None
-
-    def __init__(self) -> None:
-        self.landed = threading.Semaphore(0)
-
-    def prepare(self, requests: Sequence[Any]) -> Sequence[Any]:
-        return requests
-
-    def execute(self, tr: Transaction, requests: Sequence[Callable[[Transaction], None]]) -> Sequence[bool]:
-        for request in requests:
-            request(tr)
-        return [True] * len(requests)
-
-    def conduct(self, transact: Callable[..., Any], requests: Sequence[Any]) -> list[Any]:
-        raise AssertionError("no other process writes to an embedded store meanwhile")
-
-    def land(self, tickets: Sequence[Any]) -> None:
-        self.landed.release(len(tickets))
-
-
-@pytest.mark.parametrize("waits", [True, False], ids=["it waited for the lock", "it came between two commits"])
-def test_durable_answers_are_told_while_another_process_has_the_lock(
-    url: str, monkeypatch: pytest.MonkeyPatch, waits: bool
-) -> None:
-    monkeypatch.setattr(transaction, "MAX_SECONDS", 0.0)  # what comes while a batch is served is in the next one
-    monkeypatch.setattr(group_commit, "CROWD", 2)
-    monkeypatch.setattr(group_commit, "LANDING", float("inf"))
-    kv, calling = open_kv(url), Calling()
-    turns, board = kv.engine.environment.fairness, kv.engine.board
-    turns.patience = math.inf  # a busy machine is slow to wake the other process
-    with program("hold_the_lock", url) as other:
-        assert line(other) == "ready"
-        for _ in range(2):  # what follows no other thread's commit is told as the next batch is flushed
-            kv.transact(lambda tr: tr.add(b"n", 1))
-        served, go_on = threading.Event(), threading.Event()
-
-        def first(tr: Transaction) -> None:
-            tr.set(b"first", b"")
-            served.set()
-            assert go_on.wait(LONG)
-
-        def between(keys: object) -> None:
-            monkeypatch.undo()
-            tell(other)
-            line(other)
-
-        submitted(kv, calling, first, calling)
-        assert served.wait(LONG)
-        submitted(kv, calling, lambda tr: tr.set(b"second", b""), calling)
-        if waits:
-            tell(other)
-            while not any(turns.marks):
-                pass
-        else:
-            board.add(Watcher({b"elsewhere": None}, None))
-            monkeypatch.setattr(board, "notify", between)
-        go_on.set()
-        if waits:
-            assert line(other) == "has it"
-        assert calling.landed.acquire(timeout=LONG), "it is durable, and no thread learns of it"
-        assert not calling.landed.acquire(blocking=False), "the other process has no lock"
-        tell(other)
-        assert line(other) == "done"
-        assert calling.landed.acquire(timeout=LONG)
-    kv.close()
 
 
 def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from queues.kv import group_commit, open_kv
+from queues.kv import open_kv
 from queues.kv.bells import Bell
 from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.errors import StoreFull, TransactionTooLarge
@@ -232,54 +232,3 @@ def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) 
         for n in now:
             next(calls[n].others, None)
     assert woken == set(range(10)) - gone
-
-
-def while_committed(kv: EmbeddedStore, hand_in: Callable[[], object], landed: Landed) -> list[int]:
-    """Have a request served, and the rest handed in during its commit; return how many had landed as each began."""
-    kv.transact(lambda tr: tr.set(b"before", b""))  # another process's commit would be seen in between
-    begun: list[int] = []
-    environment = kv.engine.environment
-    commit = environment.commit
-
-    def watched(batch: Any) -> None:
-        begun.append(len(landed.batches))
-        if len(begun) == 1:
-            helper = threading.Thread(target=hand_in)  # the writer's own may not
-            helper.start()
-            helper.join(LONG)
-        commit(batch)
-
-    environment.commit = watched  # type: ignore[method-assign]
-    submitted(kv, Numbering(), 0, landed)
-    return begun
-
-
-def test_no_answer_waits_for_a_function(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "CROWD", 2)
-    monkeypatch.setattr(group_commit, "LANDING", float("inf"))
-    landed = Landed()
-    waiting: list[Any] = []
-
-    def hand_in() -> None:
-        submitted(kv, Numbering(), 1, landed)
-        waiting.append(pool.submit(kv.transact, lambda tr: landed.wait(1)))
-        while len(kv.engine.combiner) < 2:
-            pass
-
-    with ThreadPoolExecutor(1) as pool:
-        while_committed(kv, hand_in, landed)
-        while not waiting:
-            pass
-        waiting[0].result(LONG)
-    landed.wait(1)
-
-
-@pytest.mark.parametrize("nothing", [fail, lambda tr: None])
-def test_no_answer_is_lost_behind_a_batch_that_writes_nothing(
-    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, nothing: Callable[[Transaction], None]
-) -> None:
-    monkeypatch.setattr(group_commit, "CROWD", 2)
-    monkeypatch.setattr(group_commit, "LANDING", float("inf"))
-    landed = Landed()
-    while_committed(kv, lambda: submitted(kv, Numbering(), nothing, landed), landed)
-    landed.wait(2)
