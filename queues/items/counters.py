@@ -91,8 +91,12 @@ class CounterDelta:
 
     def waits(self, now_ms: int, pushed: Mapping[int, int]) -> None:
         """Count the waits of taken items: so many of each were pushed at these milliseconds."""
+        buckets: dict[int, int] = {}
         for pushed_ms, n in pushed.items():
-            self._add(self._keys.waits.key_again(wait_bucket(now_ms - pushed_ms)), n)
+            bucket = wait_bucket(now_ms - pushed_ms)
+            buckets[bucket] = buckets.get(bucket, 0) + n
+        for bucket, n in buckets.items():
+            self._add(self._keys.waits.key_again(bucket), n)
 
     @property
     def empty(self) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from queues.items import ready, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.stored_item import StoredItem
-from queues.keys.queue_keys import OUTSIDE, QueueKeys
+from queues.keys.queue_keys import OUTSIDE, QueueKeys, unpacked_suffix
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config
 from queues.model.tuples import pack_number
@@ -50,8 +50,9 @@ def begin(
     """
     tr.use_reserve()  # values move, they do not come in
     pairs = list(chain.from_iterable(grant.pairs for grant in grants))
-    rows = ready.remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb="lease")
-    there = iter(ready.stored(keys, config, pairs, pasts, rows))
+    suffixes = ready.remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb="lease")
+    ids = {key: unpacked_suffix(suffix, fifo=config.fifo)[2:] for (key, _), suffix in zip(pairs, suffixes, strict=True)}
+    there = iter(ready.stored(keys, config, pairs, pasts, {key: rand for key, (rand, _) in ids.items()}))
     records, index, expiries = keys.leases.prefix, keys.index("leased").prefix, keys.expiries.prefix
     answers = []
     for grant in grants:
@@ -61,7 +62,7 @@ def begin(
             lease = state_machine.leased_until(
                 item, grant.expires_ms, now_ms=grant.now_ms, worker=grant.worker, nonce=nonce
             )
-            packed_id = rows[key][3]
+            packed_id = ids[key][1]
             tr.set(records + packed_id, lease.stored)
             tr.set(index + packed_id, lease.place)
             tr.set(expiry + packed_id, b"")

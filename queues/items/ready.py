@@ -8,6 +8,9 @@ keys it takes, so pushes never abort it; with `serializable` the read itself con
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from operator import itemgetter
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,14 +24,13 @@ from queues.keys.queue_keys import (
     place_header,
     read_place,
     ready_elements,
-    unpacked_suffix,
 )
+from queues.keys.ready_batch import read_batch
 from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
-from queues.model.bands import count_bands
 from queues.model.config import Config
 from queues.model.cursor import End
-from queues.model.ids import LAST_MS, SIZE, minted_ms
-from queues.model.item import Item, Row, ready_items
+from queues.model.ids import LAST_MS, minted_ms
+from queues.model.item import Item, Past, ready_items
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
 MAX_ITEMS = 1_000
@@ -103,11 +105,11 @@ def stored(
     config: Config,
     pairs: Iterable[KeyValue],
     pasts: Mapping[bytes, StoredItem] | None = None,
-    rows: Mapping[bytes, Row] | None = None,
+    ids: Mapping[bytes, Any] | None = None,
 ) -> list[StoredItem]:
     """Return pairs of any of the queue's generations as stored items, in their order.
 
-    `pasts` has those with a past, by key; `rows` what their keys tell, if that is known.
+    `pasts` has those with a past, by key; `ids` the ids, by key, if they are known.
     """
     begins = [(generation, keys.generation(generation).ready.prefix) for generation in config.generations]
     known = pasts or {}
@@ -115,7 +117,7 @@ def stored(
         known.get(key)
         or StoredItem(
             state="ready",
-            rand=rows[key][2] if rows else ready_elements(suffix, fifo=config.fifo)[2],
+            rand=ids[key] if ids else ready_elements(suffix, fifo=config.fifo)[2],
             generation=generation,
             suffix=suffix,
             attempts=0,
@@ -168,9 +170,12 @@ def take_pairs(
 
     `pasts` has the items that have a past, by key.
     """
-    rows = remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb=verb)
-    past = map({key: (there.attempts, there.entries, there.since_ms) for key, there in pasts.items()}.get, rows)
-    return ready_items([value for _, value in pairs], zip(rows.values(), past, strict=True), config.values)
+    suffixes = remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb=verb)
+    past: Iterable[Past | None] = repeat(None)
+    if pasts:
+        known = {key: (there.attempts, there.entries, there.since_ms) for key, there in pasts.items()}
+        past = [known.get(key) for key, _ in pairs]
+    return ready_items(list(map(itemgetter(1), pairs)), zip(suffixes, past, strict=False), config.values)
 
 
 def remove_pairs(
@@ -183,42 +188,40 @@ def remove_pairs(
     *,
     pasts: Mapping[bytes, StoredItem],
     verb: str,
-) -> dict[bytes, Row]:
-    """Remove ready items as they lie in the store, and return what their keys tell, in the same order."""
+) -> Sequence[bytes]:
+    """Remove ready items as they lie in the store, and return the ordering parts of their keys, in the same order."""
     found, values = zip(*pairs, strict=True)
     if sum(map(len, values)) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
     tr.add_read_conflict_keys(found)
     tr.clear_many(found)
-    rows: dict[bytes, Row] = dict.fromkeys(found, ())
+    suffixes: list[bytes] = []
+    several: dict[bytes, bytes] = {}
+    created: dict[int, int] = {}
     for generation in config.generations:
         begin, index = keys.generation(generation).ready.prefix, keys.index("ready", generation).prefix
         own = found if len(config.generations) == 1 else [key for key in found if key.startswith(begin)]
         if not own:
             continue
-        size = len(begin)
-        unpacked = [unpacked_suffix(key[size:], fifo=config.fifo) for key in own]
-        rows.update(zip(own, unpacked, strict=True))
-        tr.clear_many([index + packed_id for _, _, _, packed_id in unpacked])
+        suffixes = list(map(itemgetter(slice(len(begin), None)), own))
+        if len(own) < len(found):
+            several.update(zip(own, suffixes, strict=True))
+        batch = read_batch(suffixes, config.edges, fifo=config.fifo)
+        tr.clear_many([index + packed_id for packed_id in batch.packed_ids])
         delta.state(generation, "ready", "out", len(own))
-        if not config.fifo:
-            priorities = [row[0] for row in unpacked if row[0] is not None]
-            delta.bands(generation, count_bands(priorities, config.edges), "out")
+        delta.bands(generation, batch.bands, "out")
+        for ms, n in batch.created.items():
+            created[ms] = created.get(ms, 0) + n
     later = [pasts[key] for key in found if key in pasts and pasts[key].since_ms is not None] if pasts else []
     for there in later:
         clear_entries(tr, keys, there)
     if verb in _TAKING:
-        began: dict[int, int] = {}
-        for _, _, rand, _ in rows.values():
-            if isinstance(rand, bytes) and len(rand) == SIZE:
-                ms = minted_ms(rand)
-                began[ms] = began.get(ms, 0) + 1
         for there in later:
             for ms, n in ((minted_ms(there.rand), -1), (there.since_ms or 0, 1)):
-                began[ms] = began.get(ms, 0) + n
-        delta.waits(now_ms, {ms: n for ms, n in began.items() if n > 0 and ms <= LAST_MS})
+                created[ms] = created.get(ms, 0) + n
+        delta.waits(now_ms, {ms: n for ms, n in created.items() if n > 0 and ms <= LAST_MS})
     delta.traffic(verb, len(found))
-    return rows
+    return [several[key] for key in found] if several else suffixes
 
 
 #: Verbs that end an item's wait.

@@ -13,9 +13,10 @@ from queues.model.codec import Codec
 from queues.model.foreign_tuples import ForeignKey
 from queues.model.ids import at, minted_at
 from queues.model.priority import Priority
+from queues.model.tuples import unpacked_row
 
-#: What the key of a ready item tells: priority, count, id, and perhaps the packed id.
-Row = tuple[Any, ...]
+#: What the key of a ready item tells: priority, count and id; or these packed, as they end its key.
+Row = tuple[Any, ...] | bytes
 #: Of a ready item that is not as it was pushed: its attempts, their log, and when it became ready (ms).
 Past = tuple[int, tuple[Entry, ...], int | None]
 #: Parts of a ready item: its row, and its past.
@@ -86,6 +87,8 @@ class Item(_Made):
         elif name == "size":
             computed = len(self.raw)
         elif name in _FROM_PARTS:
+            if type(self._parts[0]) is bytes:
+                _set_parts(self, (unpacked_row(self._parts[0]), self._parts[1]))
             computed = _FROM_PARTS[name](self._parts)
         else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -126,7 +129,7 @@ def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | 
 
 def packed(items: Iterable[Item]) -> list[Parts]:
     """Return what items of `ready_items` are made of beside their values: plain values."""
-    return list(map(_get_parts, items))
+    return [(unpacked_row(row), past) if type(row) is bytes else (row, past) for row, past in map(_get_parts, items)]
 
 
 def unpacked(values: Sequence[bytes], parts: Iterable[Any], codec: Codec | None) -> list[Item]:
@@ -158,7 +161,7 @@ _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
 }
 
 
-def _ready_at(row: Row, past: Past | None) -> datetime | None:
+def _ready_at(row: tuple[Any, ...], past: Past | None) -> datetime | None:
     return minted_at(row[2]) if past is None or past[2] is None else at(past[2])
 
 

@@ -7,6 +7,8 @@ tuple layer. Both give the same bytes: tests compare them.
 import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
+from operator import add
 from typing import Any
 
 from fdb import tuple as fdb_tuple
@@ -85,6 +87,27 @@ def pack_bytes(element: bytes) -> bytes:
     return b"\x01" + (element.replace(b"\x00", b"\x00\xff") if 0 in element else element) + b"\x00"
 
 
+def pack_numbers(numbers: range) -> list[bytes]:
+    """Return whole numbers, each 1 larger than the one before, each packed as a tuple."""
+    packed: list[bytes] = []
+    first, stop = numbers.start, numbers.stop
+    while first < stop:
+        if first > 0:  # those up to the next multiple of 256 differ in their last bytes alone
+            last = first & 0xFF
+            packed += map(add, repeat(pack_number(first)[:-1]), _CODES[last : last + stop - first])
+        else:
+            packed.append(pack_number(first))
+        first = numbers.start + len(packed)
+    return packed
+
+
+def pack_ids(ids: Sequence[bytes]) -> list[bytes]:
+    """Return byte strings, each packed as a tuple."""
+    if 0 in b"".join(ids):
+        return list(map(pack_bytes, ids))
+    return list(map(b"".join, zip(repeat(b"\x01"), ids, repeat(b"\x00"), strict=False)))
+
+
 def unpack_behind(key: bytes, begin: int) -> tuple[Any, ...]:
     """Return the elements that a key holds behind its first `begin` bytes."""
     elements: tuple[Any, ...] = fdb_tuple.unpack(key, begin)
@@ -136,3 +159,10 @@ def unpack_item(packed: bytes, *, fifo: bool) -> tuple[int | None, int, bytes, b
             return None
         raw = raw.replace(b"\x00\xff", b"\x00")
     return priority, count, raw, packed[rand:]
+
+
+def unpacked_row(packed: bytes) -> tuple[Any, ...]:
+    """Return (priority, count, rand) of such a tuple of either kind; the priority is None in a FIFO queue's."""
+    common = unpack_item(packed, fifo=False) or unpack_item(packed, fifo=True)
+    elements = unpack_behind(packed, 0) if common is None else common[:3]
+    return elements if len(elements) == 3 else (None, *elements)

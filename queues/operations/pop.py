@@ -6,7 +6,7 @@ The requests of a batch are executed in their order, as if one came after the ot
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -110,7 +110,9 @@ def _staged(queue: OpenQueue, execution: Execution) -> Batch:
 
 def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
     """Return the requests with the time of those that tell none."""
-    now_ms = queue.context.clock.now_ms()
+    now_ms, first = queue.context.clock.now_ms(), requests[0]
+    if not first.now_ms and requests.count(first) == len(requests):  # so are most
+        return [replace(first, now_ms=now_ms)] * len(requests)
     return [request if request.now_ms else replace(request, now_ms=now_ms) for request in requests]
 
 
@@ -118,10 +120,14 @@ def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Ta
 def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
     """Take for as many as fit together, in turn, and return what each gets."""
     requests = fitting(queue, requests)
-    now_ms = max(map(_now_ms, requests))
-    front = _front_of(tr, queue, requests, now_ms)
+    alike = _are_alike(requests)
+    now_ms = requests[0].now_ms if alike else max(map(_now_ms, requests))
+    front = _front_of(tr, queue, [_together(requests)] if alike else requests, now_ms)
     if read := [*chain.from_iterable(front.ends.values())]:
-        queue.item_size = sum(len(value) for _, value in read) // len(read) + 1
+        size = sum(map(len, map(itemgetter(1), read)))
+        queue.item_size = size // len(read) + 1
+        if alike and size <= BATCH_BYTES and not front.pasts and not front.config.keep_finished:
+            return _pop_alike(tr, queue, front, requests, now_ms)
     else:
         ready.note_drift(tr, queue.keys, front.config)
     hands = deal(requests, front.ends, front.pasts)
@@ -148,6 +154,27 @@ def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> 
     if any(hands):
         delta.apply(tr)
     return answers
+
+
+def _are_alike(requests: Sequence[TakeRequest]) -> bool:
+    """Say whether all are the same pop, as most are."""
+    first = requests[0]
+    return type(first) is PopRequest and first.n > 0 and requests.count(first) == len(requests)
+
+
+def _together(requests: Sequence[TakeRequest]) -> TakeRequest:
+    """Return one request that wants as much as so many that are alike."""
+    return replace(requests[0], n=requests[0].n * len(requests))
+
+
+def _pop_alike(
+    tr: Transaction, queue: OpenQueue, front: _Front, requests: Sequence[TakeRequest], now_ms: int
+) -> Sequence[list[Item]]:
+    """Pop for requests that are alike, in slices of the items at their end; `deal` does the same for any."""
+    first, delta = requests[0], CounterDelta(queue.keys, wake=False)
+    items = ready.take_pairs(tr, queue.keys, front.config, front.ends[first.end], now_ms, delta, pasts={})
+    delta.apply(tr)
+    return [items[at : at + first.n] for at in range(0, first.n * len(requests), first.n)]
 
 
 def _keep(

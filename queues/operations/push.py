@@ -21,7 +21,7 @@ from queues.model.item import Item, ready_items
 from queues.model.moment import Moment, When, check_when, due_ms
 from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
-from queues.model.tuples import pack_bytes, pack_number, pack_priorities
+from queues.model.tuples import pack_ids, pack_numbers, pack_priorities
 from queues.operations.open_queue import OpenQueue, Request, executes
 
 #: Bytes of values of one batch; one push alone may have more.
@@ -128,6 +128,9 @@ def with_ids(
     queue: OpenQueue, requests: Sequence[PushRequest | PushManyRequest]
 ) -> Sequence[PushRequest | PushManyRequest]:
     """Return the requests with new ids for those that have none."""
+    if {*map(type, requests)} == {PushRequest} and not any(map(_id, requests)):  # as are most
+        new = queue.context.id_generator.new_ids(len(requests))
+        return list(map(PushRequest, repeat(queue.id), map(_value, requests), map(_priority, requests), new))
     number = [type(request) is PushRequest and not request.id for request in requests].count(True)
     ids = iter(queue.context.id_generator.new_ids(number) if number else ())
     return [
@@ -244,8 +247,8 @@ def _insert(
     n = len(values)
     stamps = tr.stamps(n)
     counts = range(prepared.base + stamps.start, prepared.base + stamps.stop)
-    packed_ids = list(map(pack_bytes, ids))
-    suffixes = list(map(add, map(pack_number, counts), packed_ids))
+    packed_ids = pack_ids(ids)
+    suffixes = list(map(add, pack_numbers(counts), packed_ids))
     deltas = {**dict.fromkeys(prepared.counters, n), **prepared.signals}
     if not prepared.fifo:
         suffixes = list(map(add, pack_priorities(priorities), suffixes))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from fdb import tuple as layer
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queues.model.tuples import pack, pack_number, pack_priority, unpack_item
+from queues.model.tuples import pack, pack_ids, pack_number, pack_numbers, pack_priority, unpack_item, unpacked_row
 
 numbers = st.integers() | st.integers(-(1 << 66), 1 << 66) | st.integers(-300, 300)
 elements = st.binary(max_size=40) | st.text(max_size=20) | numbers | st.floats() | st.booleans() | st.none()
@@ -58,3 +58,22 @@ def test_leaves_damaged_bytes_to_the_tuple_layer(packed: bytes, fifo: bool) -> N
     read = unpack_item(packed, fifo=fifo)
     if read is not None:
         assert layer.pack(read[1:3] if fifo else read[:3]) == packed or packed[0] == 0x14
+
+
+@given(st.integers(-600, 600) | st.sampled_from(edges), st.integers(0, 700))
+def test_packs_numbers_that_follow_each_other_as_the_tuple_layer_does(first: int, n: int) -> None:
+    numbers = range(first, first + n)
+    assert pack_numbers(numbers) == [layer.pack((number,)) for number in numbers]
+
+
+@given(st.lists(st.binary(max_size=20), max_size=20))
+def test_packs_ids_together_as_the_tuple_layer_does(ids: list[bytes]) -> None:
+    assert pack_ids(ids) == [layer.pack((one,)) for one in ids]
+
+
+@given(elements, numbers | st.none(), elements)
+@example(5, -1, b"\x01" * 20)
+@example(0, 0, b"")
+def test_reads_rows_of_both_kinds_as_the_tuple_layer_does(priority: Any, count: int | None, rand: Any) -> None:
+    assert layer.pack(unpacked_row(layer.pack((priority, count, rand)))) == layer.pack((priority, count, rand))
+    assert layer.pack(unpacked_row(layer.pack((count, rand)))) == layer.pack((None, count, rand))
