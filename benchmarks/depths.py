@@ -105,7 +105,7 @@ def _alternate(shallow: Queue, deep: Queue, rounds: int, calls: int) -> Times:
                     item = call(queue)
                     both[depth].append(time.perf_counter() - start)
                     if verb.startswith("pop"):
-                        queue.push(_VALUE, priority=item.priority)  # type: ignore[attr-defined]
+                        queue.push(_VALUE, priority=item.priority)
             for depth, of in both.items():
                 times[verb][depth].append(statistics.median(of) * 1e6)
     return times
@@ -126,7 +126,7 @@ def _memory(url: str, popped: int) -> float:
 def _pop_all(url: str, popped: int, pipe: Pipe) -> None:
     with open_store(url) as store:
         queue = store.queue("deep")
-        queue.push(queue.pop_min().value, priority=0)  # type: ignore[union-attr]
+        queue.push(queue.pop_min().value, priority=0)
         before = most = _anonymous_mb()
         left, taken = popped, []
         while left > 0 and (items := queue.pop_many(min(_AT_ONCE, left))):

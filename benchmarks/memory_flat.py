@@ -87,4 +87,4 @@ def browser_memory(session: Any) -> tuple[float, float, float]:
 
 def _server(pid: int) -> tuple[float, float]:
     fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines())
-    return tuple(int(fields[name].split()[0]) / 1000 for name in ("VmRSS", "RssAnon"))  # type: ignore[return-value]
+    return tuple(int(fields[name].split()[0]) / 1000 for name in ("VmRSS", "RssAnon"))

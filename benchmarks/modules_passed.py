@@ -144,13 +144,13 @@ def verbs(folder: Path) -> dict[str, Counter[str]]:
                 passed["push"] = counting.during(lambda: jobs.push(b"value", 5))
             for _ in range(_WARM_UP):
                 lease = jobs.lease()
-                passed["ack"] = counting.during(lambda lease=lease: jobs.ack(lease))  # type: ignore[misc]
+                passed["ack"] = counting.during(lambda lease=lease: jobs.ack(lease))
             for _ in range(_WARM_UP):
                 jobs.push_many([(b"value", number) for number in range(50)])
                 job = actions.begin_bulk("move", "jobs", to="archive")
                 steps = Steps(store.context, job.id)
                 job = steps.hold() or job
-                passed["chunk of a bulk move"] = counting.during(lambda steps=steps, job=job: steps.take(job))  # type: ignore[misc]
+                passed["chunk of a bulk move"] = counting.during(lambda steps=steps, job=job: steps.take(job))
                 actions.run_bulk(job.id)
             assert not jobs.depth()
             assert archive.depth()

@@ -337,7 +337,7 @@ def _few_attempts(world: World) -> None:
 
 
 def _attached(world: World) -> None:
-    world.queue = world.store.attach("foreign", prefix=("elsewhere",))  # type: ignore[assignment]
+    world.queue = world.store.attach("foreign", prefix=("elsewhere",))
 
 
 def _damaged(world: World, second: int) -> None:
@@ -352,7 +352,7 @@ def _drifted(world: World, second: int) -> None:
         keys = world.store.context.keyspace.queue(world.queue.id)
 
         def lose(tr: object) -> None:
-            tr.add(keys.generation(1).counters.key("ready", "in"), 3)  # type: ignore[attr-defined]
+            tr.add(keys.generation(1).counters.key("ready", "in"), 3)
 
         world.store.transact(lose)
         world.queue.pop_many(1_000)

@@ -93,7 +93,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         # Twisted would parse forms here, in the event loop, before any check of address or login.
         super().__init__(channel, queued, parsePOSTFormSubmission=False)
 
-    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+    def handleContentChunk(self, data: bytes) -> None:
         """Keep a part of the body, or refuse the request if it is too large."""
         if not self.channel.takes(self, len(data)):
             return
@@ -117,7 +117,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         self.server.connections[self]["application_instance"] = asyncio.ensure_future(application)
         return None
 
-    def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
+    def connectionLost(self, reason: Any) -> None:
         """Let go of a body that no application has taken."""
         super().connectionLost(reason)
         if self._left is not None:
@@ -208,13 +208,13 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     _fast: asyncio.Task[None] | None = None
     _gone = False
 
-    def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
+    def connectionMade(self) -> None:
         """Begin to wait for a request."""
         super().connectionMade()
         self.factory.entered(self.transport)
         self._within(HEAD_WITHIN, self._head_too_slow)
 
-    def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
+    def connectionLost(self, reason: Any) -> None:
         """Forget the connection."""
         self._within(None)
         self._gone = True
@@ -224,7 +224,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         super().connectionLost(reason)
         self.factory.left(self.transport)
 
-    def dataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+    def dataReceived(self, data: bytes) -> None:
         """Take in bytes."""
         if self._refused:
             self._past += len(data)
@@ -309,24 +309,24 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         if self._fast is not None:
             self._fast.cancel()
 
-    def timeoutConnection(self) -> None:  # noqa: N802 # Twisted's name
+    def timeoutConnection(self) -> None:
         """End a connection without requests; one of the fast path may take its time."""
         if self._fast is None:
             super().timeoutConnection()
         else:
             self.setTimeout(self.timeOut)
 
-    def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+    def rawDataReceived(self, data: bytes) -> None:
         """Take in a part of a body, or of the requests that come after it."""
         if not self._refused:
             super().rawDataReceived(data)
 
-    def lineReceived(self, line: bytes) -> None:  # noqa: N802 # Twisted's name
+    def lineReceived(self, line: bytes) -> None:
         """Take in a line of the head."""
         if not self._refused:
             super().lineReceived(line)
 
-    def allHeadersReceived(self) -> None:  # noqa: N802 # Twisted's name
+    def allHeadersReceived(self) -> None:
         """Refuse a body that is announced as too large, before `100 Continue`."""
         self._within(None)
         self._most, self._wire, self._seen = self.factory.limits.body(self._path), 0, 0
@@ -340,7 +340,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             return
         self._awaits_body = self.length != 0
 
-    def allContentReceived(self) -> None:  # noqa: N802 # Twisted's name
+    def allContentReceived(self) -> None:
         """Begin to answer."""
         if not self._refused:
             self._awaits_body, self._wire = False, 0
@@ -395,7 +395,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         )
         self.refuse(408)
 
-    def _respondToBadRequestAndDisconnect(self) -> None:  # noqa: N802 # Twisted's name, and the one place for all of it
+    def _respondToBadRequestAndDisconnect(self) -> None:  # the one place for all of it
         _limited.warn("400", "%s sent what is no HTTP request.", self._host())
         self.refuse(400)
 
@@ -426,22 +426,22 @@ class Refusal(_TimeoutMixin, _Protocol):  # type: ignore[misc]
     def __init__(self, factory: "SiteFactory", answer: bytes) -> None:
         self._factory, self._answer = factory, answer
 
-    def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
+    def connectionMade(self) -> None:
         """Wait for the request, as an answer before it would be lost; not for long."""
         self.setTimeout(TOLD_WITHIN)
 
-    def dataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+    def dataReceived(self, data: bytes) -> None:
         """Answer once, and read past the rest."""
         if self._answer:
             self.transport.write(self._answer)
             self._answer = b""
             self.transport.loseWriteConnection()
 
-    def timeoutConnection(self) -> None:  # noqa: N802 # Twisted's name
+    def timeoutConnection(self) -> None:
         """Close it."""
         self.transport.abortConnection()
 
-    def connectionLost(self, reason: Any = None) -> None:  # noqa: N802 # Twisted's name
+    def connectionLost(self, reason: Any = None) -> None:
         """Let the next one be told."""
         self.setTimeout(None)
         self._factory.told -= 1
@@ -466,7 +466,7 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         self._places = Places(limits.connections_per_address)
         self._full = False
 
-    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 # Twisted's name
+    def buildProtocol(self, addr: Any) -> Any:
         """Return what serves a new connection; None closes it at once."""
         host = str(getattr(addr, "host", ""))
         if self.limits.connections and len(self._open) >= self.limits.connections:

@@ -89,7 +89,7 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
     #: Called with acknowledgements; returns whether nothing else must handle them.
     acknowledged: Callable[[int], bool] | None = None
 
-    def connectionMade(self) -> None:  # noqa: N802 # Twisted's name
+    def connectionMade(self) -> None:
         """Begin; a client that does not read is not read from either, as Twisted tells us when to pause."""
         now = time.monotonic()
         self._pings = Allowance(rate=PINGS[0], burst=PINGS[1], now=now)
@@ -98,48 +98,48 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
         self.transport.registerProducer(self, True)
         super().connectionMade()
 
-    def connectionLost(self, reason: Any) -> None:  # noqa: N802 # Twisted's name
+    def connectionLost(self, reason: Any) -> None:
         """Forget the connection."""
         super().connectionLost(reason)
         self.factory.server_class.http_factory.left(self.transport)
 
-    def pauseProducing(self) -> None:  # noqa: N802 # Twisted's name
+    def pauseProducing(self) -> None:
         """Read no more until the client has read."""
         self.transport.pauseProducing()
 
-    def resumeProducing(self) -> None:  # noqa: N802 # Twisted's name
+    def resumeProducing(self) -> None:
         """Read on."""
         self.transport.resumeProducing()
 
-    def stopProducing(self) -> None:  # noqa: N802 # Twisted's name
+    def stopProducing(self) -> None:
         """Take note that the connection is gone; `connectionLost` is told as well."""
 
-    def onPing(self, payload: bytes) -> None:  # noqa: N802 # autobahn's name
+    def onPing(self, payload: bytes) -> None:
         """Answer, unless there are too many."""
         if self._pings.take(time.monotonic()):
             super().onPing(payload)
         else:
             self._drop("sends too many pings")
 
-    def onPong(self, payload: bytes) -> None:  # noqa: N802 # autobahn's name
+    def onPong(self, payload: bytes) -> None:
         """Count answers: a client may send them unasked."""
         if not self._pings.take(time.monotonic()):
             self._drop("sends too many pongs")
 
-    def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802 # autobahn's name
+    def onMessageFrameBegin(self, length: int) -> None:
         """Count frames, of which an endless message may have any number."""
         super().onMessageFrameBegin(length)
         if not self._frames.take(time.monotonic()):
             self._drop("sends too many frames")
 
-    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802,N803 # autobahn's names
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
         """Hand a message on, unless too many wait already."""
         if self.application_queue.qsize() >= MOST_UNREAD:
             self._drop("sends faster than it can be heard")
         else:
             super().onMessage(payload, isBinary)
 
-    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:  # noqa: N802
+    def sendData(self, data: bytes, sync: bool = False, chopsize: int | None = None) -> None:
         """Send bytes, unless too many wait for the client already."""
         super().sendData(data, sync, chopsize)
         self._check_unsent()
@@ -155,18 +155,18 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
             self.wasNotCleanReason = why
             self.dropConnection(abort=True)
 
-    def serverClose(self, code: int | None = None) -> None:  # noqa: N802 # Daphne's name
+    def serverClose(self, code: int | None = None) -> None:
         """Close with `code`, 1000 unless given."""
         if code is not None and 1001 <= code <= 1014:
             self.sendCloseFrame(code=code)
         else:
             super().serverClose(code)
 
-    def sendMessage(self, payload: bytes, isBinary: bool = False, **options: Any) -> None:  # noqa: N802,N803
+    def sendMessage(self, payload: bytes, isBinary: bool = False, **options: Any) -> None:
         """Send what does not go the short way, uncompressed: a compressor for each socket would take 256 kB."""
         super().sendMessage(payload, isBinary, **{**options, "doNotCompress": True})
 
-    def dataReceived(self, data: bytes) -> None:  # noqa: N802 # Twisted's name
+    def dataReceived(self, data: bytes) -> None:
         """Take in bytes: an acknowledgement that came alone and whole at once, anything else as ever."""
         if self.state == self.STATE_CONNECTING and hasattr(self, "handshake_deferred"):
             self._drop("sends before it was let in")

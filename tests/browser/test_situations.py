@@ -45,7 +45,7 @@ def keep(page: Page, name: str, height: int) -> None:
         size = page.viewport_size
         clip = {"x": 0, "y": 0, "width": size["width"], "height": height}
         path = Path(folder) / f"{name.replace(':', '-')}-{size['width']}.png"
-        page.screenshot(path=path, full_page=True, clip=clip)  # type: ignore[arg-type]
+        page.screenshot(path=path, full_page=True, clip=clip)
 
 
 def assert_seen(place: Locator, height: int) -> None:

@@ -37,7 +37,7 @@ def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
     wait_live(nora)
     rows = nora.locator("tr[data-queue]:not([data-gone])")
     expect(rows).to_have_count(2)
-    assert nora.goto("/queues/mail/").status == 404  # type: ignore[union-attr] # a page was opened
+    assert nora.goto("/queues/mail/").status == 404
     nora.goto("/")
     wait_live(nora)
 
@@ -114,7 +114,7 @@ def many(store: Store) -> int:
 
 def shown(page: Page) -> list[str]:
     """Return the names of the rows from top to bottom."""
-    return page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.dataset.queue)")  # type: ignore[no-any-return]
+    return page.eval_on_selector_all("tr[data-queue]", "rows => rows.map(row => row.dataset.queue)")
 
 
 def test_an_overview_of_many_queues_goes_on_below_by_itself_and_nothing_moves(page: Page, many: int) -> None:

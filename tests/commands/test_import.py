@@ -210,7 +210,7 @@ def test_what_the_store_refuses_is_told_with_the_last_committed_line(
             from queues.errors import StoreFull
 
             raise StoreFull("The store is full.")
-        return real(self, *arguments, **options)  # type: ignore[arg-type]
+        return real(self, *arguments, **options)
 
     monkeypatch.setattr(PriorityQueue, "push_many", full)
     answer = run("import_items", "jobs", str(file), "--chunk", "10")

@@ -36,7 +36,7 @@ def write(report: Report, url: str, threads: str, name: str) -> None:
             label = f"{name}/{thread}/{number:06d}"
             report.begin(label)
             key = label.encode()
-            kv.transact(lambda tr, key=key: [tr.set(key, key * 3), tr.add(b"total", 1)])  # type: ignore[misc]
+            kv.transact(lambda tr, key=key: [tr.set(key, key * 3), tr.add(b"total", 1)])
             report.acknowledge(label)
 
     in_threads(threads, work)

@@ -69,12 +69,12 @@ class Listed(dict[str, int]):
     halted: threading.Event | None = None
     going: threading.Event | None = None
 
-    def items(self) -> ItemsView[str, int]:  # type: ignore[override] # what a dict gives is one
+    def items(self) -> ItemsView[str, int]:
         """Halt, if told so."""
         if self.going is not None and self.halted is not None:
             self.halted.set()
             assert self.going.wait(2 * PATIENCE)
-        return super().items()  # type: ignore[return-value]
+        return super().items()
 
 
 def test_overviews_of_many_scopes_are_not_all_kept() -> None:

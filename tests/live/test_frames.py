@@ -208,7 +208,7 @@ async def test_two_viewers_share_one_serialization(store: Store, join: Join, mon
     real = frame_json.row
 
     def counted(row: object) -> str:
-        text = real(row)  # type: ignore[arg-type]
+        text = real(row)
         written.append(json.loads(text))
         return text
 

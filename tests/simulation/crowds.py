@@ -106,8 +106,7 @@ class Crowd(Schedule):
             keys = store.queue(name).opened.keys
             left = store.read(
                 lambda tr, keys=keys: (
-                    tr.get_range(*keys.requests.all, limit=9).wait()  # type: ignore[misc]
-                    + tr.get_range(*keys.results.all, limit=9).wait()
+                    tr.get_range(*keys.requests.all, limit=9).wait() + tr.get_range(*keys.results.all, limit=9).wait()
                 )
             )
             assert left == [], f"left of staging: {left}"

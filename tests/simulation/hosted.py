@@ -198,7 +198,7 @@ class HostedSocket(socket.socket):
         self.schedule.point(Point.WAIT)
         super().connect(address)
 
-    def sendall(self, data: Any, flags: int = 0) -> None:  # type: ignore[override]
+    def sendall(self, data: Any, flags: int = 0) -> None:
         """Send, in two parts; what its reader does not take in time is not sent."""
         schedule, half = self.schedule, len(data) // 2
         schedule.point(Point.WAIT)
@@ -208,7 +208,7 @@ class HostedSocket(socket.socket):
             raise BlockingIOError
         super().sendall(data[half:])
 
-    def send(self, data: Any, flags: int = 0) -> int:  # type: ignore[override]
+    def send(self, data: Any, flags: int = 0) -> int:
         """Send as much as is taken now."""
         schedule = self.schedule
         schedule.point(Point.WAIT)

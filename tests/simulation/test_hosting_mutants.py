@@ -76,7 +76,7 @@ def test_a_caller_in_doubt_looks_while_the_host_cannot_commit(monkeypatch: pytes
     def settle_by(connection: Connection, txn: Any, at: int, ticket: Ticket) -> None:
         found, records = looked[connection.id]
         monkeypatch.setattr(Connection, "rest", lambda connection: found)
-        settle(connection, records, at, ticket)  # type: ignore[arg-type]
+        settle(connection, records, at, ticket)
         monkeypatch.setattr(Connection, "rest", rest)
 
     rest = Connection.rest

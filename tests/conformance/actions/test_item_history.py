@@ -8,7 +8,7 @@ from queues.errors import ItemNotFound, QueueNotFound
 
 
 def verbs(store: Store, item_id: str, **options: object) -> list[str]:
-    return [entry.verb for entry in store.audit.entries(item=item_id, **options).entries]  # type: ignore[arg-type]
+    return [entry.verb for entry in store.audit.entries(item=item_id, **options).entries]
 
 
 def test_every_act_on_an_item_is_in_its_history(store: Store) -> None:
@@ -24,7 +24,7 @@ def test_every_act_on_an_item_is_in_its_history(store: Store) -> None:
     assert verbs(store, first.id) == ["pop_min", "undo", "edit", "undo", "move", "push"]
     assert verbs(store, second.id) == ["undo", "move", "push"]
     assert verbs(store, first.id, actor="bob") == ["undo", "move"]
-    bob.undo(popped.trash_id)  # type: ignore[union-attr]
+    bob.undo(popped.trash_id)
     assert verbs(store, first.id)[0] == "put_back"
     assert verbs(store, first.id, limit=2) == ["put_back", "pop_min"]
     after = store.audit.entries(item=first.id, limit=2).cursor
@@ -63,7 +63,7 @@ def test_neighbors_are_the_items_that_leave_before_and_after(store: Store, jobs:
     items = jobs.push_many([(b"a" * 100, 1), (b"b", 2), (b"c", 2), (b"d", 9)])
 
     def beside(item_id: str) -> tuple[bytes | None, bytes | None]:
-        def look(tr):  # type: ignore[no-untyped-def]
+        def look(tr):
             found = jobs.find(item_id, tr=tr)
             return found and neighbors(jobs, found, preview=3, tr=tr)
 

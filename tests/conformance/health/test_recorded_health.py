@@ -94,6 +94,6 @@ def test_health_that_cannot_be_read_hides_nothing(store: Store, clock: Clock) ->
     judged(store, clock, 12)
     key = store.context.keyspace.queue(queue_id).health
     for record in (b"", b"\x09", b"\x01\xff\x00"):
-        store.transact(lambda tr, record=record: tr.set(key, record))  # type: ignore[misc]
+        store.transact(lambda tr, record=record: tr.set(key, record))
         fresh = store.queue("jobs").status()
         assert (fresh.unreadable, fresh.totals.ready, fresh.health) == ("", 8, None)

@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(store: Store, clock: Cl
     store.targets.set("a*", dead=7)
     for glob, record in (("a:*", b""), ("b*", b"\x09later"), ("c*", b'\x01\x00\x00\x0c{"depth":"x"}')):
         key = keyspace.target_patterns.key(glob)
-        store.transact(lambda tr, key=key, record=record: tr.set(key, record))  # type: ignore[misc]
+        store.transact(lambda tr, key=key, record=record: tr.set(key, record))
     store.transact(lambda tr: tr.set(keyspace.target_defaults, b"\x01\x00"))
     rules = store.targets.rules()
     assert rules.patterns == {"a*": Limits(dead=7)}

@@ -37,7 +37,7 @@ def test_the_longest_key_and_the_largest_value_fit(kv: KeyValueStore) -> None:
 @pytest.mark.parametrize("verb", KEY_VERBS)
 def test_a_longer_key_is_refused(kv: KeyValueStore, verb: object) -> None:
     with pytest.raises(KeyTooLarge, match="512 bytes"):
-        kv.transact(lambda tr: verb(tr, LONGEST + b"k"))  # type: ignore[operator]
+        kv.transact(lambda tr: verb(tr, LONGEST + b"k"))
     assert is_empty(kv)
 
 
@@ -45,7 +45,7 @@ def test_a_longer_key_is_refused(kv: KeyValueStore, verb: object) -> None:
 @pytest.mark.parametrize("verb", KEY_VERBS)
 def test_empty_keys_and_the_engines_own_are_refused(kv: KeyValueStore, verb: object, key: bytes) -> None:
     with pytest.raises(ValueError, match="never begins with byte 0xff"):
-        kv.transact(lambda tr: verb(tr, key))  # type: ignore[operator]
+        kv.transact(lambda tr: verb(tr, key))
     assert is_empty(kv)
 
 
@@ -57,7 +57,7 @@ def test_a_larger_value_is_refused(kv: KeyValueStore) -> None:
 
 def test_a_value_is_bytes(kv: KeyValueStore) -> None:
     with pytest.raises(TypeError, match="not str"):
-        kv.transact(lambda tr: tr.set(b"key", "text"))  # type: ignore[arg-type]
+        kv.transact(lambda tr: tr.set(b"key", "text"))
 
 
 def test_a_transaction_of_nearly_the_limit_is_committed(kv: KeyValueStore) -> None:
@@ -95,9 +95,9 @@ def test_a_larger_transaction_is_refused_even_if_it_goes_on(kv: KeyValueStore, s
 def test_reads_end_after_five_seconds(kv: KeyValueStore, clock: Clock, verb: str, look: object) -> None:
     def work(tr: ReadTransaction) -> None:
         clock.advance(MAX_TRANSACTION_SECONDS - 0.001)
-        look(tr)  # type: ignore[operator]
+        look(tr)
         clock.advance(0.002)
-        look(tr)  # type: ignore[operator]
+        look(tr)
 
     with pytest.raises(TransactionTooOld, match="5 seconds"):
         getattr(kv, verb)(work)

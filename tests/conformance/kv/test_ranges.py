@@ -76,7 +76,7 @@ def test_own_writes_show_in_ranges(filled: KeyValueStore) -> None:
 def test_reads_issued_together_are_all_answered(filled: KeyValueStore) -> None:
     def work(tr: Transaction) -> list[object]:
         issued = [tr.get(b"a"), tr.get_key(b"b", b"c"), tr.get_range(b"c", b"d", limit=1)]
-        return [result.wait() for result in issued]  # type: ignore[attr-defined]
+        return [result.wait() for result in issued]
 
     assert filled.transact(work) == [b"1", b"b", [(b"c", b"3")]]
 
@@ -106,7 +106,7 @@ def test_random_programs_equal_a_plain_dict(kv: KeyValueStore, seed: int) -> Non
 
         def run(
             tr: Transaction, steps: list = steps, start: dict = model, trial: dict = trial, fails: bool = fails
-        ) -> None:  # type: ignore[type-arg]
+        ) -> None:
             trial.clear()
             trial.update(start)
             for verb, key, (begin, end), n, reverse in steps:

@@ -301,7 +301,7 @@ def test_another_store_inside_a_transaction_is_refused_too(kv: KeyValueStore, en
 def test_a_transaction_ends_with_its_function(kv: KeyValueStore, use: object) -> None:
     ended = kv.transact(lambda tr: tr)
     with pytest.raises(TransactionEnded):
-        use(ended)  # type: ignore[operator]
+        use(ended)
     assert content(kv) == {}
 
 
@@ -354,7 +354,7 @@ def test_size_grows_with_what_is_stored(kv: KeyValueStore) -> None:
 def test_writes_of_many_threads_all_count(kv: KeyValueStore) -> None:
     def work(thread: int) -> None:
         for n in range(50):
-            kv.transact(lambda tr, key=b"%d-%d" % (thread, n): [tr.add(b"total", 1), tr.set(key, b"")])  # type: ignore[misc]
+            kv.transact(lambda tr, key=b"%d-%d" % (thread, n): [tr.add(b"total", 1), tr.set(key, b"")])
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
@@ -373,7 +373,7 @@ def test_each_key_is_taken_once_by_many_threads(kv: KeyValueStore) -> None:
         return found
 
     def work(_: int) -> list[bytes]:
-        return list(iter(lambda: kv.transact(take), None))  # type: ignore[arg-type]
+        return list(iter(lambda: kv.transact(take), None))
 
     with ThreadPoolExecutor(4) as pool:
         taken = [key for keys in pool.map(work, range(4)) for key in keys]

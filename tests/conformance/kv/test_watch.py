@@ -53,7 +53,7 @@ def test_a_change_before_the_watch_ends_it(kv: KeyValueStore, known: bytes | Non
 def test_every_kind_of_write_wakes(kv: KeyValueStore, change: object) -> None:
     put(kv, b"a", b"1")
     watching = begin_watch(kv, {b"a": b"1"})
-    kv.transact(change)  # type: ignore[arg-type]
+    kv.transact(change)
     assert watching.result(LONG)
 
 
@@ -68,7 +68,7 @@ def test_no_wake_up_is_lost_between_reading_and_watching(kv: KeyValueStore) -> N
                 assert kv.watch({b"turn": turn}, timeout=FOREVER)
             put(kv, b"turn", b"%d" % (n + 1))
 
-    for working in [begin(lambda me=n: work(me)) for n in range(threads)]:  # type: ignore[misc]
+    for working in [begin(lambda me=n: work(me)) for n in range(threads)]:
         working.result(LONG)
     assert kv.read(lambda tr: tr.get(b"turn").wait()) == b"%d" % rounds
 
@@ -89,7 +89,7 @@ def test_a_write_of_another_key_ends_no_watch(kv: KeyValueStore) -> None:
 
 def test_a_failed_transaction_leaves_the_watch_waiting(kv: KeyValueStore) -> None:
     def fail(tr: object) -> None:
-        tr.set(b"a", b"1")  # type: ignore[attr-defined]
+        tr.set(b"a", b"1")
         raise LookupError
 
     with pytest.raises(LookupError):

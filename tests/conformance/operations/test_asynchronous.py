@@ -85,7 +85,7 @@ class await_value:  # noqa: N801 - reads like what it stands for
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Item) and other.value == self._value
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 async def test_it_refuses_what_its_twin_refuses(store: Store, jobs: Queue) -> None:
@@ -222,7 +222,7 @@ async def test_a_timeout_of_asyncio_gets_the_item_or_leaves_it(
     queue, held = AsyncPriorityQueue(jobs), Held(monkeypatch, jobs)
     loop = asyncio.get_running_loop()
     passing, stands = loop.time, loop.time()
-    loop.time = lambda: passing() if held.began.is_set() else stands  # type: ignore[method-assign]
+    loop.time = lambda: passing() if held.began.is_set() else stands
     loop.call_later(0.2, held.go.set)
     if limit is None:
         item = await asyncio.wait_for(queue.pop_min(), 0.05)
@@ -449,7 +449,7 @@ def test_a_loop_that_ended_does_no_harm(jobs: Queue, monkeypatch: pytest.MonkeyP
     async def leave_behind() -> None:
         task = asyncio.get_running_loop().create_task(queue.pop_min())
         await held.until_it_began()
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 # as asyncio.gather does  # as asyncio.gather does
+        task._log_destroy_pending = False  # noqa: SLF001 # as asyncio.gather does
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(leave_behind())

@@ -147,7 +147,7 @@ def test_a_traceback_is_text(jobs: Queue) -> None:
     jobs.push(b"x", priority=1)
     lease = jobs.lease()
     with pytest.raises(BadValue):
-        jobs.release(lease, traceback=b"no text")  # type: ignore[arg-type]
+        jobs.release(lease, traceback=b"no text")
     assert jobs.depth("leased") == 1
 
 
@@ -342,7 +342,7 @@ def fail_all(store: Store, jobs: Queue, times: int) -> None:
             leases += found
         assert len(leases) == jobs.depth("leased")
         for n in range(0, len(leases), 100):
-            store.transact(lambda tr, some=leases[n : n + 100]: release(tr, some))  # type: ignore[misc]
+            store.transact(lambda tr, some=leases[n : n + 100]: release(tr, some))
 
 
 def test_large_logs_make_takes_of_many_fewer(store: Store, jobs: Queue) -> None:

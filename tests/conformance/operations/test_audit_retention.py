@@ -121,4 +121,4 @@ def test_a_long_sweep_lets_what_falls_due_go_first(store: Store, clock: Clock, m
 @pytest.mark.parametrize("days", [-1, True, 36_501, 1.5, "1"])
 def test_a_retention_that_cannot_be_is_refused(store: Store, days: object) -> None:
     with pytest.raises(BadSetting, match="for ever"):
-        store.sweep(audit_days=days)  # type: ignore[arg-type]
+        store.sweep(audit_days=days)

@@ -206,7 +206,7 @@ def test_a_codec_never_changes(store: Store) -> None:
     with pytest.raises(QueueExists, match="json"):
         store.create_queue("jobs", exist_ok=True)
     with pytest.raises(BadSetting):
-        jobs.configure(codec="text")  # type: ignore[call-arg]
+        jobs.configure(codec="text")
     store.rename_queue("jobs", "tasks")
     assert store.queue("tasks").codec == "json"
 

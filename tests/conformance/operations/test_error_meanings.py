@@ -45,9 +45,9 @@ MISTAKES: list[tuple[type[QueueError], type[QueueError], Callable[[Store, Queue]
     (BadLimit, TooLarge, lambda store, jobs: jobs.lease_many(1_001)),
     (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit=0)),
     (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit=True)),
-    (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit="5")),  # type: ignore[arg-type]
+    (BadLimit, TooLarge, lambda store, jobs: jobs.items(limit="5")),
     (BadLimit, TooLarge, lambda store, jobs: store.queues(limit=0)),
-    (BadLimit, TooLarge, lambda store, jobs: store.queues(limit=1.5)),  # type: ignore[arg-type]
+    (BadLimit, TooLarge, lambda store, jobs: store.queues(limit=1.5)),
     (BadLimit, TooLarge, lambda store, jobs: store.actions("ops").delete_items("jobs", [])),
 ]
 

@@ -70,7 +70,7 @@ WRITES: list[Make] = [
     lambda at: RescheduleRequest(at.queue.id, THIRD.hex(), at.now_ms + 90_000, at.now_ms),
     lambda at: RetryDeadRequest(at.queue.id, SECOND.hex(), at.now_ms),
     lambda at: DeleteDeadRequest(at.queue.id, SECOND.hex()),
-    lambda at: RemoveRequest(at.queue.id, at.queue.peek_max().id, "delete", at.now_ms),  # type: ignore[union-attr]
+    lambda at: RemoveRequest(at.queue.id, at.queue.peek_max().id, "delete", at.now_ms),
     lambda at: PauseRequest(
         at.queue.id, Pause(reason="lunch", by="ann", since=datetime(2026, 1, 1, tzinfo=UTC), until=None)
     ),
@@ -97,7 +97,7 @@ READS: list[Make] = [
 
 def sent(request: Request) -> Request:
     """Return what another process reads of a request."""
-    return _decode(msgspec.msgpack.encode(request))  # type: ignore[no-any-return]
+    return _decode(msgspec.msgpack.encode(request))
 
 
 def told(answer: Any) -> Any:
@@ -150,6 +150,6 @@ def states(queue: Queue) -> Any:
 def test_requests_cannot_be_changed(store: Store) -> None:
     request = PopRequest(1, 1, "min")
     with pytest.raises(AttributeError):
-        request.n = 2  # type: ignore[misc]
+        request.n = 2
     assert request == PopRequest(1, 1, "min")
     assert len({request, PopRequest(1, 1, "min"), PopRequest(1, 1, "max")}) == 2

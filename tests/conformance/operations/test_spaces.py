@@ -124,7 +124,7 @@ def test_sizes_are_refused_before_anything_is_written(store: Store) -> None:
             with pytest.raises(error, match="this one has"):
                 space.set(key, value, tr=tr)
         with pytest.raises(BadValue):
-            space.set("v", "text", tr=tr)  # type: ignore[arg-type]
+            space.set("v", "text", tr=tr)
 
     store.transact(write)
     assert space.get_range() == [(("small",), b"")]
@@ -141,7 +141,7 @@ def test_a_limit_that_no_range_read_has_is_refused(store: Store, limit: int) -> 
 def test_the_doctor_counts_spaces_and_leaves_them(store: Store, clock: Clock) -> None:
     clock.now = time.time()  # by which the store's own client marks its slots
     for n in range(300):
-        store.transact(lambda tr, n=n: store.space("app").set(n, b"", tr=tr))  # type: ignore[misc]
+        store.transact(lambda tr, n=n: store.space("app").set(n, b"", tr=tr))
         if n == 5:
             store.space("b").set(n, b"")
     before = store.space("app").get_range(limit=1_000)

@@ -131,7 +131,7 @@ def test_an_item_of_any_process_ends_one_wait(store: Store, jobs: Queue) -> None
     for n in range(8):
         item = store.queue("jobs").push(b"%d" % n, priority=n)
         done = wait(pops, LONG, return_when="FIRST_COMPLETED").done
-        await_true(lambda n=n: stored(jobs) == 7 - n)  # type: ignore[misc]
+        await_true(lambda n=n: stored(jobs) == 7 - n)
         assert [pop.result() for pop in done] == [item]
         pops = [pop for pop in pops if pop not in done]
     assert not pops
@@ -161,7 +161,7 @@ def test_an_item_costs_the_same_however_many_wait(jobs: Queue) -> None:
         pops = begin_pops(jobs, waiting - stored(jobs))
         before = jobs.opened.context.kv.reads()
         jobs.push(b"x", priority=1)
-        await_true(lambda waiting=waiting: stored(jobs) == waiting - 1 and watchers(jobs) == 1)  # type: ignore[misc]
+        await_true(lambda waiting=waiting: stored(jobs) == waiting - 1 and watchers(jobs) == 1)
         cost.append(jobs.opened.context.kv.reads() - before)
     assert cost[1] < 60  # sixty waiters that each look read four keys and more
     assert cost[1] <= cost[0] + 20  # what a spurious look costs, which an engine may add
@@ -200,7 +200,7 @@ def test_giving_up_never_loses_an_item(jobs: Queue) -> None:
         pops = (jobs.pop_min(wait=patience) for _ in range(20))
         return [item.id for item in pops if item is not None]
 
-    workers = [begin(lambda n=n: work(0.001 * n)) for n in range(5)]  # type: ignore[misc]
+    workers = [begin(lambda n=n: work(0.001 * n)) for n in range(5)]
     pushed = []
     while not all(worker.done() for worker in workers):
         pushed.append(jobs.push(b"x", priority=1).id)
@@ -301,7 +301,7 @@ def test_a_push_in_a_transaction_with_other_callers_ends_the_wait(store: Store) 
     (pop,) = begin_pops(jobs)
 
     def move(tr: object) -> None:
-        jobs.push(mail.pop_min(tr=tr).value, priority=3, tr=tr)  # type: ignore[arg-type]
+        jobs.push(mail.pop_min(tr=tr).value, priority=3, tr=tr)
 
     store.transact(move)
     assert pop.result(LONG).value == b"moved"
@@ -392,7 +392,7 @@ def test_a_delayed_item_ends_the_wait_when_it_is_due(store: Store, jobs: Queue, 
     for step, item in ((0.1, soon), (3_540, late)):
         clock.advance(step)
         await_true(
-            lambda item=item: any(pop.done() and pop.result().id == item.id for pop in pops),  # type: ignore[misc]
+            lambda item=item: any(pop.done() and pop.result().id == item.id for pop in pops),
             meanwhile=store.interrupt,  # the waiter sleeps by the real clock, and looks at this one whenever it wakes
         )
 

@@ -25,11 +25,11 @@ def walk(queue: Queue, query: Query, between: Callable[[], None] = lambda: None,
     looked = 0
     after = None
     while True:
-        step: Found = queue.search(query, after=after, **options)  # type: ignore[arg-type]
+        step: Found = queue.search(query, after=after, **options)
         found += step.items
         looked += step.searched
-        assert len(step.items) <= int(options.get("limit", 50))  # type: ignore[call-overload]
-        assert step.searched <= int(options.get("scan", 5_000))  # type: ignore[call-overload]
+        assert len(step.items) <= int(options.get("limit", 50))
+        assert step.searched <= int(options.get("scan", 5_000))
         assert (step.searched_so_far, step.found_so_far) == (looked, len(found))
         assert step.ended == (step.cursor is None)
         if step.ended:
@@ -234,7 +234,7 @@ def test_a_step_reads_no_more_than_it_must(store: Store, jobs: Queue, clock: Clo
     assert (part.searched, part.ended) == (1_000, False)
     assert reads <= 20
     for listing in (Query(), Query(low=3, high=5)):
-        reads, page = _reads(store, lambda listing=listing: jobs.search(listing, limit=50))  # type: ignore[misc]
+        reads, page = _reads(store, lambda listing=listing: jobs.search(listing, limit=50))
         assert len(page.items) == 50
         assert reads <= 4
 
@@ -337,7 +337,7 @@ def test_what_makes_no_sense_is_refused(store: Store) -> None:
         with pytest.raises(TooLarge):
             jobs.search(Query(), **options)
     with pytest.raises(BadQueueKind):
-        jobs.search(Query(), end="middle")  # type: ignore[arg-type]
+        jobs.search(Query(), end="middle")
     assert jobs.search(Query(low=9, high=3)).ended
 
 
@@ -356,7 +356,7 @@ def test_attached_queues_are_searched_in_the_order_of_their_keys(store: Store) -
 
     def write(tr: object) -> None:
         for priority, count in rows:
-            tr.set(prefix + layer.pack((priority, count, b"r")), b"v %r" % (priority,))  # type: ignore[attr-defined]
+            tr.set(prefix + layer.pack((priority, count, b"r")), b"v %r" % (priority,))
 
     store.context.kv.transact(write)
     all_of_it = list(legacy.items(limit=100).items)

@@ -149,7 +149,7 @@ def test_both_kinds_of_queues_are_staged(processes: tuple[Store, Store]) -> None
     take_for_all(line)
     line.enqueue_many([b"a", b"b"])
     there = second.queue("line")
-    assert [there.dequeue().value, there.dequeue().value, there.dequeue()] == [b"a", b"b", None]  # type: ignore[union-attr]
+    assert [there.dequeue().value, there.dequeue().value, there.dequeue()] == [b"a", b"b", None]
 
 
 def test_values_of_a_codec_are_staged_as_bytes(processes: tuple[Store, Store]) -> None:
@@ -243,7 +243,7 @@ def test_serving_never_conflicts_with_a_push_or_another_request(
     tr = fulfil_by_hand(processes[0], first)
     second.push(b"smaller", priority=-1)
     ask(second, take(second), b"s" * 16)
-    tr.commit()  # type: ignore[attr-defined]
+    tr.commit()
     assert first.depth() == 10
 
 
@@ -251,7 +251,7 @@ def test_one_of_two_fulfillers_serves_a_request(processes: tuple[Store, Store], 
     first, second = jobs
     ask(second, take(second))
     one, other = fulfil_by_hand(processes[0], first), fulfil_by_hand(processes[1], second)
-    one.commit()  # type: ignore[attr-defined]
+    one.commit()
     other.refused()
     assert first.depth() == 9
 
@@ -340,7 +340,7 @@ def test_screens_and_the_doctor_tell(processes: tuple[Store, Store], jobs: tuple
     part_of(first).stop()
     assert not store.snapshot([first.id], previous=snapshot).queues[first.id].staging
     ask(second, take(second, n=3))
-    fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
+    fulfil_by_hand(processes[0], first).commit()
     hold(first)
     assert [finding for finding in store.doctor.examine().findings if finding.kind != "slot"] == []
     clock.advance(KEPT_MS / 1000 + 1)
@@ -356,7 +356,7 @@ def test_screens_and_the_doctor_tell(processes: tuple[Store, Store], jobs: tuple
 def test_the_sweep_brings_it_away(processes: tuple[Store, Store], jobs: tuple[Queue, Queue], clock: Clock) -> None:
     first, second = jobs
     ask(second, take(second))
-    fulfil_by_hand(processes[0], first).commit()  # type: ignore[attr-defined]
+    fulfil_by_hand(processes[0], first).commit()
     clock.advance(KEPT_MS / 1000 + 1)
     processes[1].sweep()
     assert keys_of_staging(first) == []
@@ -415,7 +415,7 @@ def failing_part(queue: Queue, error: Exception) -> Staging:
     """A part in the staging whose rounds fail."""
 
     opened = OpenQueue(replace(queue.opened.context, background_threads=Still()), queue.config)
-    opened.context = replace(opened.context, kv=Refusing(opened.context.kv, error))  # type: ignore[arg-type]
+    opened.context = replace(opened.context, kv=Refusing(opened.context.kv, error))
     execution = Execution(run=take_all, contended=True, batch=Staging, prepare=with_times)
     return Staging(opened, execution, kinds=TakeRequest, idle=PopRequest(queue.id, 0, "min"))
 

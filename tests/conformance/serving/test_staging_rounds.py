@@ -95,7 +95,7 @@ def got(queue: Queue, asked: tuple[int, bytes]) -> list[bytes] | None:
     if found is None:
         return None
     (answer,) = staging_records.decode_answers(found, [take(queue)], queue.config)
-    return [item.value[:1] for item in answer or ()]  # type: ignore[union-attr]
+    return [item.value[:1] for item in answer or ()]
 
 
 def values(numbers: Sequence[int], size: int = 1) -> list[tuple[bytes, int]]:

@@ -89,7 +89,7 @@ def test_pushes_of_one_get_their_ids_together(store: Store, jobs: Queue) -> None
 
 
 def pops(store: Store, queue: Queue, *wanted: tuple[int, str]) -> list[Any]:
-    return serve(store, queue, [PopRequest(queue.id, n, end) for n, end in wanted])  # type: ignore[arg-type]
+    return serve(store, queue, [PopRequest(queue.id, n, end) for n, end in wanted])
 
 
 def test_each_pop_gets_what_it_would_get_alone(store: Store, jobs: Queue, clock: Clock) -> None:

@@ -168,7 +168,7 @@ def test_items_are_chosen_with_plain_forms(operator: Desk, desk: object, jobs: Q
         "reprioritize",
         "delete",
     }
-    viewer = desk(Role.VIEWER, "vic").open("/queues/jobs/?state=dead")  # type: ignore[operator]
+    viewer = desk(Role.VIEWER, "vic").open("/queues/jobs/?state=dead")
     assert values(viewer) == values(page)
     assert not viewer.has_form("/act/")
     assert "Settings" not in list_of(viewer)

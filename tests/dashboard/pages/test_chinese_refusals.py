@@ -218,7 +218,7 @@ def test_why_a_job_has_failed_is_told_in_chinese_and_an_older_ones_as_it_was_kep
     header, _ = records.decode(store.read(lambda tr: tr.get(key).wait()) or b"")
     damaged: list[Any] = [None, ["{x}", {}], ["{x.y}", {"x": 1}], 7, ["Other words.", {}]]
     for words in damaged:
-        store.transact(lambda tr, words=words: tr.set(key, records.encode(header | {"failure_words": words})))  # type: ignore[misc]
+        store.transact(lambda tr, words=words: tr.set(key, records.encode(header | {"failure_words": words})))
         assert failed.failure in chinese_admin.open(f"/jobs/{begun.id}/"), words
 
 

@@ -30,10 +30,10 @@ def test_the_first_visit_is_light_and_later_ones_are_lighter(operator: Desk, sto
     def fill(first: int) -> None:
         def some(tr: object) -> None:
             for number in range(first, min(first + 10, QUEUES)):
-                queue = store.create_queue(f"shop:{number % 7}:orders-{number:03}", tr=tr)  # type: ignore[arg-type]
+                queue = store.create_queue(f"shop:{number % 7}:orders-{number:03}", tr=tr)
                 for item in range(3):
                     value = json.dumps({"order": number * 7919 + item, "customer": f"c{number * 31 % 997}"})
-                    queue.push(value.encode(), priority=number * item % 50, tr=tr)  # type: ignore[arg-type]
+                    queue.push(value.encode(), priority=number * item % 50, tr=tr)
 
         store.transact(some)
 

@@ -215,7 +215,7 @@ def _number(desk: Desk, queue: Queue, act: str) -> str:
     class Request:
         user = desk.client.get("/").wsgi_request.user
 
-    return form_idempotency.number(Request(), f"{act}:{queue.id}")  # type: ignore[arg-type]
+    return form_idempotency.number(Request(), f"{act}:{queue.id}")
 
 
 def test_detaching_leaves_the_items(operator: Desk, legacy: Queue, others: Others) -> None:

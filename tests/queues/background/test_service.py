@@ -102,10 +102,10 @@ def test_trouble_with_the_store_is_told_once_and_ends_nothing(
         raise StoreUnreachable("away")
 
     with caplog.at_level(logging.WARNING):
-        store.context.kv.read = away  # type: ignore[method-assign]
+        store.context.kv.read = away
         kept = Kept(store)
         assert all(tries.acquire(timeout=LONG) for _ in range(5))
-        store.context.kv.read = read  # type: ignore[method-assign]
+        store.context.kv.read = read
         jobs.push(b"x", priority=1, delay=SOON)
         assert kept.until(lambda kept: kept.swept.promoted == 1)
     told = [record.getMessage() for record in caplog.records if record.name == "queues.background.service"]

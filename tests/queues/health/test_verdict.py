@@ -26,7 +26,7 @@ def watched(*seen: Observation, targets: Targets | None = None) -> list[Verdict]
 def stalled(seconds: int, **more: object) -> list[Observation]:
     """Return observations of a queue that was used, every ten seconds, from which nothing is taken."""
     values = {"ready": 9, "pushed": 20, "taken": 11, "done": 11, "oldest": BEGIN} | more
-    return [Observation(BEGIN + second, **values) for second in range(0, seconds + 1, 10)]  # type: ignore[arg-type]
+    return [Observation(BEGIN + second, **values) for second in range(0, seconds + 1, 10)]
 
 
 def test_a_stalled_queue_is_critical_and_says_since_when() -> None:
@@ -291,7 +291,7 @@ def test_tau_counts_pairs() -> None:
 def consumed(*consumers: int | None, taken: bool = True, **more: object) -> list[Observation]:
     """Return observations of a queue with items, every ten seconds, with so many live consumers each."""
     return [
-        Observation(BEGIN + 10 * n, ready=9, pushed=99, taken=50 + n * taken, consumers=number, **more)  # type: ignore[arg-type]
+        Observation(BEGIN + 10 * n, ready=9, pushed=99, taken=50 + n * taken, consumers=number, **more)
         for n, number in enumerate(consumers)
     ]
 

@@ -8,11 +8,11 @@ from queues.kv.embedded.transaction import Batch
 
 def _store_no_answers() -> None:
     put = Batch.put
-    Batch.put = lambda batch, key, value: None if key.startswith(ANSWERS) else put(batch, key, value)  # type: ignore[method-assign]
+    Batch.put = lambda batch, key, value: None if key.startswith(ANSWERS) else put(batch, key, value)
 
 
 def _host_for_good() -> None:
-    Host.holds = lambda host, txn: True  # type: ignore[method-assign]
+    Host.holds = lambda host, txn: True
 
 
 def _store_the_last_answers_alone() -> None:
@@ -22,7 +22,7 @@ def _store_the_last_answers_alone() -> None:
         host.unsent.clear()
         note(host, batch, done)
 
-    Host.note = note_these  # type: ignore[method-assign]
+    Host.note = note_these
 
 
 #: By name, what takes the safeguard away.

@@ -15,7 +15,7 @@ class Sent:
     """A request by a connection of its own: the reply stays in its socket, or in the host."""
 
     def __init__(self, store: Store, queue: Any, request: Any, *, await_reply: bool = True) -> None:
-        self._engine: Any = store.context.kv.engine  # type: ignore[attr-defined]
+        self._engine: Any = store.context.kv.engine
         self._wire = store.context.wire
         record = self._engine.read_own(HOST)
         host = msgspec.msgpack.decode(record, type=HostRecord)

@@ -200,7 +200,7 @@ def test_a_suspended_host_is_replaced_and_does_nothing_afterwards(url: str) -> N
         assert process.returncode == 0
         jobs.push(b"c", 3)
         assert [item.raw for item in jobs.pop_many(9)] == [b"a", b"b", b"c"]
-        assert not store.context.kv.engine.sharing.doubted, "each commit looks for answers for good"  # type: ignore[attr-defined]
+        assert not store.context.kv.engine.sharing.doubted, "each commit looks for answers for good"
 
 
 def test_a_replaced_host_that_does_not_look_executes_requests_twice(url: str) -> None:
@@ -350,7 +350,7 @@ def test_a_takeover_that_fails_executes_nothing_twice(url: str, monkeypatch: pyt
     with hosting(url) as process, open_store(url) as store:
         jobs: Any = store.queue("jobs")
         jobs.push(b"a", 1)
-        environment = store.context.kv.engine.environment  # type: ignore[attr-defined]
+        environment = store.context.kv.engine.environment
         record = environment.seal
 
         def fail(batch: Any) -> None:
@@ -370,7 +370,7 @@ def test_a_commit_that_fails_leaves_no_answer_of_what_was_not_executed(url: str)
     with open_store(url) as store:
         jobs: Any = store.queue("jobs")
         jobs.push(b"own", 0)
-        engine: Any = store.context.kv.engine  # type: ignore[attr-defined]
+        engine: Any = store.context.kv.engine
         wire, host, seal = store.context.wire, engine.election.host, engine.environment.seal
         requests = [push_request(jobs.opened, value, 1) for value in (b"one", b"two")]
         sent = wire.pack([Ticket(jobs.opened.batch(PushRequest), request, None) for request in requests])

@@ -59,7 +59,7 @@ class Unread(NamedTuple):
 
     def large_records(self) -> int:
         """Return how many stored records hold answers to a pop."""
-        environment = self.store.context.kv.engine.environment  # type: ignore[attr-defined]
+        environment = self.store.context.kv.engine.environment
         txn = environment.begin_read()
         try:
             cursor = txn.cursor()
@@ -150,7 +150,7 @@ def test_the_answer_of_a_caller_that_left_before_is_not_kept(tmp_path: Path) -> 
     with open_store(f"lmdb:{tmp_path / 'store'}") as store:
         jobs: Any = store.create_queue("jobs")
         jobs.push(b"own", 1)
-        host = store.context.kv.engine.election.host  # type: ignore[attr-defined]
+        host = store.context.kv.engine.election.host
         stays = Sent(store, jobs, push_request(jobs.opened, b"of a caller", 1))
 
         def leave(tr: Any) -> bool:

@@ -35,7 +35,7 @@ def saturate(url: str, threads: str, keys: str) -> None:
     how many commits this process made, at most, during one such wait.
     """
     kv = open_kv(url)
-    fairness = kv.engine.environment.fairness  # type: ignore[attr-defined]
+    fairness = kv.engine.environment.fairness
     fairness.patience = math.inf  # Waiting threads may be held up by a busy machine.
     stop = threading.Event()
     ahead: dict[int, set[int]] = {}
@@ -113,7 +113,7 @@ def acknowledge(url: str, threads: str, each: str) -> None:
     def work(thread: int) -> None:
         for n in range(int(each)):
             token = b"token-%02d-%04d;" % (thread, n)
-            kv.transact(lambda tr, token=token: tr.set(token, token))  # type: ignore[misc]
+            kv.transact(lambda tr, token=token: tr.set(token, token))
             os.write(1, b"ack " + token + b"\n")
 
     in_threads(int(threads), work)
@@ -142,11 +142,11 @@ def put_and_take(url: str, name: str, threads: str, each: str) -> None:
         for n in range(int(each)):
             token = b"token-%s-%02d-%04d;" % (name.encode(), thread, n)
             os.write(1, b"ask put " + token + b"\n")
-            kv.transact(lambda tr, token=token: put(tr, token))  # type: ignore[misc]
+            kv.transact(lambda tr, token=token: put(tr, token))
             os.write(1, b"ack put " + token + b"\n")
             if n % 3 == 0:
                 os.write(1, b"ask take " + token + b"\n")
-                kv.transact(lambda tr, token=token: take(tr, token))  # type: ignore[misc]
+                kv.transact(lambda tr, token=token: take(tr, token))
                 os.write(1, b"ack take " + token + b"\n")
 
     def work_until_it_fails(thread: int) -> None:

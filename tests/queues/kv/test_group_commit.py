@@ -86,7 +86,7 @@ def test_functions_that_wait_together_share_a_commit(kv: EmbeddedStore, pool: Th
 def test_stamps_of_one_commit_follow_the_order_of_its_functions(kv: EmbeddedStore, pool: ThreadPoolExecutor) -> None:
     with one_batch(kv, pool) as submit:
         futures = [submit(lambda tr: [tr.stamp(), tr.stamp()]) for _ in range(MANY)]
-    stamps = [stamp for one in futures for stamp in one.result(LONG)]  # type: ignore[attr-defined]
+    stamps = [stamp for one in futures for stamp in one.result(LONG)]
     assert stamps == sorted(set(stamps))
 
 
@@ -201,7 +201,7 @@ def test_an_engine_error_fails_only_the_guilty(kv: EmbeddedStore, pool: ThreadPo
         try:
             raise lmdb.MapFullError("full")
         except lmdb.Error as error:
-            raise tr.broken(error) from error  # type: ignore[attr-defined]
+            raise tr.broken(error) from error
 
     before = version(kv)
     with one_batch(kv, pool) as submit:
@@ -223,7 +223,7 @@ def test_an_engine_error_that_a_function_swallows_counts_all_the_same(
 ) -> None:
     def work(tr: Transaction) -> str:
         tr.set(b"a", b"")
-        tr.broken(lmdb.MapFullError("full"))  # type: ignore[attr-defined]
+        tr.broken(lmdb.MapFullError("full"))
         if raises:
             raise LookupError
         return "as if nothing had happened"
@@ -259,7 +259,7 @@ def test_answers_come_after_the_commit(kv: EmbeddedStore, pool: ThreadPoolExecut
         commit(batch)
 
     futures: list[Future[object]] = []
-    environment.commit = watched  # type: ignore[method-assign]
+    environment.commit = watched
     with one_batch(kv, pool) as submit:
         futures = [submit(write(b"a")), submit(_write_and_fail), submit(lambda tr: tr.get(b"nothing").wait())]
     for one in futures:
@@ -286,7 +286,7 @@ class _BrokenCommits:
         self.left, self._happens = times, happens
         environment = kv.engine.environment
         self._commit = environment.commit
-        environment.commit = self.commit  # type: ignore[method-assign]
+        environment.commit = self.commit
 
     def commit(self, batch: Batch) -> None:
         if not self.left:
@@ -303,7 +303,7 @@ class _BrokenCommits:
             def __getattr__(self, name: str) -> object:
                 return getattr(txn, name)
 
-        batch.txn = Raising()  # type: ignore[assignment]
+        batch.txn = Raising()
         self._commit(batch)
 
 

@@ -148,7 +148,7 @@ def test_a_batch_is_frozen_until_its_outcome_is_known(server: Counting, pool: Th
                 pass
         return execute(tr, requests)
 
-    server.execute = come_meanwhile  # type: ignore[method-assign]
+    server.execute = come_meanwhile
     first, others = gather(kv, server, pool, ["a", "b"])
     assert [first.result(LONG), *(one.result(LONG) for one in others)] == ["FIRST", "A", "B"]
     assert [one.result(LONG) for one in more] == [f"LATE{n}" for n in range(len(more))]
@@ -247,7 +247,7 @@ def test_a_thread_that_is_interrupted_while_served_waits_for_the_outcome(
     taken = threading.Event()
 
     def taken_and_interrupted() -> bool:
-        return len(server.conducted) == 2 and server.conducted[1] == ["leads", "served"] and not taken.set()  # type: ignore[func-returns-value]
+        return len(server.conducted) == 2 and server.conducted[1] == ["leads", "served"] and not taken.set()
 
     server.hold.clear()
     first = pool.submit(kv.serve, server, "first")
@@ -280,7 +280,7 @@ def test_a_thread_that_is_interrupted_while_served_and_left_over_does_not_wait_a
     ahead = pool.submit(kv.serve, server, "ahead")
     while waiting(kv, server) < 1:
         pass
-    gone = pool.submit(interrupted, kv, server, "gone", lambda: len(server.conducted) > 1 and not interrupts.set())  # type: ignore[func-returns-value]
+    gone = pool.submit(interrupted, kv, server, "gone", lambda: len(server.conducted) > 1 and not interrupts.set())
     while waiting(kv, server) < 2:
         pass
     server.before_conduct = lambda: None if len(server.conducted) < 2 else assert_(interrupts.wait(LONG))

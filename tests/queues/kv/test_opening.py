@@ -278,7 +278,7 @@ def test_another_file_in_its_place_is_followed(tmp_path: Path, first: object) ->
     put(kv, b"old")
     (tmp_path / "new" / "data.mdb").rename(tmp_path / "store" / "data.mdb")
     assert isinstance(kv, EmbeddedStore)
-    first(kv, b"restored")  # type: ignore[operator]
+    first(kv, b"restored")
     assert (get(kv, b"restored"), get(kv, b"old")) == (b"value", None)
     kv.close()
 

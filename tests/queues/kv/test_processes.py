@@ -146,7 +146,7 @@ def test_a_thread_that_waits_is_let_in_before_the_last_writer_again(url: str) ->
 def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStore, url: str, fate: int) -> None:
     with program("wait_for_a_turn", url) as other:
         slot = int(line(other))
-        turns = kv.engine.environment.fairness  # type: ignore[attr-defined]
+        turns = kv.engine.environment.fairness
         assert slot != turns.slot
         assert turns.marks[slot]
         other.send_signal(fate)
@@ -156,7 +156,7 @@ def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStor
         turns.pass_over = lambda *mark: [waits.append(mark), pass_over(*mark)]
         begun = time.monotonic()
         for n in range(100):
-            kv.transact(lambda tr, key=b"%d" % n: tr.set(key, b""))  # type: ignore[misc]
+            kv.transact(lambda tr, key=b"%d" % n: tr.set(key, b""))
         took = time.monotonic() - begun
         marked = turns.marks[slot]
     assert bool(marked) is (fate == signal.SIGSTOP)
@@ -164,7 +164,7 @@ def test_a_dead_or_stopped_process_that_waited_stalls_no_thread(kv: KeyValueStor
 
 
 def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: str) -> None:
-    turns = kv.engine.environment.fairness  # type: ignore[attr-defined]
+    turns = kv.engine.environment.fairness
     with program("hold_the_lock", url) as other:
         assert line(other) == "ready"
         assert not turns.another_is_here()
@@ -183,7 +183,7 @@ def test_a_process_that_died_with_the_lock_is_forgotten(kv: KeyValueStore, url: 
 def test_a_commit_of_a_process_that_died_before_telling_readers_is_seen(
     kv: KeyValueStore, url: str, tmp_path: Path
 ) -> None:
-    environment = kv.engine.environment  # type: ignore[attr-defined]
+    environment = kv.engine.environment
     for _ in range(20):
         with committing(kv, url, tmp_path) as (other, traced):
             os.kill(traced, signal.SIGKILL)
@@ -201,7 +201,7 @@ def test_a_commit_of_a_process_that_died_before_telling_readers_is_seen(
 def test_a_store_is_opened_while_another_process_is_stopped_in_a_commit(
     kv: KeyValueStore, url: str, tmp_path: Path
 ) -> None:
-    environment = kv.engine.environment  # type: ignore[attr-defined]
+    environment = kv.engine.environment
     for _ in range(20):
         with committing(kv, url, tmp_path) as (_other, traced):
             os.kill(traced, signal.SIGSTOP)
@@ -221,7 +221,7 @@ def committing(kv: KeyValueStore, url: str, tmp_path: Path) -> Iterator[tuple[su
 
     Each of its writes to the file takes half a second longer, so that what is done to it comes behind that one.
     """
-    environment = kv.engine.environment  # type: ignore[attr-defined]
+    environment = kv.engine.environment
     late = ["strace", "-f", "-o", f"{tmp_path}/log", "-e", "inject=pwrite64:delay_exit=500000", "-e", "trace=pwrite64"]
     with program("push_on_demand", url, under=late) as other:
         if line(other) != "ready":

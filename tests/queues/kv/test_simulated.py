@@ -204,7 +204,7 @@ def test_old_versions_are_forgotten(kv: SimulatedStore) -> None:
     """What no transaction can read any more takes no memory."""
     tracemalloc.start()
     for n in range(100):
-        kv.transact(lambda tr, value=b"%05d" % n * 10_000: tr.set(b"a", value))  # type: ignore[misc]
+        kv.transact(lambda tr, value=b"%05d" % n * 10_000: tr.set(b"a", value))
     kv.read(lambda tr: None)
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -227,7 +227,7 @@ def test_transact_tries_again_and_pauses_in_between(kv: SimulatedStore) -> None:
         tr.set(b"a", b"%d" % (value + 1))
         return value + 1
 
-    assert store.transact(work) == 31  # type: ignore[arg-type]
+    assert store.transact(work) == 31
     assert runs == 4
     assert len(pauses) == 3
     assert all(0 <= pause <= 0.05 for pause in pauses)

@@ -38,7 +38,7 @@ def fill(kv: KeyValueStore) -> int:
     n = 0
     while True:
         try:
-            kv.transact(lambda tr, key=b"%06d" % n: tr.set(key, VALUE))  # type: ignore[misc]
+            kv.transact(lambda tr, key=b"%06d" % n: tr.set(key, VALUE))
         except StoreFull:
             return n
         n += 1
@@ -87,7 +87,7 @@ def test_a_full_store_can_be_emptied_and_filled_again(small: KeyValueStore) -> N
 def test_counting_needs_no_room(small: KeyValueStore) -> None:
     fill(small)
     for n in range(200):
-        small.transact(lambda tr, key=b"~counter%d" % n: tr.add(key, 1))  # type: ignore[misc]
+        small.transact(lambda tr, key=b"~counter%d" % n: tr.add(key, 1))
 
 
 def test_what_clears_as_much_as_it_sets_passes(small: KeyValueStore) -> None:
@@ -109,7 +109,7 @@ def test_the_reserve_is_for_callers_that_ask(small: KeyValueStore) -> None:
 def test_a_refusal_fails_only_the_one_that_grows(small: KeyValueStore) -> None:
     written = fill(small)
     for n in range(written // 2):
-        small.transact(lambda tr, key=b"%06d" % n: tr.clear(key))  # type: ignore[misc]
+        small.transact(lambda tr, key=b"%06d" % n: tr.clear(key))
     assert count(small) == written - written // 2
     small.transact(lambda tr: tr.set(b"more", VALUE))
 
@@ -131,7 +131,7 @@ def test_a_full_disk_refuses_pushes_and_lets_pops_through(small_disk: Path) -> N
     with pytest.raises(StoreFull, match=r"disk under the store .* almost full"):
         kv.transact(lambda tr: tr.set(b"more", VALUE))
     for n in range(written):
-        kv.transact(lambda tr, key=b"%06d" % n: [tr.clear(key), tr.add(b"~taken", 1)])  # type: ignore[misc]
+        kv.transact(lambda tr, key=b"%06d" % n: [tr.clear(key), tr.add(b"~taken", 1)])
     assert count(kv) == 1
     assert fill(kv) > written // 2
     kv.close()
@@ -140,7 +140,7 @@ def test_a_full_disk_refuses_pushes_and_lets_pops_through(small_disk: Path) -> N
 def test_a_disk_that_other_programs_fill_to_the_last_byte_loses_nothing(small_disk: Path) -> None:
     kv = open_kv(f"lmdb:{small_disk}/store")
     for n in range(50):
-        kv.transact(lambda tr, key=b"%06d" % n: tr.set(key, VALUE))  # type: ignore[misc]
+        kv.transact(lambda tr, key=b"%06d" % n: tr.set(key, VALUE))
     ballast = fill_disk(small_disk)
     with pytest.raises(StoreFull, match="disk"):
         kv.transact(lambda tr: [tr.use_reserve(), *(tr.set(b"x%d" % n, VALUE * 10) for n in range(10))])

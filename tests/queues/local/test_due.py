@@ -37,7 +37,7 @@ def test_an_item_is_invisible_until_it_is_due(clock: Clock) -> None:
 def test_a_due_time_is_an_aware_datetime(due: object, error: type[Exception], clock: Clock) -> None:
     jobs: PriorityQueue[int] = PriorityQueue(clock=clock)
     with pytest.raises(error, match="aware datetime"):
-        jobs.put(1, due=due)  # type: ignore[arg-type]
+        jobs.put(1, due=due)
     assert (jobs.qsize(), jobs.unfinished_tasks) == (0, 0)
 
 

@@ -253,7 +253,7 @@ def test_a_waiter_is_woken_for_an_item_that_was_held_by_one_in_its_way(clock: Cl
     jobs: PriorityQueue[object] = PriorityQueue(clock=clock)
     jobs.put((1, {}), due=at(clock.now + 1))
     jobs.put((1, {2: 3}), due=at(clock.now + 2))
-    futures = waiting(jobs, jobs.get, 2)  # type: ignore[arg-type]
+    futures = waiting(jobs, jobs.get, 2)
     clock.advance(2)
     jobs.qsize()
     jobs.peek_min()

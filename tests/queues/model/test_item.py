@@ -40,4 +40,4 @@ def test_an_item_is_like_one_whose_fields_were_given(read: bool, since: int | No
     with pytest.raises(AttributeError):
         again.nothing  # noqa: B018
     with pytest.raises(AttributeError):
-        again.raw = b""  # type: ignore[misc]
+        again.raw = b""

@@ -54,7 +54,7 @@ def desk() -> Iterator[Desk]:
 def worker_of(desk: Desk, *queues: str, **how: object) -> Worker:
     worker = Worker()
     for queue in queues or ("jobs",):
-        worker.handles(queue, **how)(desk)  # type: ignore[arg-type]
+        worker.handles(queue, **how)(desk)
     return worker
 
 
@@ -142,7 +142,7 @@ def test_even_an_exit_in_a_handler_is_a_failure(store: Store, jobs: Queue) -> No
 def test_the_handler_of_the_name_goes_before_patterns_in_their_order(store: Store) -> None:
     worker, seen = Worker(), []
     for name in ("mail:*", "*:out", "mail:out", "*"):
-        worker.handles(name)(lambda job, name=name: seen.append((job.queue, name)))  # type: ignore[misc]
+        worker.handles(name)(lambda job, name=name: seen.append((job.queue, name)))
     for name in ("mail:out", "mail:in", "fax:out", "jobs"):
         store.create_queue(name).push(b"x", priority=1)
         work_once(store, worker, name)
@@ -256,7 +256,7 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
         if queue.name == "jobs":
             failed.set()
             raise OutcomeUnknown("It may have been applied.")
-        return lease(queue, n, **how)  # type: ignore[arg-type]
+        return lease(queue, n, **how)
 
     monkeypatch.setattr(Queue, "lease_many", fail)
     monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 10 * LONG)
@@ -283,7 +283,7 @@ def test_once_does_not_end_while_a_queue_that_failed_rests(
         tries.append(queue.name)
         if tries == ["jobs"]:
             raise OutcomeUnknown("It may have been applied.")
-        return lease(queue, n, **how)  # type: ignore[arg-type]
+        return lease(queue, n, **how)
 
     monkeypatch.setattr(Queue, "lease_many", fail_first)
     monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 0.01)
@@ -511,7 +511,7 @@ def test_what_is_leased_while_the_pool_is_stopped_is_given_back_unbegun(
     lease, leased, may_return = Queue.lease_many, threading.Event(), threading.Event()
 
     def linger(queue: Queue, n: int, **how: object) -> list[Lease]:
-        leases = lease(queue, n, **how)  # type: ignore[arg-type]
+        leases = lease(queue, n, **how)
         leased.set()
         assert may_return.wait(LONG)
         return leases

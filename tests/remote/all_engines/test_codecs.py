@@ -1,3 +1,3 @@
 """The tests of all engines on a store behind the API."""
 
-from tests.conformance.operations.test_codecs import *  # noqa: F403
+from tests.conformance.operations.test_codecs import *

@@ -1,3 +1,3 @@
 """`show` through a server."""
 
-from tests.commands.test_show import *  # noqa: F403
+from tests.commands.test_show import *

@@ -1,5 +1,5 @@
 """`tail` through a server."""
 
-from tests.commands.test_tail import *  # noqa: F403
+from tests.commands.test_tail import *
 from tests.remote.commands.conftest import store as store
 from tests.remote.commands.conftest import url as url

@@ -1,3 +1,3 @@
 """`targets` through a server."""
 
-from tests.commands.test_targets import *  # noqa: F403
+from tests.commands.test_targets import *
