@@ -5,6 +5,7 @@ Every step is one transaction, and what is left is found by the same deadline: a
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from queues.keys.keyspace import Keyspace
@@ -41,10 +42,8 @@ def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: in
     step = _FIRST_STEP
     begin: bytes | None = None
     while cleared < limit and left < _MOST_LEFT:
-        found = kv.transact(
-            lambda tr, step=step, begin=begin: sweep_step(tr, keyspace, now_ms, step, begin),  # type: ignore[misc]
-            background=True,
-        )
+        one_step = partial(sweep_step, keyspace=keyspace, now_ms=now_ms, limit=step, begin=begin)
+        found = kv.transact(one_step, background=True)
         if found is None:
             break
         if found.left is not None:

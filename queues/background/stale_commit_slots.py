@@ -5,6 +5,7 @@ idle; an idle process does not miss it. Only clusters have slots: see queues/kv/
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from queues.keys.keyspace import Keyspace
 from queues.kv.commit_slots import Mark
@@ -21,7 +22,7 @@ def sweep_slots(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
     for slots in _steps(kv, keyspace):
         stale = [key for key, value in slots if is_stale(value, now_ms)]
         if stale:
-            swept += kv.transact(lambda tr, stale=stale: _clear(tr, stale, now_ms), background=True)  # type: ignore[misc]
+            swept += kv.transact(partial(_clear, keys=stale, now_ms=now_ms), background=True)
     return swept
 
 

@@ -8,6 +8,7 @@ characters it has; among equals the first by text counts. Each limit is inherite
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -111,10 +112,10 @@ class TargetRules:
         return resolve(name, own, self.patterns.items(), self.defaults)
 
     def _targets(self, name: str, own: Limits = UNSET) -> Targets:
-        limits = {limit: target.limit for limit, target in self.resolve(name, own).items()}
+        limits: dict[str, Any] = {limit: target.limit for limit, target in self.resolve(name, own).items()}
         inherits = len(own.given) < len(LIMIT_NAMES)
         unreadable = inherits and any(not glob or pattern((glob,)).fullmatch(name) for glob, _ in self.unreadable)
-        return Targets(**limits, unreadable=unreadable)  # type: ignore[arg-type] # of its type
+        return Targets(**limits, unreadable=unreadable)
 
 
 def limits_of(config: Config) -> Limits:

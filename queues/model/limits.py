@@ -98,10 +98,9 @@ def check_limit(name: str, value: object) -> Any:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
             raise _bad(name, _ITEMS, value)
         return value
-    fits = isinstance(value, int | float) and not isinstance(value, bool)
-    if not fits or not (value == 0 or rule.least <= value <= LONGEST):  # type: ignore[operator] # a number
+    if isinstance(value, bool) or not isinstance(value, int | float) or (value and not rule.least <= value <= LONGEST):
         raise _bad(name, rule.why, value)
-    return float(value)  # type: ignore[arg-type] # a number
+    return float(value)
 
 
 def _bad(name: str, rule: Words, value: object) -> BadSetting:

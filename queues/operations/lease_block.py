@@ -54,6 +54,7 @@ class LeaseBlock:
     """A context manager that settles itself: the base of `Lease`, with all that is no part of its value."""
 
     __slots__ = ("_binding", "_block")
+    _block: Any
 
     def __enter__(self) -> Self:
         block = binding_of(self).block(self)
@@ -62,7 +63,7 @@ class LeaseBlock:
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        self._block.__exit__(*raised)  # type: ignore[attr-defined]
+        self._block.__exit__(*raised)
 
     async def __aenter__(self) -> Self:
         block = binding_of(self).async_block(self)
@@ -71,7 +72,7 @@ class LeaseBlock:
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
-        await self._block.__aexit__(*raised)  # type: ignore[attr-defined]
+        await self._block.__aexit__(*raised)
 
 
 L = TypeVar("L", bound=LeaseBlock)

@@ -116,7 +116,8 @@ class RequestWire:
 
 
 def _queue(ticket: Ticket) -> OpenQueue:
-    return cast(Batch, ticket.server).queue  # type: ignore[no-any-return]
+    queue: OpenQueue = cast(Batch, ticket.server).queue
+    return queue
 
 
 # Answers

@@ -67,22 +67,24 @@ class RemoteActions(Actions):
         _refuse_condition(expect_id)
         self._post(name, "detach", reason=reason)
 
-    def pause(self, name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None) -> None:
+    def pause(
+        self, queue_name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None
+    ) -> None:
         """Stop taking from a queue."""
-        self._post(name, "pause", reason=reason, until=text_of(until), queue_id=expect_id)
+        self._post(queue_name, "pause", reason=reason, until=text_of(until), queue_id=expect_id)
 
-    def resume(self, name: str, *, reason: str = "", expect_id: int | None = None) -> None:
+    def resume(self, queue_name: str, *, reason: str = "", expect_id: int | None = None) -> None:
         """Let items be taken again."""
-        self._post(name, "resume", reason=reason, queue_id=expect_id)
+        self._post(queue_name, "resume", reason=reason, queue_id=expect_id)
 
     def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
         """Give a queue another name."""
         _refuse_condition(expect_id)
         return self._means.catalog.rename_queue(old, new)
 
-    def configure(  # type: ignore[override]
+    def configure(
         self,
-        name: str,
+        queue_name: str,
         *,
         reason: str = "",
         expect: Mapping[str, Any] | None = None,
@@ -92,8 +94,8 @@ class RemoteActions(Actions):
         """Change settings of a queue."""
         _refuse_condition(expect, expect_id)
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
-        self._means.connection.write("PATCH", "queues", name, body={**plain, "reason": reason})
-        return self._means.catalog.queue(name)
+        self._means.connection.write("PATCH", "queues", queue_name, body={**plain, "reason": reason})
+        return self._means.catalog.queue(queue_name)
 
     def delete_queue(
         self,
@@ -135,7 +137,7 @@ class RemoteActions(Actions):
 
     def push(
         self,
-        name: str,
+        queue_name: str,
         value: Any,
         *,
         priority: Any = None,
@@ -146,19 +148,19 @@ class RemoteActions(Actions):
     ) -> Item:
         """Push one item, as programs do."""
         _refuse_condition(expect_id)
-        queue = self._means.catalog.queue(name)
+        queue = self._means.catalog.queue(queue_name)
         value = Raw(value) if isinstance(value, bytes) and queue.codec != "bytes" else value
         if isinstance(queue, FifoQueue):
             return queue.enqueue(value, delay=delay, due=due)
         return queue.push(value, priority, delay=delay, due=due)
 
     def pop_many(
-        self, name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
+        self, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
     ) -> list[Popped]:
         """Take items into the trash."""
         _refuse_condition(expect)
-        found = self._post(name, "act", "pop", end=end, n=n, keep=self._keep, reason=reason)["items"]
-        config = self._means.catalog.queue(name).config
+        found = self._post(queue_name, "act", "pop", end=end, n=n, keep=self._keep, reason=reason)["items"]
+        config = self._means.catalog.queue(queue_name).config
         return [Popped(item=item_of(shape, config), trash_id=shape["trash_id"]) for shape in found]
 
     def pick(self, queue_name: str, item_ids: Sequence[str], **_: Any) -> Selection:
@@ -175,7 +177,7 @@ class RemoteActions(Actions):
 
     def edit_item(
         self,
-        name: str,
+        queue_name: str,
         item_id: str,
         value: Any,
         *,
@@ -185,41 +187,41 @@ class RemoteActions(Actions):
         expect_id: int | None = None,
     ) -> Changed:
         """Give an item another value. An etag is of what was seen; rules of redaction may have hidden its value."""
-        encoded = encoded_by_person(value, self._means.catalog.queue(name).config.values)
+        encoded = encoded_by_person(value, self._means.catalog.queue(queue_name).config.values)
         if etag is None:
-            etag = self._unless_changed(name, item_id, expect)
+            etag = self._unless_changed(queue_name, item_id, expect)
         body = {"value_base64": base64.b64encode(encoded).decode(), "reason": reason}
-        call = Call.writing("PATCH", "queues", name, "items", item_id, body=body)
+        call = Call.writing("PATCH", "queues", queue_name, "items", item_id, body=body)
         call.headers = {"If-Match": f'"{etag}"'}
         return _changed(self._means.connection.call(call))
 
-    def delete_items(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
+    def delete_items(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Put items into the trash."""
-        return self._act("delete", name, ids, **options)
+        return self._act("delete", queue_name, item_ids, **options)
 
-    def move_items(self, name: str, ids: Sequence[str], to: str, **options: Any) -> Changed:  # type: ignore[override]
+    def move_items(self, queue_name: str, item_ids: Sequence[str], to: str, **options: Any) -> Changed:
         """Move items to another queue."""
-        return self._act("move", name, ids, to=to, **options)
+        return self._act("move", queue_name, item_ids, to=to, **options)
 
-    def reprioritize(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
+    def reprioritize(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Give items another priority or place."""
-        return self._act("reprioritize", name, ids, **options)
+        return self._act("reprioritize", queue_name, item_ids, **options)
 
-    def promote(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
+    def promote(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Make delayed items ready now."""
-        return self._act("promote", name, ids, **options)
+        return self._act("promote", queue_name, item_ids, **options)
 
-    def reschedule(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
+    def reschedule(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Give delayed items another due time."""
-        return self._act("reschedule", name, ids, **options)
+        return self._act("reschedule", queue_name, item_ids, **options)
 
-    def retry_dead(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
+    def retry_dead(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Return dead items to their places."""
-        return self._act("retry", name, ids, **options)
+        return self._act("retry", queue_name, item_ids, **options)
 
-    def release(self, name: str, ids: Sequence[str], **options: Any) -> Changed:  # type: ignore[override]
+    def release(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Take leased items back from their workers."""
-        return self._act("release", name, ids, **options)
+        return self._act("release", queue_name, item_ids, **options)
 
     # Targets
 
@@ -312,7 +314,7 @@ class RemoteActions(Actions):
             raise ValueChanged("The item has another value now than the one you saw: nothing was changed.", item)
         return picked[0].etag
 
-    def _act(self, verb: str, name: str, ids: Sequence[str], **options: Any) -> Changed:
+    def _act(self, verb: str, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         _refuse_condition(options.pop("expect_id", None))
         moment = either(options.pop("delay", None), options.pop("due", None))
         body = {key: value for key, value in options.items() if value not in (None, "")}
@@ -322,7 +324,7 @@ class RemoteActions(Actions):
             body["due_at"] = text_of(moment)
         if verb == "delete":
             body["keep"] = self._keep
-        return _changed(self._post(name, "act", action=verb, ids=list(ids), **body))
+        return _changed(self._post(queue_name, "act", action=verb, ids=list(item_ids), **body))
 
     def _post(self, name: str, *what: str, **body: Any) -> Any:
         return self._means.connection.write("POST", "queues", name, *what, body=body)

@@ -594,3 +594,19 @@ def test_an_item_is_edited_if_its_value_is_as_it_was_seen(remote: Store) -> None
     with pytest.raises(ItemNotFound):
         acts.edit_item("words", "0" * 40, "x", expect=b"")
     assert words.pop_min().value == "newer"
+
+
+def test_an_action_takes_the_names_of_its_arguments_on_both_kinds_of_stores(local: Store, remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    for store in (local, remote):
+        actions = store.actions("ann")
+        actions.pause(queue_name="jobs", reason="repair")
+        actions.resume(queue_name="jobs")
+        actions.configure(queue_name="jobs", note="mail")
+        pushed = actions.push(queue_name="jobs", value=b"a", priority=1)
+        actions.edit_item(queue_name="jobs", item_id=pushed.id, value=b"b", expect=b"a")
+        actions.reprioritize(queue_name="jobs", item_ids=[pushed.id], priority=2)
+        assert [popped.item.raw for popped in actions.pop_many(queue_name="jobs", n=9)] == [b"b"]
+        other = actions.push(queue_name="jobs", value=b"c", priority=1)
+        assert actions.delete_items(queue_name="jobs", item_ids=[other.id]).count == 1
+    assert jobs.depth() == 0

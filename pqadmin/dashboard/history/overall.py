@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import add, itemgetter
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pqadmin.dashboard.history.ranges import Range
@@ -165,8 +166,8 @@ class _Adder:
             if self._unknown:
                 self._gap = True
                 continue
-            sums = dict(zip(HISTORY_STATES, self._sums, strict=True))
-            found.append(HistoryPoint(at=at, **sums, gap=self._gap))  # type: ignore[arg-type]
+            sums: dict[str, Any] = dict(zip(HISTORY_STATES, self._sums, strict=True))
+            found.append(HistoryPoint(at=at, **sums, gap=self._gap))
             self._gap = False
         return found
 
