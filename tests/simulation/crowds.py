@@ -6,15 +6,14 @@ keep conflicting take for each other. A killed process dies with all its threads
 
 import random
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from queues import Queue, Store
+from queues import Lease, Queue, Store
 from queues.background.unclaimed_staging import KEPT_MS
 from queues.errors import TransactionTooOld
 from queues.kv.simulated import JumpingClock, Point, SimulatedStore
-from queues.serving import staging
 from queues.serving.background import BackgroundThreads
 from tests.simulation.history import Operation, Take, Violation
 from tests.simulation.scheduler import Client, Killed
@@ -72,6 +71,8 @@ class Crowd(Schedule):
     queues = QUEUES
     processes = PROCESSES
     threads = PROCESSES * THREADS
+    #: Processes take for each other after the first conflict.
+    conflicts = 1
 
     def __init__(self, seed: int, weather: Weather | None = None) -> None:
         super().__init__(seed, weather or self._weather(seed))
@@ -113,15 +114,6 @@ class Crowd(Schedule):
         super()._check(store)
 
     # Threads
-
-    @contextmanager
-    def _staging(self) -> Iterator[None]:
-        """Let processes take for each other after the first conflict."""
-        conflicts, staging.CONFLICTS = staging.CONFLICTS, 1
-        try:
-            yield
-        finally:
-            staging.CONFLICTS = conflicts
 
     def spawn_now(self, work: Callable[[Client], None]) -> None:
         """Add a client while the schedule runs."""
@@ -212,9 +204,10 @@ class CrowdCall(Call):
 
     verbs = VERBS
 
-    def _lease(self, operation: Operation, queue: Queue) -> None:
+    def _lease(self, operation: Operation, queue: Queue) -> list[Lease]:
         """A take like a pop, as far as order and other callers are concerned."""
         take = Take(queue=self._queue, end=self._end, n=self._random.randint(1, 2))
         operation.takes.append(take)
         leases = queue.lease_many(take.n, seconds=1e6, end=self._end)
         take.values = self._history.saw(self._queue, [lease.item for lease in leases])
+        return leases

@@ -41,7 +41,7 @@ from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from tests.full_count import check_full_count
 from tests.simulation.crowds import Crowd, CrowdCall, Life, Threads
-from tests.simulation.history import Operation, Take, Violation
+from tests.simulation.history import Operation, Violation
 from tests.simulation.scheduler import Client, Killed, Scheduler, seeded_randomness
 from tests.simulation.schedules import NOT_DONE, Process, Tally, Weather, WithoutHeartbeats
 
@@ -359,17 +359,7 @@ class Hosted(Crowd):
         try:
             with seeded_randomness(self.seed), self._system():
                 self._disk = disk
-                setup = self._store(WithoutHeartbeats())
-                for name, kind in self.queues.items():
-                    setup.create_queue(name, kind=kind)
-                for _ in range(self.threads):
-                    self._scheduler.spawn(self._work)
-                try:
-                    self._scheduler.run()
-                    self._check(setup)
-                except Exception as error:
-                    error.add_note(f"Replay with PQ_SCHEDULE_SEED={self.seed}. The history:\n{self.history}")
-                    raise
+                self._run_clients(self._store(WithoutHeartbeats()))
         finally:
             disk.env.close()
             shutil.rmtree(folder)
@@ -448,15 +438,11 @@ class Hosted(Crowd):
 
     def _check(self, store: Store) -> None:
         """Nothing is lost, doubled, or leased that was acknowledged; the history is linearizable."""
-        final = {}
+        self._check_history(store)
         for name in self.queues:
-            queue = store.queue(name)
-            final[name] = self.history.saw(name, queue.items(limit=1_000).items)
-            for item in queue.leased(limit=1_000).items:
+            for item in store.queue(name).leased(limit=1_000).items:
                 if item.raw in self.acknowledged:
                     raise Violation(f"{item.raw!r} was acknowledged, and is leased")
-        self.history.check(final)
-        for name in self.queues:
             check_full_count(store, store.queue(name))
 
 
@@ -484,8 +470,4 @@ class HostedCall(CrowdCall):
 
     def _acknowledge(self, operation: Operation, queue: Queue) -> None:
         """Take by leases: to the rest, that is a pop."""
-        take = Take(queue=self._queue, end=self._end, n=self._random.randint(1, 2))
-        operation.takes.append(take)
-        leases = queue.lease_many(take.n, seconds=1e6, end=self._end)
-        take.values = self._history.saw(self._queue, [lease.item for lease in leases])
-        self._leases = leases
+        self._leases = self._lease(operation, queue)

@@ -3,9 +3,9 @@
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from unittest.mock import patch
 
 from queues import Item, Queue, Store
 from queues.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
@@ -105,6 +105,8 @@ class Schedule:
     #: By name, of which kind; threads that run; processes.
     queues: Mapping[str, str] = QUEUES
     threads = processes = CLIENTS
+    #: Conflicts after which one process takes for all: never, as its thread would not be the scheduler's.
+    conflicts = 1_000_000
 
     def __init__(self, seed: int, weather: Weather | None = None) -> None:
         self.seed = seed
@@ -127,31 +129,25 @@ class Schedule:
 
     def run(self, tally: Tally) -> None:
         """Run and check; a failure says the seed and the history."""
-        with seeded_randomness(self.seed), self._staging():
+        with seeded_randomness(self.seed), patch.object(staging, "CONFLICTS", self.conflicts):
             setup = self._open(SimulatedStore(memory=self._memory, clock=self._clock, slots=self._keyspace.slots))
-            for name, kind in self.queues.items():
-                setup.create_queue(name, kind=kind)
-            for _ in range(self.threads):
-                self._scheduler.spawn(self._work)
-            try:
-                self._scheduler.run()
-                self._clock.advance(EVERYTHING_LANDED)
-                self._check(setup)
-            except Exception as error:
-                error.add_note(f"Replay with PQ_SCHEDULE_SEED={self.seed}. The history:\n{self.history}")
-                raise
+            self._run_clients(setup)
         self._count(tally)
 
-    # Clients
-
-    @contextmanager
-    def _staging(self) -> Iterator[None]:
-        """Let every process take for itself: the thread that takes for other callers would not be the scheduler's."""
-        conflicts, staging.CONFLICTS = staging.CONFLICTS, 1_000_000
+    def _run_clients(self, setup: Store) -> None:
+        """Create the queues, run all clients, and check."""
+        for name, kind in self.queues.items():
+            setup.create_queue(name, kind=kind)
+        for _ in range(self.threads):
+            self._scheduler.spawn(self._work)
         try:
-            yield
-        finally:
-            staging.CONFLICTS = conflicts
+            self._scheduler.run()
+            self._check(setup)
+        except Exception as error:
+            error.add_note(f"Replay with PQ_SCHEDULE_SEED={self.seed}. The history:\n{self.history}")
+            raise
+
+    # Clients
 
     def _work(self, client: Client) -> None:
         program = random.Random(self.seed * CLIENTS + client.number)
@@ -210,14 +206,16 @@ class Schedule:
 
     # The end
 
-    def _check(self, store: Store) -> None:
-        final = {}
-        for name in self.queues:
-            queue = store.queue(name)
-            items = queue.items(limit=1_000).items
-            final[name] = self.history.saw(name, items)
-        assert len(self._memory.late) == 0
+    def _check_history(self, store: Store) -> dict[str, list[bytes]]:
+        """Check the history against what the queues hold at the end, and return that."""
+        final = {name: self.history.saw(name, store.queue(name).items(limit=1_000).items) for name in self.queues}
         self.history.check(final)
+        return final
+
+    def _check(self, store: Store) -> None:
+        self._clock.advance(EVERYTHING_LANDED)
+        final = self._check_history(store)
+        assert len(self._memory.late) == 0
         for name in self.queues:
             assert check_full_count(store, store.queue(name)) == len(final[name])
             traffic = store.queue(name).totals().traffic
