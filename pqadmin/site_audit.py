@@ -1,21 +1,26 @@
-"""What people do on the site to anything but queues and items: each act told to the queue store's audit."""
+"""What people do on the site to anything but queues and items: each act told to the queue store's audit.
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+The answer of a request with a key is kept in the site's tables, in the transaction of the change: see decision 17.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from pqadmin.accounts.models import KeptAnswer
 from pqadmin.store import get_store, store_now
-from queues import RequestKey, Transaction
+from queues import Answer, RequestKey, Transaction
 from queues.admin import IdGenerator
-from queues.errors import AlreadyDone, OutcomeUnknown, StoreError
+from queues.errors import AlreadyDone, KeyReused, OutcomeUnknown, StoreError
 
-log = logging.getLogger(__name__)
+#: For how long answers are kept.
+KEPT = timedelta(hours=24)
 _id_generator = IdGenerator(lambda: store_now().timestamp())
 
 
@@ -26,32 +31,8 @@ class Author:
     name: str
     key: RequestKey | None = None
     via: str = "web"
-    #: Whether the store keeps an answer of this change, as far as it is known.
+    #: Whether `note` kept an answer under the key, which is there as soon as the transaction commits.
     answered: bool = field(default=False, init=False)
-
-
-@contextmanager
-def changing(by: Author) -> Iterator[None]:
-    """Open a transaction of the site's tables for an audited change.
-
-    If it fails after `note`, the answer that this kept under the author's key is forgotten: sent again, the request is
-    executed. Not so where the connection is lost during the commit, which may have been applied: then it is executed
-    once at most. That, or a crash in between, can leave an answer without its change.
-    """
-    committing = False
-    try:
-        with transaction.atomic():
-            yield
-            committing = True
-    except Exception:
-        uncertain = committing and (connection.connection is None or not connection.is_usable())
-        if by.answered and by.key is not None and not uncertain:
-            try:
-                get_store().forget_answer(by.key.key)
-                by.answered = False
-            except StoreError as error:
-                log.warning("The answer of a change that failed stays under its key: %s", error)
-        raise
 
 
 def note(
@@ -66,9 +47,9 @@ def note(
 ) -> None:
     """Write an audit record of a change of the site's tables; raises StoreError.
 
-    It is called inside the transaction of the tables, with a key in `changing`: a crash in between can leave a record
-    without its change, never a change without its record. An author's key is executed once, and keeps the answer that
-    it makes of `result`: the second time raises `AlreadyDone`, which undoes the transaction of the tables.
+    It is called inside the transaction of the tables: a crash in between can leave a record without its change, never a
+    change without its record. An author's key keeps in that transaction the answer that it makes of `result`: the
+    second time raises `AlreadyDone`, which undoes it.
     """
     store, audit_id = get_store(), _id_generator.new_id()
     author = Author(name=by) if isinstance(by, str) else by
@@ -87,19 +68,51 @@ def note(
             after=after,
         )
 
-    def execute(tr: Transaction, answer: bytes) -> bytes:
-        write(tr)
-        return answer
-
+    if author.key is not None:
+        first = keep_answer(author.key, result)
+        if first is not None:
+            raise AlreadyDone(first.value, first.at)
+        author.answered = True
     try:
-        if author.key is None:
-            store.transact(write)
-            return
-        answer = author.key.answer(result)  # it may read the store, which a transaction of the store must not
-        first = store.once(author.key.key, partial(execute, answer=answer), content=author.key.content)
+        store.transact(write)
     except OutcomeUnknown:  # of the record alone: the tables are as they were
-        author.answered = author.key is not None
         raise StoreError(_("It is not certain that the audit has a record of this.")) from None
-    if first.repeated:
-        raise AlreadyDone(first.value, first.at)
-    author.answered = True
+
+
+def first_answer(key: RequestKey) -> Answer | None:
+    """Return the answer that is kept under a key; raise `KeyReused` if it answers another request."""
+    return _answer(key, KeptAnswer.objects.filter(at__gt=datetime.now(UTC) - KEPT))
+
+
+def keep_answer(key: RequestKey, result: object) -> Answer | None:
+    """Keep the answer that a key makes of a result; return the first one if one is kept under it.
+
+    Of two concurrent transactions with one key the second one waits here for the end of the first.
+    """
+    now, digest = datetime.now(UTC), _digest(key.key.encode())
+    kept = KeptAnswer(key=digest, content=_digest(key.content), value=key.answer(result), at=now)
+    KeptAnswer.objects.filter(key=digest, at__lte=now - KEPT).delete()
+    try:
+        with transaction.atomic():
+            kept.save(force_insert=True)
+    except IntegrityError:
+        return _answer(key, KeptAnswer.objects.all())
+    return None
+
+
+def _answer(key: RequestKey, answers: "QuerySet[KeptAnswer]") -> Answer | None:
+    first = answers.filter(key=_digest(key.key.encode())).first()
+    if first is None:
+        return None
+    if first.content != _digest(key.content):
+        raise KeyReused("This key was used for another request: nothing was done. Send this one with a new key.")
+    return Answer(value=bytes(first.value), at=first.at, repeated=True)
+
+
+def sweep(now: datetime) -> None:
+    """Remove the answers that were kept long enough."""
+    KeptAnswer.objects.filter(at__lte=now - KEPT).delete()
+
+
+def _digest(text: bytes) -> str:
+    return sha256(text).hexdigest()

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
@@ -16,7 +17,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.accounts.scope import role_given
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.pages.refusals import InvalidField, NotPossible
-from pqadmin.site_audit import Author, changing, note
+from pqadmin.site_audit import Author, note
 from queues.admin import check_glob
 from queues.errors import is_invisible
 
@@ -66,7 +67,7 @@ def create(
     if not verbs:
         raise InvalidField(_("Choose what the token may do."), "verbs")
     secret = new_secret()
-    with changing(by):
+    with transaction.atomic():
         owner = User.objects.select_for_update().get(pk=owner.pk)
         if Verb.ADMINISTER in verbs and not ("*" in queues and role_given(owner) is Role.ADMIN):
             words = _("Only a token of an admin, for all queues (*), can have the verb administer.")
@@ -95,7 +96,7 @@ def create(
 
 def revoke(token_id: int, *, by: Author, now: datetime, owner: User | None = None) -> Token:
     """Revoke a token at once, of one owner if given; raises `NotPossible` when it is not there, or a StoreError."""
-    with changing(by):
+    with transaction.atomic():
         found = Token.objects.select_for_update().filter(pk=token_id, revoked_at=None)
         token = (found if owner is None else found.filter(owner=owner)).first()
         if token is None:

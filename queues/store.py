@@ -194,14 +194,6 @@ class Store(QueueCatalog):
         keyspace = self.context.keyspace
         return self.context.read(lambda tr: idempotency.first_answer(tr, keyspace, key, content=content), tr)
 
-    def forget_answer(self, key: str) -> None:
-        """Forget the answer that `once` stored under a key, if any: sent again, the request is executed anew.
-
-        For a request that also changes something outside the store, which failed after `once`. Raises `BadKey`.
-        """
-        keyspace = self.context.keyspace
-        self.context.kv.transact(lambda tr: idempotency.forget_answer(tr, keyspace, key))
-
     # Watching
 
     def snapshot(

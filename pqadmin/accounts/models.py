@@ -1,4 +1,4 @@
-"""Tables about users besides Django's own: failed logins, grants, tokens, preferences."""
+"""Tables about users besides Django's own: failed logins, grants, tokens, preferences, answers of requests."""
 
 from django.contrib.auth.models import User
 from django.db import models
@@ -83,3 +83,16 @@ class Preference(models.Model):
 
     def __str__(self) -> str:
         return str(self.user_id)
+
+
+class KeptAnswer(models.Model):
+    """The answer of a request with an idempotency key that changed these tables, in the transaction of the change."""
+
+    #: SHA-256 of the key and of what the request asks for, in hex.
+    key = models.CharField(max_length=64, primary_key=True)
+    content = models.CharField(max_length=64)
+    value = models.BinaryField()
+    at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.key[:12]} {self.at:%Y-%m-%d %H:%M:%S}"

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 
+from pqadmin import site_audit
 from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
 from pqadmin.files.plain_text import json_text
@@ -127,7 +128,7 @@ def change(
         return shapes[0]
 
     key = request_key(request, lambda result: pack(status, {**shaped(result), **hidden}, where))
-    if (first := first_answer(key)) is not None:  # before it reads what the first one changed
+    if (first := _first_change(key)) is not None:  # before it reads what the first one changed
         return first
     author = Author(name=caller_in(request).name, key=key, via="api")
     try:
@@ -135,11 +136,13 @@ def change(
     except AlreadyDone as done:
         return unpack(done.answer, repeated=True)
     except (QueueError, Problem):
-        if (first := first_answer(key)) is not None:  # the first one was executed meanwhile
+        if (first := _first_change(key)) is not None:  # the first one was executed meanwhile
             return first
         raise
-    if not author.answered and (first := keep_answer(key, result)) is not None:  # nothing was different now
-        return first
+    if key is not None and not author.answered:  # nothing was different now
+        kept = site_audit.keep_answer(key, result)
+        if kept is not None:
+            return unpack(kept.value, repeated=True)
     made = shaped(result)
     return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
 
@@ -163,6 +166,12 @@ def keep_answer(key: RequestKey | None, result: Any) -> HttpResponse | None:
     kept = key.answer(result)
     found = get_store().once(key.key, lambda tr: kept, content=key.content)
     return unpack(found.value, repeated=True) if found.repeated else None
+
+
+def _first_change(key: RequestKey | None) -> HttpResponse | None:
+    """Return the first answer of a request that changed the site's tables before; raise `KeyReused` for another one."""
+    first = None if key is None else site_audit.first_answer(key)
+    return None if first is None else unpack(first.value, repeated=True)
 
 
 def pack(status: int, shape: Shape, where: Callable[[Shape], str] | None = None) -> bytes:

@@ -1,7 +1,7 @@
 """Idempotency of forms: a form that is sent twice is executed once, and then gets its first answer.
 
-Each form carries a signed number for its user and purpose, which is the idempotency key of its request: the store keeps
-the first answer in the transaction of the action.
+Each form carries a signed number for its user and purpose, which is the idempotency key of its request: its first
+answer is kept in the transaction of the action, in the store or in the site's tables.
 """
 
 import json
@@ -16,13 +16,14 @@ from django.forms import Field
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from pqadmin import site_audit
 from pqadmin.display import format as write
 from pqadmin.store import get_store
 from queues import RequestKey
 from queues.errors import KeyReused, QueueError
 
 FIELD = "form_number"
-#: As long as the store keeps answers; older forms are refused.
+#: As long as answers are kept; older forms are refused.
 KEPT = timedelta(hours=24)
 
 
@@ -56,7 +57,8 @@ def request_key(
 def sent_before(request: HttpRequest, purpose: str, fields: Mapping[str, Field]) -> tuple[str, datetime] | None:
     """Return where the first sending of a form led, and when. None unless the same was sent before."""
     try:
-        first = get_store().first_answer(_read(request, purpose), content=_content(request, fields))
+        key = RequestKey(key=_read(request, purpose), content=_content(request, fields))
+        first = get_store().first_answer(key.key, content=key.content) or site_audit.first_answer(key)
     except (FormRefused, KeyReused):  # refused by the action itself, with the form shown again
         return None
     return None if first is None else (first.value.decode(), first.at)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 from django import forms
 from django.core.validators import ProhibitNullCharactersValidator
-from django.db import models
+from django.db import models, transaction
 from django.utils.translation import gettext as _
 
 from pqadmin.display import format as write
 from pqadmin.pages.refusals import InvalidField, NotPossible
-from pqadmin.site_audit import Author, changing, note
+from pqadmin.site_audit import Author, note
 
 #: Templates of one queue.
 MOST = 50
@@ -67,7 +67,7 @@ def keep(queue_id: int, queue: str, name: str, form: forms.Form, *, by: Author) 
     if not again and known.count() >= MOST:
         words = _("This queue has %(n)s templates already: delete one first.")
         raise NotPossible(words % {"n": write.number(MOST)})
-    with changing(by):
+    with transaction.atomic():
         kept, _new = PushTemplate.objects.update_or_create(
             queue_id=queue_id, name=name, defaults={"fields": fields, "by": by.name[:150], "at": datetime.now(UTC)}
         )
@@ -82,7 +82,7 @@ def forget(queue_id: int, queue: str, number: str, *, by: Author) -> PushTemplat
     found = get(queue_id, number)
     if found is None:
         raise NotPossible(_("This template is not there any more."))
-    with changing(by):
+    with transaction.atomic():
         key = found.pk
         found.delete()
         found.pk = key

@@ -19,7 +19,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant as give_role
 from pqadmin.accounts.scope import role_given
 from pqadmin.pages.refusals import InvalidField, NotPossible
-from pqadmin.site_audit import Author, changing, note
+from pqadmin.site_audit import Author, note
 
 #: Grants of one person.
 MOST_GRANTS = 100
@@ -28,7 +28,7 @@ MOST_GRANTS = 100
 def create(name: str, role: Role, grants: Mapping[str, Role], *, by: Author, now: datetime) -> tuple[User, str]:
     """Create a person with a password that the site makes up, and return both. Raise `NotPossible`."""
     password = new_password()
-    with changing(by):
+    with transaction.atomic():
         user = User(username=name)
         user.set_password(password)
         try:
@@ -56,7 +56,7 @@ def change_role(user: User, role: Role, *, by: Author) -> bool:
 
     Raises `NotPossible` if no admin would be left.
     """
-    with changing(by):
+    with transaction.atomic():
         user = _held(user)
         before = role_given(user)
         if before is role:
@@ -70,7 +70,7 @@ def change_role(user: User, role: Role, *, by: Author) -> bool:
 
 def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> bool:
     """Give a person a role on the queues that a glob matches, in place of the earlier one; False when it is there."""
-    with changing(by):
+    with transaction.atomic():
         user = _held(user)
         before = Grant.objects.filter(user=user, glob=glob).first()
         if before is not None and before.role == role.value:
@@ -85,7 +85,7 @@ def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -
 
 def remove_grant(user: User, key: int, *, by: Author) -> str:
     """Take a grant away and return its glob; raise `NotPossible` when it is not there."""
-    with changing(by):
+    with transaction.atomic():
         found = Grant.objects.filter(user=user, pk=key).first()
         if found is None:
             raise NotPossible(_("This grant is not there any more."))
@@ -99,7 +99,7 @@ def set_active(user: User, active: bool, *, by: Author) -> bool:
 
     Raises `NotPossible` if no admin would be left.
     """
-    with changing(by):
+    with transaction.atomic():
         user = _held(user)
         if user.is_active is active:
             return False
@@ -114,7 +114,7 @@ def set_active(user: User, active: bool, *, by: Author) -> bool:
 def reset_password(user: User, *, by: Author) -> str:
     """Give a person a password that the site makes up, which ends the old one and all sessions; return it."""
     password = new_password()
-    with changing(by):
+    with transaction.atomic():
         user = _held(user)
         user.set_password(password)
         user.save(update_fields=["password"])

@@ -1,7 +1,7 @@
 """Upkeep beside the server: expired rows of the site's tables, and the sweeper of the store.
 
-Sessions, failed logins and revoked tokens are removed at start and once a day. The store is swept by one process
-among all that serve it or run `sweep --watch`, as soon as something is due.
+Sessions, failed logins, revoked tokens and answers of requests are removed at start and once a day. The store is swept
+by one process among all that serve it or run `sweep --watch`, as soon as something is due.
 """
 
 import logging
@@ -13,7 +13,7 @@ from importlib import import_module
 from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 
-from pqadmin import token_lifecycle
+from pqadmin import site_audit, token_lifecycle
 from pqadmin.accounts import throttle
 from pqadmin.store import opened_store
 from queues import Store
@@ -35,6 +35,7 @@ def sweep() -> None:
         "sessions": sessions.clear_expired,
         "failed logins": lambda: throttle.sweep(now),
         "tokens": lambda: token_lifecycle.sweep(now),
+        "answers": lambda: site_audit.sweep(now),
     }
     for what, remove in swept.items():
         try:

@@ -12,14 +12,14 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from pqadmin.pages.refusals import NotPossible
-from pqadmin.site_audit import Author, changing, note
+from pqadmin.site_audit import Author, note
 from pqadmin.wall.forms import FIELDS
 from pqadmin.wall.models import Board
 
 
 def make_board(values: Mapping[str, Any], *, by: Author, now: datetime) -> Board:
     """Make a board; raise `NotPossible`."""
-    with changing(by):
+    with transaction.atomic():
         given = {name: values[name] for name in ("slug", *FIELDS)}
         try:
             with transaction.atomic():
@@ -44,7 +44,7 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: Auth
 
     Its screens follow within two seconds.
     """
-    with changing(by):
+    with transaction.atomic():
         board = Board.objects.select_for_update().get(pk=board.pk)
         if board.stamp != seen:
             raise BoardChanged(board)
@@ -64,7 +64,7 @@ def change_board(board: Board, values: Mapping[str, Any], *, seen: str, by: Auth
 
 def remove_board(board: Board, *, by: Author) -> None:
     """Remove a board with its links; its screens close."""
-    with changing(by):
+    with transaction.atomic():
         for other in Board.objects.all():
             if board.pk in other.rotation:
                 other.rotation = [key for key in other.rotation if key != board.pk]

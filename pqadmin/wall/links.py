@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -18,7 +18,7 @@ from django.utils.crypto import salted_hmac
 
 from pqadmin.accounts.authentication import digest
 from pqadmin.accounts.scope import Scope
-from pqadmin.site_audit import Author, changing, note
+from pqadmin.site_audit import Author, note
 from pqadmin.wall import specs
 from pqadmin.wall.models import Board, Link
 
@@ -39,7 +39,7 @@ _MISREAD = str.maketrans("OoIiLl", "001111")
 def mint(board: Board, label: str, *, by: Author, now: datetime) -> tuple[Link, str, str]:
     """Make a link to the board. Return it, its token and its short code: shown once, and in no table or audit."""
     token, code = secrets.token_urlsafe(_BYTES), "".join(secrets.choice(_LETTERS) for _ in range(_CODE))
-    with changing(by):
+    with transaction.atomic():
         link = Link.objects.create(
             board=board, label=label, token_hash=digest(token), code_hash=_code_hash(code), made_by=by.name, made_at=now
         )
@@ -97,7 +97,7 @@ def state_of(link: Link, now: datetime) -> str:
 
 def revoke(link: Link, *, by: Author, now: datetime) -> bool:
     """Have the link open nothing from now on; False when it was revoked before."""
-    with changing(by):
+    with transaction.atomic():
         if not Link.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now, revoked_by=by.name):
             return False
         link.revoked_at, link.revoked_by = now, by.name

@@ -107,7 +107,6 @@ class AsyncStore:
     transact = in_thread(Store.transact)
     once = in_thread(Store.once)
     first_answer = in_thread(Store.first_answer)
-    forget_answer = in_thread(Store.forget_answer)
     snapshot = in_thread(Store.snapshot)
     wait_for_change = in_thread(Store.wait_for_change)
     outlooks = in_thread(Store.outlooks)

@@ -79,16 +79,6 @@ def first_answer(tr: ReadTransaction, keyspace: Keyspace, key: str, *, content: 
     return Answer(value=value, at=ids.at(header["at"]), repeated=True)
 
 
-def forget_answer(tr: Transaction, keyspace: Keyspace, key: str) -> None:
-    """Forget the answer of a key, so that its request is executed anew; without an answer, nothing."""
-    first = first_answer(tr, keyspace, key)
-    if first is not None:
-        digest = keyspace.digest(key)
-        answer = keyspace.answers.sub(digest)
-        tr.clear_range(answer.prefix, answer.all[1])
-        tr.clear(keyspace.answer_times.key(ids.to_ms(first.at), digest))
-
-
 def sweep_answers(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> int:
     """Remove the answers of requests that were executed before this time, and return how many."""
     swept = 0

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
@@ -263,7 +263,7 @@ def test_nothing_changes_while_the_audit_cannot_be_written(root, ann, monkeypatc
     def away(*_arguments: object, **_named: object) -> None:
         raise StoreUnreachable("away")
 
-    monkeypatch.setattr(type(store), "once", away)
+    monkeypatch.setattr(type(store), "transact", away)
     assert root.post(action, {"form_number": mine, "role": "operator"}).status_code == 503
     assert scope(ann) == Scope.of(Role.VIEWER)
 
@@ -272,14 +272,14 @@ def test_a_change_is_made_after_the_audit_gave_no_answer(root, ann, monkeypatch)
     from queues.errors import OutcomeUnknown
 
     page, action = url("person", ann.pk), url("role", ann.pk)
-    store, once = get_store(), type(get_store()).once
+    store, transact = get_store(), type(get_store()).transact
 
     def committed_without_an_answer(*arguments, **named) -> None:
-        once(*arguments, **named)
+        transact(*arguments, **named)
         raise OutcomeUnknown("away")
 
     with monkeypatch.context() as broken:
-        broken.setattr(type(store), "once", committed_without_an_answer)
+        broken.setattr(type(store), "transact", committed_without_an_answer)
         refused = root.post(action, {"form_number": number(root, page, action), "role": "operator"})
     assert refused.status_code == 503
     assert "Nothing was changed." in refused.content.decode()
@@ -345,3 +345,22 @@ def test_a_form_whose_commit_failed_is_executed_when_it_is_sent_again(root, ann)
     assert User.objects.get(pk=ann.pk).is_active
     root.post(action, form)
     assert not User.objects.get(pk=ann.pk).is_active
+
+
+class Crash(BaseException):
+    """The end of the process between the audit record of a change and the commit of the site's tables."""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_change_that_a_crash_undid_is_made_when_its_form_is_sent_again(root, ann) -> None:
+    page, action = url("person", ann.pk), url("active", ann.pk)
+    form = {"form_number": number(root, page, action), "active": "no"}
+    with pytest.raises(Crash), transaction.atomic():
+        root.post(action, form)
+        assert [verb for _, verb, _, _ in told()] == ["deactivate_person"]
+        raise Crash
+    assert User.objects.get(pk=ann.pk).is_active
+    root.post(action, form)
+    assert not User.objects.get(pk=ann.pk).is_active
+    root.post(action, form)
+    assert [verb for _, verb, _, _ in told()] == ["deactivate_person"] * 2

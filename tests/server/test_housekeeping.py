@@ -10,7 +10,7 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 
-from pqadmin.accounts.models import LoginAttempt
+from pqadmin.accounts.models import KeptAnswer, LoginAttempt
 from pqadmin.server import housekeeping
 from pqadmin.server.housekeeping import Housekeeping, sweep
 from pqadmin.store import close_store, get_store
@@ -30,11 +30,13 @@ def rows(db: None) -> Callable[[], dict[str, list[str]]]:
     for name, shift in (("old", -3 * DAY), ("new", DAY)):
         Session.objects.create(session_key=name, session_data="", expire_date=now + shift)
         LoginAttempt.objects.create(key=name, at=now + shift)
+        KeptAnswer.objects.create(key=name, content="", value=b"", at=now + shift)
 
     def look() -> dict[str, list[str]]:
         return {
             "sessions": sorted(Session.objects.values_list("session_key", flat=True)),
             "logins": sorted(LoginAttempt.objects.values_list("key", flat=True)),
+            "answers": sorted(KeptAnswer.objects.values_list("key", flat=True)),
         }
 
     return look
@@ -42,7 +44,7 @@ def rows(db: None) -> Callable[[], dict[str, list[str]]]:
 
 def test_what_has_expired_is_forgotten(rows: Callable[[], dict[str, list[str]]]) -> None:
     sweep()
-    assert rows() == {"sessions": ["new"], "logins": ["new"]}
+    assert rows() == {"sessions": ["new"], "logins": ["new"], "answers": ["new"]}
 
 
 def test_what_cannot_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict[str, list[str]]]) -> None:
@@ -53,7 +55,7 @@ def test_what_cannot_be_forgotten_does_not_stop_the_rest(rows: Callable[[], dict
 
     with connection.execute_wrapper(full):
         sweep()
-    assert rows() == {"sessions": ["new"], "logins": ["new", "old"]}
+    assert rows() == {"sessions": ["new"], "logins": ["new", "old"], "answers": ["new"]}
 
 
 @pytest.fixture

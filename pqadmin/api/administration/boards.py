@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -21,7 +22,7 @@ from pqadmin.api.parameters import IfMatch, RowId, seen_tag
 from pqadmin.api.problems import Problem
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
-from pqadmin.site_audit import Author, changing
+from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from pqadmin.wall import board_changes, links
 from pqadmin.wall.board_list import SeenBoard, alone, listed
@@ -106,7 +107,7 @@ def change_board(request: HttpRequest, board: str, body: ChangedBoard, if_match:
     changes = body.model_dump(include=body.model_fields_set)
 
     def perform(by: Author) -> tuple[Board, Shape]:
-        with changing(by):  # what is not named stays as it is then
+        with transaction.atomic():  # what is not named stays as it is then
             found = _board(board, Board.objects.select_for_update())
             seen = seen_tag(if_match) or found.stamp
             try:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
@@ -24,7 +25,7 @@ from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.pages.refusals import NotPossible
 from pqadmin.people import person_changes, person_list
-from pqadmin.site_audit import Author, changing
+from pqadmin.site_audit import Author
 from queues.admin import check_glob
 from queues.errors import ConfirmationMismatch
 
@@ -230,7 +231,7 @@ def _change(
     caller = administer(request)
 
     def once(by: Author) -> tuple[User, Shape]:
-        with changing(by):  # the person is checked as changed
+        with transaction.atomic():  # the person is checked as changed
             user = _person(name, User.objects.select_for_update())
             if role_given(user) is Role.ADMIN:
                 caller.require_to_give(Role.ADMIN)

@@ -68,7 +68,7 @@ async def test_a_request_whose_audit_record_is_uncertain_is_executed_when_it_is_
 ) -> None:
     admin = await in_thread(Browser, await in_thread(person, Role.ADMIN, "root"))
     await in_thread(person, Role.VIEWER, "eve")
-    executed = Store.once
+    executed = Store.transact
 
     def unanswered(*asked: Any, **named: Any) -> Any:
         executed(*asked, **named)
@@ -76,7 +76,7 @@ async def test_a_request_whose_audit_record_is_uncertain_is_executed_when_it_is_
 
     key = {"Idempotency-Key": "k"}
     with monkeypatch.context() as lost:
-        lost.setattr(Store, "once", unanswered)
+        lost.setattr(Store, "transact", unanswered)
         problem(await admin.post("people/eve/deactivate", headers=key), 503, "StoreError")
     assert (await User.objects.aget(username="eve")).is_active
     assert (await admin.post("people/eve/deactivate", headers=key)).json()["active"] is False

@@ -1,11 +1,13 @@
 """People over HTTP: what admins change, and what a token of theirs may give."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 
 from pqadmin.accounts.caller import QUEUE_VERBS, Verb
+from pqadmin.accounts.models import KeptAnswer
 from pqadmin.accounts.rights import Role
 from pqadmin.accounts.roles import grant
 from pqadmin.people import person_changes
@@ -64,6 +66,10 @@ async def test_a_request_with_a_key_is_executed_once_also_when_it_changed_nothin
     assert again.json() == first.json()
     assert (await admin.get("people/eve")).json()["role"] == "none"
     problem(await admin.put("people/eve/role", json={"role": "operator"}, headers=key), 422, "KeyReused")
+    await KeptAnswer.objects.aupdate(at=datetime.now(UTC) - timedelta(days=1))
+    for replayed in (None, "true"):
+        later = await admin.put("people/eve/role", json={"role": "operator"}, headers=key)
+        assert (later.json()["role"], later.headers.get("Idempotent-Replay")) == ("operator", replayed)
 
 
 @pytest.mark.parametrize("verbs", [(Verb.ADMINISTER,), (Verb.ADMINISTER, Verb.READ), tuple(Verb)], ids=len)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from pqadmin.accounts.models import Token
+from pqadmin.accounts.models import KeptAnswer, Token
 from pqadmin.accounts.rights import Role
 from pqadmin.wall import links
 from queues import Store
@@ -64,6 +64,7 @@ async def test_a_secret_is_in_the_first_answer_alone(
     assert again.json() == made | {name: None for name in (secret, "code") if name in made}
     assert await is_good(made[secret])  # the second one made no other
     kept = b"".join(each.read_bytes() for each in (tmp_path / "store").rglob("*") if each.is_file())
+    kept += b"".join([bytes(answer.value) async for answer in KeptAnswer.objects.all()])
     entries = site.audit.entries().entries
     assert entries[0].via == "api"
     assert entries[0].verb.encode() in kept  # so the files can be read

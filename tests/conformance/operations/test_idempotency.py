@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -59,22 +58,6 @@ def test_a_refused_request_leaves_its_key_unused(store: Store, jobs: Queue) -> N
     jobs.pop_min()
     assert not push_once(store, "key", b"corrected").repeated
     assert [item.value for item in jobs.items().items] == [b"corrected"]
-
-
-@pytest.mark.parametrize("size", [1, 200_000])
-def test_a_request_whose_answer_is_forgotten_is_executed_anew(store: Store, clock: Clock, size: int) -> None:
-    store.once("key", lambda tr: b"." * size)
-    store.once("other", lambda tr: b"stays")
-    clock.advance(60)
-    store.forget_answer("key")
-    store.forget_answer("key")  # none is there
-    assert store.first_answer("key") is None
-    again = store.once("key", lambda tr: b"anew")
-    assert (again.value, again.repeated) == (b"anew", False)
-    clock.advance(24 * HOUR - 30)
-    store.sweep()  # what was to be swept with the first answer has gone with it
-    assert store.first_answer("key") == replace(again, repeated=True)
-    assert store.first_answer("other") is None
 
 
 @pytest.mark.parametrize("size", [0, 1, 89_999, 90_000, 90_001, 500_000])
