@@ -5,10 +5,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from queues import open_store
 from queues.kv.bells import Bell
 from queues.kv.errors import OutcomeUnknown
 from queues.kv.group_commit import Combiners
@@ -95,3 +97,17 @@ def test_every_thread_gets_its_own_answer(interrupts: float) -> None:
     assert became["another's"] == 0
     assert sum(became.values()) == CALLERS * CALLS
     assert bool(became["Interrupt"]) == bool(interrupts)
+
+
+@pytest.mark.parametrize("calls", [[1] * 32, [1 + n % 10 for n in range(64)]], ids=["all once", "fewer and fewer"])
+def test_threads_that_do_not_come_back_hold_up_no_other_one(tmp_path: Path, calls: list[int]) -> None:
+    together = threading.Barrier(len(calls))
+
+    def work(n: int) -> list[str]:
+        together.wait(LONG)
+        return [jobs.push(b"x", priority=1).id for _ in range(n)]
+
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store, ThreadPoolExecutor(len(calls)) as pool:
+        jobs = store.create_queue("jobs")
+        ids = [made for each in [pool.submit(work, n) for n in calls] for made in each.result(LONG)]
+        assert len(set(ids)) == sum(calls) == jobs.depth()
