@@ -103,17 +103,21 @@ class Site:
         self.exit_code()
 
 
-def log_in(site: Site) -> str:
-    """Log the first admin in the way a browser does; return the cookies."""
-    password = site.wait_for(r"Password\s+(\S+)").group(1)
-    jar = http.cookiejar.CookieJar()
+def send_login(site: Site, username: str, password: str, jar: http.cookiejar.CookieJar) -> Any:
+    """Fill in and send the login form as a browser does; return the answer, to be closed."""
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     login = f"{site.address}/accounts/login/"
     with browser.open(login, timeout=PATIENCE) as page:
         found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
     assert found
-    form = {"username": "admin", "password": password, "csrfmiddlewaretoken": found.group(1)}
-    with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE) as overview:
+    form = {"username": username, "password": password, "csrfmiddlewaretoken": found.group(1)}
+    return browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE)
+
+
+def log_in(site: Site) -> str:
+    """Log the first admin in; return the cookies."""
+    jar = http.cookiejar.CookieJar()
+    with send_login(site, "admin", site.wait_for(r"Password\s+(\S+)").group(1), jar) as overview:
         assert overview.url == f"{site.address}/"
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 

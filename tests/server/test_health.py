@@ -2,7 +2,6 @@
 
 import http.cookiejar
 import json
-import re
 import shutil
 import sqlite3
 import threading
@@ -19,7 +18,7 @@ import pytest
 from pqadmin.server import health
 from pqadmin.store import close_store
 from tests.health import ask, elsewhere
-from tests.server.conftest import PATIENCE, Site, log_in
+from tests.server.conftest import PATIENCE, Site, log_in, send_login
 
 
 def test_a_locked_database_is_answered_with_503_and_health_at_once(serve: Callable[..., Site], tmp_path: Path) -> None:
@@ -46,15 +45,8 @@ def test_a_locked_database_is_answered_with_503_and_health_at_once(serve: Callab
 
 def _log_in_again(site: Site) -> tuple[int, str | None]:
     """Send a wrong password, which is written down; return status and Retry-After."""
-    jar = http.cookiejar.CookieJar()
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    login = f"{site.address}/accounts/login/"
-    with browser.open(login, timeout=PATIENCE) as page:
-        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())
-    assert found
-    form = {"username": "nobody", "password": "wrong", "csrfmiddlewaretoken": found.group(1)}
     try:
-        with browser.open(login, urllib.parse.urlencode(form).encode(), timeout=PATIENCE) as answer:
+        with send_login(site, "nobody", "wrong", http.cookiejar.CookieJar()) as answer:
             return answer.status, None
     except urllib.error.HTTPError as error:
         with error:

@@ -1,7 +1,7 @@
 """The packed forms of pushes, pops, leases and acknowledgements write what plain transitions write."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from queues import Lease, Queue, Store
 from queues.items import state_machine
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import find
+from queues.items.stored_item import StoredItem, find
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import ready_suffix
 from queues.kv import open_kv
@@ -37,29 +37,33 @@ def content(store: Store, queue: Queue) -> dict:
     return {key: value for key, value in elements if key[0] not in COUNTED}
 
 
-def push_plainly(store: Store, queue: Queue, items: Sequence[tuple[bytes, int]], rands: Sequence[bytes]) -> None:
-    keys, config = KEYSPACE.queue(queue.id), queue.config
+def change_plainly(
+    store: Store, queue: Queue, changes: Callable[[Transaction], Iterable[tuple[StoredItem | None, StoredItem | None]]]
+) -> None:
+    """Write changes, each an item before and after, one transition at a time."""
+    keys = KEYSPACE.queue(queue.id)
 
     def write(tr: Transaction) -> None:
         delta = CounterDelta(keys, wake=True)
-        for (value, priority), rand in zip(items, rands, strict=True):
-            suffix = ready_suffix(priority, config.base + tr.stamp(), rand)
-            state_machine.change(tr, keys, config, None, state_machine.new_ready(rand, value, config, suffix), delta)
+        for before, after in changes(tr):
+            state_machine.change(tr, keys, queue.config, before, after, delta)
         delta.apply(tr)
 
     store.transact(write)
+
+
+def push_plainly(store: Store, queue: Queue, items: Sequence[tuple[bytes, int]], rands: Sequence[bytes]) -> None:
+    def changes(tr: Transaction) -> Iterator[tuple[None, StoredItem]]:
+        for (value, priority), rand in zip(items, rands, strict=True):
+            suffix = ready_suffix(priority, queue.config.base + tr.stamp(), rand)
+            yield None, state_machine.new_ready(rand, value, queue.config, suffix)
+
+    change_plainly(store, queue, changes)
 
 
 def take_plainly(store: Store, queue: Queue, rands: Sequence[bytes]) -> None:
-    keys, config = KEYSPACE.queue(queue.id), queue.config
-
-    def write(tr: Transaction) -> None:
-        delta = CounterDelta(keys, wake=True)
-        for there in find(tr, keys, config, rands):
-            state_machine.change(tr, keys, config, there, None, delta)
-        delta.apply(tr)
-
-    store.transact(write)
+    keys = KEYSPACE.queue(queue.id)
+    change_plainly(store, queue, lambda tr: ((there, None) for there in find(tr, keys, queue.config, rands)))
 
 
 @given(values, st.data())
@@ -67,8 +71,7 @@ def take_plainly(store: Store, queue: Queue, rands: Sequence[bytes]) -> None:
 def test_packed_pushes_and_pops_write_what_plain_transitions_write(
     items: list[tuple[bytes, int]], data: st.DataObject
 ) -> None:
-    packed, plain = open_memory(), open_memory()
-    try:
+    with open_memory() as packed, open_memory() as plain:
         jobs, others = packed.create_queue("jobs"), plain.create_queue("jobs")
         pushed = jobs.push_many(items)
         push_plainly(plain, others, items, [bytes.fromhex(item.id) for item in pushed])
@@ -76,18 +79,14 @@ def test_packed_pushes_and_pops_write_what_plain_transitions_write(
         popped = jobs.pop_many(data.draw(st.integers(1, len(items))))
         take_plainly(plain, others, [bytes.fromhex(item.id) for item in popped])
         assert content(packed, jobs) == content(plain, others)
-    finally:
-        packed.close()
-        plain.close()
 
 
 def lease_plainly(store: Store, queue: Queue, leases: Sequence[Lease]) -> None:
-    keys, config = KEYSPACE.queue(queue.id), queue.config
+    keys = KEYSPACE.queue(queue.id)
 
-    def write(tr: Transaction) -> None:
-        delta = CounterDelta(keys, wake=True)
+    def changes(tr: Transaction) -> Iterator[tuple[StoredItem, StoredItem]]:
         for lease in leases:
-            (there,) = find(tr, keys, config, [bytes.fromhex(lease.item.id)])
+            (there,) = find(tr, keys, queue.config, [bytes.fromhex(lease.item.id)])
             after = state_machine.leased_until(
                 there,
                 round(lease.expires_at.timestamp() * 1000),
@@ -95,10 +94,9 @@ def lease_plainly(store: Store, queue: Queue, leases: Sequence[Lease]) -> None:
                 worker=lease.item.worker,
                 nonce=bytes.fromhex(lease.token.split("-")[1]),
             )
-            state_machine.change(tr, keys, config, there, after, delta)
-        delta.apply(tr)
+            yield there, after
 
-    store.transact(write)
+    change_plainly(store, queue, changes)
 
 
 @given(values, st.data())
@@ -106,8 +104,7 @@ def lease_plainly(store: Store, queue: Queue, leases: Sequence[Lease]) -> None:
 def test_packed_leases_and_acknowledgements_write_what_plain_transitions_write(
     items: list[tuple[bytes, int]], data: st.DataObject
 ) -> None:
-    packed, plain = open_memory(), open_memory()
-    try:
+    with open_memory() as packed, open_memory() as plain:
         jobs, others = packed.create_queue("jobs"), plain.create_queue("jobs")
         rands = [bytes.fromhex(item.id) for item in jobs.push_many(items)]
         push_plainly(plain, others, items, rands)
@@ -122,6 +119,3 @@ def test_packed_leases_and_acknowledgements_write_what_plain_transitions_write(
         jobs.ack_many(done)
         take_plainly(plain, others, [bytes.fromhex(lease.item.id) for lease in done])
         assert content(packed, jobs) == content(plain, others)
-    finally:
-        packed.close()
-        plain.close()
