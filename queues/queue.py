@@ -131,7 +131,7 @@ class Queue:
 
     @property
     def pause_state(self) -> Pause | None:
-        """The pause, as last read; one whose time has passed no longer holds."""
+        """The pause, as last read; one that has expired no longer holds."""
         pause = self.config.pause
         return pause if pause is not None and pause.holds(self.opened.context.clock.now_ms()) else None
 
@@ -239,14 +239,14 @@ class Queue:
     def extend(self, lease: Lease | str, *, seconds: Duration, tr: Transaction | None = None) -> Lease:
         """Let a lease end so many seconds from now, and return it; its token stays. Raises `StaleLease`.
 
-        A lease whose time is over can be extended until a sweep has ended it.
+        A lease that is over can be extended until a sweep has ended it.
         """
         entry = self._send(extend_request(self.opened, lease, seconds), tr)
         self._consumption.extended(entry.nonce, entry.expires_ms)
         return extended(self.opened, entry, lease)
 
     def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
-        """End at most `limit` leases (1 to 1,000) whose time is over by the store's clock; return their number.
+        """End at most `limit` leases (1 to 1,000) that are over by the store's clock; return their number.
 
         Items go back to their places, or to the dead after their last attempt. Sweeps call this until it returns 0. A
         call stops early at 1 MB of values.
@@ -679,7 +679,7 @@ def queue_of(opened: OpenQueue) -> AnyQueue:
 
 
 def for_client(queue: AnyQueue, client: Client) -> AnyQueue:
-    """Return a handle of a queue whose takes count as those of a client of this process."""
+    """Return a handle of a queue that counts its takes as those of a client of this process."""
     opened = copy(queue.opened)
     opened.consumption = opened.context.presence.of(queue.id, client)
     opened.taker = process_name(client.host, client.pid)
@@ -687,7 +687,7 @@ def for_client(queue: AnyQueue, client: Client) -> AnyQueue:
 
 
 def for_taker(queue: AnyQueue, name: str) -> AnyQueue:
-    """Return a handle of a queue whose pops are recorded under this name."""
+    """Return a handle of a queue that records its pops under this name."""
     opened = copy(queue.opened)
     opened.taker = name[:MAX_WORKER]
     return queue_of(opened)

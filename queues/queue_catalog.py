@@ -162,7 +162,7 @@ class QueueCatalog:
         limit: int = 100,
         tr: ReadTransaction | None = None,
     ) -> list[AnyQueue]:
-        """Return at most `limit` (1 to 1,000) queues whose names begin with `prefix`, by name.
+        """Return at most `limit` (1 to 1,000) queues with names that begin with `prefix`, by name.
 
         `after` is the last name of the page before.
         """

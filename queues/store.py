@@ -208,7 +208,7 @@ class Store(QueueCatalog):
         """Read the status of at most 500 queues at one read version.
 
         Queues that did not change since `previous` are not read again; attached ones always are, as other programs
-        announce no changes. Values are cut to `preview` bytes. A queue whose records cannot be read raises
+        announce no changes. Values are cut to `preview` bytes. A queue with unreadable records raises
         `QueueUnreadable`; with `tolerant` its status says so (`unreadable`).
         """
         if len(queue_ids) > MAX_SNAPSHOT:

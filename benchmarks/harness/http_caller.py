@@ -23,7 +23,7 @@ _PATIENCE = 30.0
 
 
 class Pair(NamedTuple):
-    """The requests of one turn of a client: a push and a pop, whose answer holds the text `sign`."""
+    """The requests of one turn of a client: a push and a pop, with an answer that holds the text `sign`."""
 
     push: Sequence[bytes]
     pop: bytes

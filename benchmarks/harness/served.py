@@ -2,7 +2,7 @@
 
 Every half second it writes the file `reads` of the folder that PQADMIN_DATA names anew: one line, of the seconds of the
 machine's monotonic clock and the key-value reads so far. With BENCHMARK_PROFILE set the server's main thread runs under
-cProfile, whose statistics go to the file that it names.
+cProfile: its statistics go to the file that it names.
 """
 
 import cProfile

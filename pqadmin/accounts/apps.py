@@ -10,7 +10,7 @@ class AccountsConfig(AppConfig):
     verbose_name = _("Accounts")
 
     def ready(self) -> None:
-        """Refuse new people whose names cannot be seen, wherever they are made."""
+        """Refuse new people with names that cannot be seen, wherever they are made."""
         from pqadmin.accounts.names import refuse_invisible
 
         refuse_invisible()

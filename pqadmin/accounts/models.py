@@ -23,7 +23,7 @@ class LoginAttempt(models.Model):
 
 
 class Grant(models.Model):
-    """A user's role on the queues whose names match a glob."""
+    """A user's role on the queues that match a glob by name."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="grants")
     glob = models.CharField(max_length=300)

@@ -44,7 +44,7 @@ class Scope:
         return cls.of(Role.NONE, [(glob, Role.VIEWER) for glob in patterns])
 
     def restricted_to(self, globs: Iterable[str]) -> "Scope":
-        """Return these rights on the queues alone whose names match any of the globs."""
+        """Return these rights on those queues alone that match any of the globs by name."""
         within = tuple(sorted(set(globs)))
         if "*" in within:
             return self

@@ -31,7 +31,7 @@ class Attempt:
     """An attempt that is allowed, or the time to wait."""
 
     rows: tuple[int, ...]
-    #: The key whose failures a success forgets.
+    #: The key of the failures that a success forgets.
     key: str
     retry_after: timedelta | None
 

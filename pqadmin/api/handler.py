@@ -1,6 +1,6 @@
 """The ASGI application of the API: its views without the middleware and the threads of pages.
 
-A request that waits, or whose client is slow, is a coroutine. A client that goes away cancels it.
+A request that waits, or that has a slow client, is a coroutine. A client that goes away cancels it.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def _match(path: str) -> ResolverMatch:
 
 
 class ApiRequest(ASGIRequest):
-    """A request whose body is bounded by the server and by its view, not by the setting for forms."""
+    """A request with a body that the server and its view bound, not by the setting for forms."""
 
     #: Its caller, once that is known.
     auth: Caller

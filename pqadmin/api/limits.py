@@ -19,7 +19,7 @@ from pqadmin.limits.token_bucket import Allowance
 
 #: The key in a request's scope for the headers of its answer.
 HEADERS = "pqadmin.rate"
-#: Tokens whose rates are counted; one more, and all begin anew.
+#: Tokens with counted rates; one more, and all begin anew.
 _MOST_COUNTED = 10_000
 
 _tokens: dict[tuple[int, int], Allowance] = {}

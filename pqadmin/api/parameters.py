@@ -18,7 +18,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 #: The id of something of the site's tables.
 RowId = Annotated[int, Path(ge=1, le=2**63 - 1)]
 #: What names in a list hold.
-Containing = Annotated[str, Query(max_length=150, description="Only those whose names hold this.")]
+Containing = Annotated[str, Query(max_length=150, description="Only those with this in their names.")]
 IfMatch = Annotated[
     str | None,
     Header(

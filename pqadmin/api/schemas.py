@@ -86,7 +86,7 @@ class ItemPicked(ItemSeen):
 
 
 class ItemListed(ItemSeen):
-    """An item of a list, whose value may be cut."""
+    """An item of a list, with a value that may be cut."""
 
     truncated: bool
 
@@ -336,7 +336,7 @@ class Hits(Schema):
 
 
 class DeadOfError(Schema):
-    """Dead items whose errors differ only in ids, numbers and values."""
+    """Dead items with errors that differ only in ids, numbers and values."""
 
     error: str
     items: int

@@ -41,7 +41,7 @@ def search(
     field: Annotated[str, Query(description="A path such as `customer.id`, in which `q` is looked for.")] = "",
     exact: Annotated[bool, Query(description="The field is `q`.")] = False,
     id: Annotated[str, Query(description="An id, or a part of one.")] = "",  # as the item's
-    queue: Annotated[str, Query(description="Only queues whose names fit this pattern (`*` and `?`).")] = "*",
+    queue: Annotated[str, Query(description="Only queues with names that fit this pattern (`*` and `?`).")] = "*",
     state: Annotated[State | None, Query(description="Only items of this state.")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,

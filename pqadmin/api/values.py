@@ -169,7 +169,7 @@ def _seen(shape: Shape, item: Item, rules: Redaction) -> Shape:
 
 
 def looked_shape(item: Item, rules: Redaction) -> Shape:
-    """Describe an item of a list, whose value may be cut: `truncated` says so."""
+    """Describe an item of a list, which may have a cut value: `truncated` says so."""
     if not item.truncated:
         return {**seen_shape(item, rules), "truncated": False}
     shape = {**_seen(item_shape(item), item, rules), "truncated": True}

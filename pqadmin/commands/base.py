@@ -59,7 +59,7 @@ class _NoServer(Action):
 
 
 class OwnCommand(BaseCommand):
-    """A command whose docstring is its help, whose `--version` is pqadmin's, and whose usage errors are one line."""
+    """A command with its docstring as help, pqadmin's `--version`, and usage errors of one line."""
 
     #: Why the command takes no `--server`; empty: it does.
     takes_no_server = "This command is about the site of this machine: run it there, without --server."

@@ -4,7 +4,7 @@ The mark is the chunk's audit record, in the chunk's own transaction. So `--resu
 after a kill between the commit and the printed line.
 
 The last mark is the one with the highest push order of its items, not the newest by a clock, because an import may
-continue in a process whose clock is behind. Attached queues have no push order; there the newest mark counts.
+continue in a process with a late clock. Attached queues have no push order; there the newest mark counts.
 """
 
 from collections.abc import Callable, Sequence

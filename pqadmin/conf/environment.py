@@ -167,7 +167,7 @@ class Environment:
     port: int = field(metadata=_setting("PQADMIN_PORT", "8000", parse_port))
     #: Host names under which the site may be visited, by commas, besides localhost and PQADMIN_HOST.
     allowed_hosts: tuple[str, ...] = field(metadata=_setting("PQADMIN_ALLOWED_HOSTS", "", _allowed_hosts, "host"))
-    #: Addresses or networks, by commas, of proxies whose X-Forwarded-For and -Proto are believed.
+    #: Addresses or networks, by commas, of proxies with an X-Forwarded-For and -Proto that are believed.
     trusted_proxy: tuple[Network, ...] = field(metadata=_setting("PQADMIN_TRUSTED_PROXY", "", _networks))
     #: Bytes of the body of a request; a larger one is refused (413).
     max_body: int = field(metadata=_setting("PQADMIN_MAX_BODY", "1000000", _bytes))

@@ -38,7 +38,7 @@ class OneLine(logging.Formatter):
 
 
 class JsonLine(OneLine):
-    """The same as a JSON object, for commands whose standard error a program reads."""
+    """The same as a JSON object, for commands that programs read the standard error of."""
 
     def __init__(self) -> None:
         super().__init__("%(message)s")

@@ -14,7 +14,7 @@ from queues import Item
 
 #: Characters of a key on a line of its own.
 KEY_WIDTH = 40
-#: Bytes of values whose line is cached: the ends of a queue change less often than its depth.
+#: Bytes of values with a cached line: the ends of a queue change less often than its depth.
 _SHORT = 256
 _again = lru_cache(maxsize=2_048)(one_line)
 

@@ -1,4 +1,4 @@
-"""Times as users type them, in a time zone whose clocks may be turned.
+"""Times as users type them, in a time zone where clocks may be turned.
 
 Forms take them in the reader's zone unless another is chosen beside the field. A time that comes twice or never is
 refused and never guessed. The address of a page holds a time in UTC, or with its zone, so that it means the same time

@@ -14,7 +14,7 @@ MAX_SCREEN = 500
 #: Characters of a topic: a name has at most 200.
 _MAX_TOPIC = 260
 _MAX_ID_DIGITS = 20
-#: Groups whose sums one screen may hold, and characters of their names as shown: each may be written as an escape.
+#: Groups that one screen may hold sums of, and characters of their names as shown: each may be written as an escape.
 MAX_GROUPS, _MAX_LABEL = 200, 2_000
 
 OVERVIEW = "overview"
@@ -45,7 +45,7 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="watch
     queues: tuple[QueueId, ...] = ()
     grow: bool = False
     complete: bool = False
-    #: Labels of groups whose sums are shown.
+    #: Labels of groups with shown sums.
     groups: tuple[Label, ...] = ()
 
     @property

@@ -23,7 +23,7 @@ class View(NamedTuple):
 
     topic: str
     ids: frozenset[int]
-    #: The groups whose sums are shown.
+    #: The groups with shown sums.
     labels: frozenset[str]
     sight: Scope
 

@@ -156,7 +156,7 @@ def flag_words(row: Row) -> str:
     return " · ".join([_say(code) for code, holds in flags.items() if holds])
 
 
-#: Reasons whose words hold an age, which goes on while nothing changes.
+#: Reasons with an age in their words, which goes on while nothing changes.
 _AGING = frozenset(
     {
         HealthCode.STALE,

@@ -87,7 +87,7 @@ class QueuePlan:
 
 
 def plans(count: int, *, prefix: str, seed: int) -> list[QueuePlan]:
-    """Return the plans of `count` queues whose names begin with `prefix`."""
+    """Return the plans of `count` queues with names that begin with `prefix`."""
     random = Random(seed)  # noqa: S311 - traffic, no secrets
     made = []
     for rank, (name, mix) in enumerate(_names(count), start=1):

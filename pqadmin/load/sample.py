@@ -64,7 +64,7 @@ class SampleLoad:
         return True
 
     def _at_work(self) -> bool:
-        """Return whether one is running; drop one whose processes died."""
+        """Return whether one is running; drop one with dead processes."""
         if self._run is None:
             return False
         try:

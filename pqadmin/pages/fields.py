@@ -90,7 +90,7 @@ class TypedField(forms.CharField):
 
 
 class VisibleField(TypedField):
-    """Text whose hidden characters are shown when it is shown again."""
+    """Text that is shown again with its hidden characters visible."""
 
     def prepare_value(self, value: Any) -> Any:
         """Show hidden characters but line breaks."""

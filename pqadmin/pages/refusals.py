@@ -33,7 +33,7 @@ class NotPossible(errors.QueueError):
 
 
 class InvalidField(NotPossible):
-    """A field whose value is invalid, whatever is there already."""
+    """A field with an invalid value, whatever is there already."""
 
 
 class NoTarget(errors.QueueError):

@@ -24,7 +24,7 @@ _one_form = threading.Lock()
 
 
 class OneFormAtATime(ASGIRequest):
-    """A request whose form is parsed alone: 1 MB of `%41` takes 50 MB until it is parsed."""
+    """A request with a form that is parsed alone: 1 MB of `%41` takes 50 MB until it is parsed."""
 
     def _load_post_and_files(self) -> None:
         with _one_form:  # the whole body has arrived: this waits for no client

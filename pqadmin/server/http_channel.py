@@ -81,7 +81,7 @@ class FastPath(Protocol):
 
 
 class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
-    """A request whose body is first read by the application."""
+    """A request with a body that the application reads first."""
 
     content: Any  # the body until all of it has come
     #: What came as the body, once all of it has come.
@@ -102,7 +102,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         except OSError as error:  # larger bodies are kept in a file
             self.channel.cannot_keep(error)
 
-    #: The head of an answer whose body has not come.
+    #: The head of an answer before its body has come.
     _head: Any = None
     _left: asyncio.Event | None = None
 
@@ -370,7 +370,7 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         self._within(LINGER, self.transport.abortConnection)
 
     def cannot_keep(self, error: OSError) -> None:
-        """Refuse a request whose body finds no disk space or file descriptor."""
+        """Refuse a request without disk space or a file descriptor for its body."""
         _limited.warn("disk", "A request's body cannot be kept: %s", error)
         self.refuse(503)
 

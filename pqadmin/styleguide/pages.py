@@ -100,7 +100,7 @@ def sample_target(now: datetime, state: str, shown: str, pattern: str) -> Line:
 
 
 def _consumers(now: datetime) -> Sequence[Consumers]:
-    """Return extreme consumers, a queue whose last one was lost, and one that knows of none."""
+    """Return extreme consumers, a queue that lost its last one, and one that knows of none."""
     busy = Consumer(
         id="0" * 16,
         pid=2**31,

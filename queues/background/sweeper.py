@@ -83,7 +83,7 @@ class Swept:
     audit: int = 0
     #: Answers of requests with idempotency keys that were older than 24 hours.
     answers: int = 0
-    #: Consumers whose heartbeats ceased.
+    #: Consumers without heartbeats any more.
     consumers: int = 0
     #: Records of finished items that were too old or too many.
     finished: int = 0

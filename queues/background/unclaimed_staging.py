@@ -26,7 +26,7 @@ _STEP = 500
 
 
 def find_unclaimed(tr: ReadTransaction, keys: QueueKeys, now_ms: int) -> tuple[list[bytes], list[tuple[int, bytes]]]:
-    """Return the keys of old requests and of an old fulfiller, and the requests whose results are old."""
+    """Return the keys of old requests and of an old fulfiller, and the requests with old results."""
     before = now_ms - KEPT_MS
     requests = tr.get_range(*keys.requests.before(before + 1), limit=_STEP)
     parts = tr.get_range(*keys.results.before(before + 1), limit=_STEP)

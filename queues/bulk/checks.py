@@ -72,7 +72,7 @@ def bounded(query: Query, order: Order) -> bool:
     return any(edge is not None for edge in edges)
 
 
-#: Acts by the states whose items they are for.
+#: Acts by the states of the items that they are for.
 ACTS = {
     "ready": ("move", "reprioritize", "delete"),
     "delayed": ("promote", "move", "reprioritize", "delete"),

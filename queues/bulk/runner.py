@@ -1,7 +1,7 @@
 """The runner does the bulk jobs of a store, a chunk of each in turn, in a thread of its own.
 
 Of several runners on one store one runs a job at a time: it holds the job, and renews that with every chunk. Another
-runner takes over a job whose holder died (`queues.serving.leadership`). Every chunk checks the holder.
+runner takes over the job of a holder that died (`queues.serving.leadership`). Every chunk checks the holder.
 """
 
 import logging

@@ -192,7 +192,7 @@ def end(tr: Transaction, keyspace: Keyspace, consumer: Consumer, queue_id: int, 
 
 
 def sweep_consumers(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int) -> int:
-    """End consumers whose heartbeats ceased, and return their number."""
+    """End consumers without heartbeats any more, and return their number."""
 
     def over(tr: ReadTransaction, found: Sequence[KeyValue]) -> list[bytes]:
         told = [(key, decode(record)) for key, record in found]

@@ -17,7 +17,7 @@ from queues.model.config import Config
 from queues.model.limits import LIMIT_NAMES, TARGET, UNSET, Limits
 from queues.model.name_patterns import pattern, specificity
 
-#: Names whose targets are kept resolved.
+#: Names of queues with targets that are kept resolved.
 _KEPT = 20_000
 
 
@@ -102,7 +102,7 @@ class TargetRules:
             sorted((patterns or {}).items(), key=lambda one: specificity(one[0]))
         )
         self.defaults = defaults
-        #: Patterns whose records cannot be read, and why; "" stands for the defaults. They set nothing.
+        #: Patterns with unreadable records, and why; "" stands for the defaults. They set nothing.
         self.unreadable = tuple(unreadable)
         #: The targets of a queue by its name and its own limits; quick.
         self.targets = lru_cache(maxsize=_KEPT)(self._targets)

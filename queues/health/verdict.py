@@ -214,7 +214,7 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
 
 
 def _unreadable(before: Health | None, seen: Observation) -> Health:
-    """Return the health of a queue whose records cannot be read: what was known is kept for later."""
+    """Return the health of an unreadable queue: what was known is kept for later."""
     told_before = () if before is None else before.verdict.reasons
     since = next((reason.since for reason in told_before if reason.code is Code.UNREADABLE), seen.at)
     verdict = unknown(Code.UNREADABLE, min(since, seen.at))
@@ -269,7 +269,7 @@ LIMIT_OF: Mapping[str, str] = {
 
 
 def _retargeted(before: Health, signals: list[Signal], targets: Targets) -> tuple[Health, list[Signal]]:
-    """Let the reasons whose target was changed follow at once: hysteresis is against noise, not against people."""
+    """Let the reasons of a changed target follow at once: hysteresis is against noise, not against people."""
     latches, followed = dict(before.latches), []
     for signal in signals:
         limit = LIMIT_OF.get(signal.code, "")

@@ -130,7 +130,7 @@ class Recorder:
         #: Pending writes: ranges to clear, then blocks; and since when.
         self._clears: list[Range] = []
         self._blocks: dict[bytes, OpenBlock] = {}
-        #: Queues whose health is to be written.
+        #: Queues of which the health is to be written.
         self._judged: set[int] = set()
         self._waiting_since: float | None = None
 
@@ -409,7 +409,7 @@ class Recorder:
                 self._add(ALL_QUEUES, line, resolution, point)
 
     def _judge_again(self, judged: Container[int], at: float) -> None:
-        """Judge queues whose targets differ now, as many as a round has; those of this round are judged anyway."""
+        """Judge queues with other targets than before, as many as a round has; this round's are judged anyway."""
         retargeted = (
             (queue_id, track)
             for queue_id, track in self._tracks.items()
@@ -505,7 +505,7 @@ class Recorder:
         return packed
 
     def _anew(self) -> list[int]:
-        """Return the queues whose verdict is another one than was written last."""
+        """Return the queues with another verdict than was written last."""
         tracks = [(queue_id, self._tracks[queue_id]) for queue_id in self._judged & self._tracks.keys()]
         return [queue_id for queue_id, track in tracks if _is_news(track.written, track.health)]
 

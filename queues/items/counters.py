@@ -140,7 +140,7 @@ def wait_bucket(ms: int) -> int:
 
 
 def counted_in(config: Config, state: str) -> tuple[int, ...]:
-    """Return the generations whose totals tell the depth of a state."""
+    """Return the generations that tell the depth of a state by their totals."""
     return config.generations if state in IN_GENERATIONS else (OUTSIDE,)
 
 

@@ -1,6 +1,6 @@
 """Ids that are taken already: no record is written over that of another item.
 
-Ids have 111.9 bits of entropy, so this tells of damage, or of an undo whose place another item has. Keys that only an
+Ids have 111.9 bits of entropy, so this tells of damage, or of an undo to the place of another item. Keys that only an
 item of the same id has are read for that: these reads conflict with no other item.
 """
 
@@ -11,7 +11,7 @@ from queues.kv.port import ReadTransaction
 
 
 def taken() -> IdTaken:
-    """Build the error of an item whose id another item of its queue has."""
+    """Build the error of an item with the id of another item of its queue."""
     return IdTaken(
         "Another item here has the same id: nothing was changed. “doctor --repair” gives one of them another id."
     )

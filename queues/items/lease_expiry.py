@@ -16,7 +16,7 @@ from queues.model.config import Config
 
 
 class ExpiredRead:
-    """A read of the place of an item whose lease is over, issued and not yet waited for."""
+    """A read of the place of an item with an expired lease, issued and not yet waited for."""
 
     def __init__(self, tr: Transaction, keys: QueueKeys, config: Config, rand: bytes, nonce: bytes) -> None:
         self._tr = tr

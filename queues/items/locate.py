@@ -43,7 +43,7 @@ class Found:
     """The items of an action."""
 
     stored_items: list[StoredItem]
-    #: Ids that were not found, or whose items have changed.
+    #: Ids that were not found, or those of items that have changed.
     missing: int
 
 

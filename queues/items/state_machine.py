@@ -84,7 +84,7 @@ def leased_until(there: StoredItem, expires_ms: int, *, now_ms: int, worker: str
 
 
 def extended(there: StoredItem, expires_ms: int) -> StoredItem:
-    """Return a leased item whose lease ends at another time."""
+    """Return a leased item with another end of its lease."""
     return replace(there, header={**there.header, "expires": expires_ms})
 
 
@@ -117,7 +117,7 @@ def given_back(there: StoredItem, config: Config, *, now_ms: int, reason: str = 
 
 
 def expired(there: StoredItem, config: Config, *, now_ms: int) -> StoredItem:
-    """Return an item whose lease is over as ready at its place, or as dead, with that lease in its log.
+    """Return an item with an expired lease as ready at its place, or as dead, with that lease in its log.
 
     The nonce stays with the item: it can still be acknowledged by that lease. It is ready since then, not since a sweep
     noticed it.

@@ -37,7 +37,7 @@ from queues.model.priority import Priority
 
 #: The state of items of attached queues: their suffix is their key behind the prefix.
 ATTACHED = "attached"
-#: States whose value lies alone in the store, without a record around it.
+#: States in which the value lies alone in the store, without a record around it.
 _BARE = ("ready", ATTACHED)
 #: Digits of a lease's nonce that items tell.
 TOLD = 8
@@ -55,9 +55,9 @@ class StoredItem(Struct, frozen=True, kw_only=True):
     #: Leases that were not acknowledged; of a leased item, with this one.
     attempts: int
     value: bytes
-    #: The fields of the record around the value; of a ready item, whose value lies alone, of its index entry.
+    #: The fields of the record around the value; of a ready item, which has no record, of its index entry.
     header: Mapping[str, Any] = {}
-    #: That of the lease; of an item whose lease expired, that of the expired one until something else happens to it.
+    #: That of the lease; of an item with an expired lease, that of the expired one until something else happens to it.
     nonce: bytes = b""
 
     @property

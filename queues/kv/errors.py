@@ -45,7 +45,7 @@ class Words(str):
 
 
 class Worded(Exception):
-    """An error whose message can be put into other languages: it is made of a template and its values."""
+    """An error with a message that can be translated: it is made of a template and its values."""
 
     def __init__(self, template: str = "", /, **values: Value) -> None:
         super().__init__(Words(template, **values))

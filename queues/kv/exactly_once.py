@@ -1,4 +1,4 @@
-"""Applies a function exactly once on a store whose commits may end unknown: the one retry loop of such engines.
+"""Applies a function exactly once on a store with commits that may end unknown: the one retry loop of such engines.
 
 Every attempt that writes adds a read conflict on its slot and leaves a mark there. Once an attempt of a sequence has
 ended unknown, each later one first reads the slot inside its own transaction: a mark of this sequence says which

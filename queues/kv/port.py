@@ -93,7 +93,7 @@ class Transaction(ReadTransaction, Protocol):
         """Remove one key; an absent key is no error."""
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys do not exist, as they hold ids that were made for them.
+        """Write pairs with keys that do not exist, as they hold ids that were made for them.
 
         As many calls of `set`, and cheaper where the engine can do them at once. An engine that notices that one of
         the keys exists writes nothing at all and raises. None of them is ever added to.
@@ -182,7 +182,7 @@ class Server(Protocol[R_contra, A_co]):
     def conduct(self, transact: Transact, requests: Sequence[R_contra]) -> Sequence[A_co | Refused]:
         """Prepare a batch, and execute it in a transaction of its own, which may be tried again.
 
-        Called by stores whose transactions may conflict with those of other processes, so that a server can do
+        Called by stores with transactions that may conflict with those of other processes, so that a server can do
         something better than to try and try again.
         """
 
@@ -244,7 +244,7 @@ class Landing(Protocol):
     """Where tickets arrive that are answered."""
 
     def land(self, tickets: Sequence[Any]) -> None:
-        """Take tickets of this landing whose answers have come. Called once for all of a batch. Never blocks."""
+        """Take answered tickets of this landing. Called once for all of a batch. Never blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,7 @@ def packed(items: Iterable[Item]) -> list[Parts]:
 
 
 def unpacked(values: Sequence[bytes], parts: Iterable[Any], codec: Codec | None) -> list[Item]:
-    """Return items with these values from what `packed` returned, whose tuples may have become lists."""
+    """Return items with these values from what `packed` returned, with lists in place of tuples perhaps."""
     return ready_items(values, [(row, past and (past[0], tuple(past[1]), past[2])) for row, past in parts], codec)
 
 

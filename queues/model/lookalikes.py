@@ -1,7 +1,7 @@
 """Lookalikes: invisible characters and confusable names, by Unicode's own data.
 
-Invisible are control, format, separator, private and unassigned characters, and those whose Unicode name says that they
-are blank: fillers (U+3164), variation selectors, the grapheme joiner, inherent vowels, blanks.
+Invisible are control, format, separator, private and unassigned characters, and those that are
+blank by their Unicode names: fillers (U+3164), variation selectors, the grapheme joiner, inherent vowels, blanks.
 
 A name looks like another one where a word of it mixes letters of Latin, Cyrillic and Greek (`оrders` with a Cyrillic
 о), or has letters that are another form of ASCII ones (full-width, mathematical). Words end at `. _ : -`. A word that

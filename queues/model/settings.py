@@ -84,7 +84,7 @@ def check_settings(config: Config, changes: Mapping[str, Any]) -> dict[str, Any]
 
 
 def check_together(config: Config) -> Config:
-    """Return a config whose settings do not contradict each other; raise `BadSetting`."""
+    """Return a config without contradictions among its settings; raise `BadSetting`."""
     depth, most = config.target_depth, config.max_depth
     if depth and most is not None and depth > most:
         raise BadSetting(

@@ -1,4 +1,4 @@
-"""The verbs of attached queues, whose items lie in a subspace that other programs write by FoundationDB's recipes.
+"""The verbs of attached queues, with items in a subspace that other programs write by FoundationDB's recipes.
 
 Ages are unknown, depths are counted, and other programs would not keep to a pause, a delay or a lease: there are none.
 """

@@ -1,7 +1,7 @@
 """Idempotency keys: a request that carries a key is executed once. Sent again, it gets its first answer.
 
 The answer is stored under the key in the transaction of the request, so that neither is there without the other: after
-a crash, or after a commit whose result is unknown, the same request is sent again and is executed at most once. Of two
+a crash, or after a commit with an unknown result, the same request is sent again and is executed at most once. Of two
 concurrent transactions with one key the second one conflicts, and then reads the answer of the first.
 """
 

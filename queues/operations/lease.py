@@ -43,7 +43,7 @@ class Lease(LeaseBlock):
 
 
 class ExpireRequest(Request[int], frozen=True, gc=False):
-    """End leases whose time is over; the answer is their number."""
+    """End leases that are over; the answer is their number."""
 
     limit: int
     now_ms: int

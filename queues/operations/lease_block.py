@@ -181,7 +181,7 @@ def is_attempt(error: BaseException) -> bool:
 
 
 def _unreleased(failure: Exception) -> str:
-    """Return the note of an error whose item was not released."""
+    """Return the note of an error after which the item was not released."""
     return f"The leased item was not released and comes back when the lease expires: {failure}"
 
 
@@ -195,7 +195,7 @@ class Told(TypedDict):
 def told(error: BaseException) -> Told:
     """Return what is kept with an item of an error: its kind and message as the reason, and its traceback.
 
-    An error whose own text or traceback fails is still told by its kind. The first frame is left out: it is ours.
+    An error that fails to give its text or traceback is told by its kind. The first frame is left out: it is ours.
     """
     kind, message, trace = type(error).__name__, "", ""
     with suppress(Exception):

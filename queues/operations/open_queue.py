@@ -111,7 +111,7 @@ class OpenQueue:
         self.guess: tuple[bytes, Config, dict[Any, Any]] = (config.encode(), config, {})
         #: What counts what this process takes.
         self.consumption = context.presence.of(config.id)
-        #: The name of what takes: of leases whose worker has no other, and of pops for records of finished items.
+        #: The name of what takes: of leases of workers without another, and of pops for records of finished items.
         self.taker = process_name(socket.gethostname(), os.getpid())
         #: Bytes of an item, guessed from those taken last.
         self.item_size = 100

@@ -202,7 +202,7 @@ def wanted_of(requests: Sequence[TakeRequest]) -> Mapping[End, int]:
 
 
 def fitting(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[TakeRequest]:
-    """Return the first requests whose items can be read at once, one at least."""
+    """Return the first requests for items that can be read at once, one at least."""
     room = min(ready.MAX_ITEMS, _READ_BYTES // queue.item_size)
     if sum(map(_n, requests)) <= room:
         return requests

@@ -158,7 +158,7 @@ _UNPACKS: dict[type, Callable[[Ticket, Any], Any]] = {
 
 
 def _with_large(answer: Any) -> Any:
-    """Return an answer whose whole numbers beyond 64 bits can be packed."""
+    """Return an answer with whole numbers beyond 64 bits in a form that can be packed."""
     if isinstance(answer, list | tuple):
         return [_with_large(part) for part in answer]
     if isinstance(answer, int) and answer.bit_length() > 63:

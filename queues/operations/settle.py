@@ -36,7 +36,7 @@ class AckRequest(Request[list[LeaseKey]], frozen=True, gc=False):
     """Acknowledge leases; the answer is the list of those that are stale."""
 
     leases: tuple[LeaseKey, ...]
-    #: A lease whose item is nowhere in the queue is stale, too.
+    #: A lease of an item that is nowhere in the queue is stale, too.
     must_hold: bool = False
 
 

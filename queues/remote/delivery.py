@@ -1,4 +1,4 @@
-"""Delivery of requests to a server: the storage port of a store whose verbs are executed elsewhere.
+"""Delivery of requests to a server: the storage port of a store with verbs that are executed elsewhere.
 
 It executes requests by calls of the HTTP API, and refuses transactions: these would need the store itself.
 """
@@ -51,7 +51,7 @@ class Delivery:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        #: Requests of coroutines whose server waits for an item.
+        #: Requests of coroutines that wait for an item on the server.
         self._waits: dict[Ticket, asyncio.Task[Any]] = {}
 
     # Requests
@@ -175,7 +175,7 @@ class Delivery:
 
 
 class RemoteQueue(OpenQueue):
-    """A queue whose requests are executed by a server."""
+    """A queue with requests that a server executes."""
 
     longest_poll = POLL
 

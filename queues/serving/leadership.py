@@ -1,14 +1,14 @@
 """Leadership: at most one process has a role, and another one takes over within seconds when it dies.
 
 The role has a record: its holder, the term, which grows with every holder, and when it expires by the store's clock.
-The holder renews it. Another process takes a role that was released, that expired, or whose record has not changed for
+The holder renews it. Another process takes a role that was released, that expired, or that has a record unchanged for
 as long as a holding lasts, by that process's own monotonic clock. So nothing depends on two clocks being equal.
 
 A holder that was suspended may go on for a moment after another process took over. So what only the holder may do
 checks `holds` in its transaction (fencing): it reads the record, which the next holder changes.
 
 The user keeps the record and writes it in its own transactions: elections (`queues.background.leader`), staging
-(`queues.serving.staging`), and bulk jobs, whose holding is a part of the job (`queues.bulk.runner`).
+(`queues.serving.staging`), and bulk jobs, which hold their record in the job (`queues.bulk.runner`).
 """
 
 import os

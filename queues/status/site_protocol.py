@@ -29,7 +29,7 @@ class QueueLook:
     at: datetime
     #: Differs when the queue was changed.
     change: int
-    #: Items by verb since the queue was created; None of an attached queue, whose traffic nothing counts.
+    #: Items by verb since the queue was created; None of an attached queue: nothing counts its traffic.
     traffic: Mapping[str, int] | None
     #: By their ids.
     items: Mapping[str, Item]

@@ -143,7 +143,7 @@ class Snapshot:
 
 
 def unreadable_status(queue_id: int, name: str, change: int, reason: str) -> QueueStatus:
-    """Return the status of a queue whose records cannot be read."""
+    """Return the status of an unreadable queue."""
     return QueueStatus(
         id=queue_id,
         name=name,

@@ -51,7 +51,7 @@ class QueueCount:
     bands: Counter[tuple[int, int]] = field(default_factory=Counter)
     #: Keys among the ready items that neither this project nor the recipe writes.
     strange: int = 0
-    #: Items by state whose place the index does not show.
+    #: Items by state that the index does not show at their places.
     unindexed: Counter[str] = field(default_factory=Counter)
     #: Entries of the index by state.
     index: Counter[str] = field(default_factory=Counter)

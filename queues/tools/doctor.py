@@ -144,7 +144,7 @@ class _Run:
             self._found("record", self._name_of(queue_id), says, mendable=False)
 
     def _name_of(self, queue_id: int) -> str | None:
-        """Return the name of a queue whose own record cannot be read."""
+        """Return the name of a queue without a readable record of its own."""
         names = self._kv.read(lambda tr: directory.names(tr, self._keyspace), background=True)
         return next((name for name, of in names.items() if of == queue_id), None)
 

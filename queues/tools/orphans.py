@@ -97,7 +97,7 @@ def _leads_astray(record: bytes | None, name: str) -> bool:
 
 
 def _nameless(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
-    """Yield queues whose name leads nowhere, or to another queue."""
+    """Yield queues with a name that leads nowhere, or to another queue."""
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[Config]:
         configs = [config for _, record in found if (config := decode(record)) is not None]

@@ -216,7 +216,7 @@ class _Undoing:
             one.gone = one.now is None
 
     def _find_blocked(self, logged: Sequence[_Logged]) -> bool:
-        """Find the items whose place before another item has, which counts as gone. Say whether there are any."""
+        """Find the items with places that other items have now; they count as gone. Say whether there are any."""
         keys, same = self._keyspace.queue(self._source.id), self._source.id == self._target.id
         if self._source.attached:
             state_machine.refuse_taken(self._tr, keys, self._source, [(None, one.restored()) for one in logged])

@@ -159,7 +159,7 @@ class Trash:
         self._put(tr, trash_id, config, depth, {"generation": generation}, act="purge", by=by, always=True)
 
     def put_queue(self, tr: Transaction, trash_id: bytes, config: Config, *, depth: int, by: str) -> None:
-        """Record a queue whose name and config `tr` removes: a sweep clears it, at once if nothing is kept."""
+        """Record a queue of which `tr` removes name and config: a sweep clears it, at once if nothing is kept."""
         more = {"what": "queue", "config": config.header()}
         self._put(tr, trash_id, config, depth, more, act="delete_queue", by=by, always=True)
 

@@ -110,7 +110,7 @@ class Settling:
             self._count("cut_off")
 
     def give_back_unbegun(self, task: Task) -> None:
-        """Release an item whose handler has not begun."""
+        """Release an item before its handler has begun."""
         self._release(task, timedelta(0), count_attempt=False)
 
     def hurry(self, grace: float) -> None:

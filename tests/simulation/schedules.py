@@ -105,7 +105,7 @@ class Schedule:
     #: By name, of which kind; threads that run; processes.
     queues: Mapping[str, str] = QUEUES
     threads = processes = CLIENTS
-    #: Conflicts after which one process takes for all: never, as its thread would not be the scheduler's.
+    #: Conflicts after which one process executes the pops of all: never, as its thread would not be the scheduler's.
     conflicts = 1_000_000
 
     def __init__(self, seed: int, weather: Weather | None = None) -> None:

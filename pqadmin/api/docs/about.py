@@ -69,7 +69,7 @@ def _groups(document: openapi.Schema) -> list[reference.Group]:
 
 
 def _marked(operation: reference.Operation) -> reference.Operation:
-    """Return an operation whose texts are HTML."""
+    """Return an operation with its texts as HTML."""
     return replace(
         operation,
         words=[_html(part) for part in operation.words],

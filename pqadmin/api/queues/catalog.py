@@ -60,7 +60,7 @@ class ChangedSettings(Body):
 
     note: StrictStr = Field("", description="What operators should know.")
     runbook: StrictStr = Field("", description="Address of instructions for incidents.")
-    redact: list[StrictStr] = Field([], description="Keys whose values are hidden. Only an admin lifts a rule.")
+    redact: list[StrictStr] = Field([], description="Keys with hidden values. Only an admin lifts a rule.")
     preview: list[StrictStr] = Field([], description="Fields of values that lists of queues show.")
     max_attempts: StrictInt | None = Field(None, description="Attempts after which an item is dead; null: never.")
     closed: StrictBool = Field(False, description="Pushing is refused.")
@@ -86,7 +86,7 @@ class NewName(Body):
 @in_thread
 def list_queues(
     request: HttpRequest,
-    prefix: Annotated[str, Query(description="Only queues whose names begin with this.")] = "",
+    prefix: Annotated[str, Query(description="Only queues with names that begin with this.")] = "",
     after: Annotated[str, Query(description="Only queues behind this name: the `next` of the answer before.")] = "",
     limit: Annotated[int, Query(ge=1, le=500, description="How many at most.")] = 100,
     ends: Annotated[bool, Query(description="With the first items of both ends, their values cut.")] = False,

@@ -306,7 +306,7 @@ def remove_targets(request: HttpRequest, pattern: str, reason: ReasonQuery = "")
 
 
 def _on_all(scope: Scope) -> None:
-    """Raise `RightMissing` for a caller whose right ends at some queues: a pattern may match any."""
+    """Raise `RightMissing` for a caller without the right on some queues: a pattern may match any."""
     if not scope.role.has(Right.ACT):
         raise RightMissing(Right.ACT, scope.role)
 

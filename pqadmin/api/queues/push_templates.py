@@ -104,7 +104,7 @@ def forget_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse
 
 
 def _status(request: HttpRequest, queue: str) -> QueueStatus:
-    """Return a queue whose templates the caller may look at: those that push to it do."""
+    """Return a queue if the caller may look at its templates: those that push to it do."""
     allow(request, Verb.PUSH, Right.ACT, queue)
     allow(request, Verb.READ, Right.READ, queue)
     return status_of(queue)

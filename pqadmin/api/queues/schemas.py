@@ -286,7 +286,7 @@ class PatternTargets(Schema):
 
 
 class TargetsUnreadable(Schema):
-    """A pattern whose limits cannot be read."""
+    """A pattern with limits that cannot be read."""
 
     pattern: str = Field(description="Empty: the defaults.")
     reason: str

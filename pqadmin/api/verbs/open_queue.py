@@ -21,7 +21,7 @@ from queues.admin import Client, for_client, for_coroutines, for_taker
 from queues.errors import QueueNotFound
 
 router = Router(tags=["Items"])
-#: Engines whose reads are there at once, so that the event loop may read.
+#: Engines with reads that are there at once, so that the event loop may read.
 _AT_ONCE = ("lmdb:", "memory:")
 #: The id, number, host and name of a program that takes, percent-encoded.
 _CLIENT = re.compile(r"([0-9a-f]{16}) ([0-9]{1,10}) (\S{1,2000}) (\S{1,2000})")

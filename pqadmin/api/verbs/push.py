@@ -38,7 +38,7 @@ async def push(
 ) -> HttpResponse:
     """Push one item or up to 1,000, all or none; or a stream of any number.
 
-    A body in JSON is an item or `{"items": […]}`. A body of bytes or plain text is the value of one item, whose
+    A body in JSON is an item or `{"items": […]}`. A body of bytes or plain text is the value of one item; its
     priority, delay or due time are the headers `PQ-Priority`, `PQ-Delay` and `PQ-Due`. NDJSON and CSV are pushed in
     chunks: a bad line is left out and told, and with an `Idempotency-Key` the same request sent again goes on where it
     was cut off.

@@ -24,16 +24,16 @@ Leases = Annotated[list[StrictStr], Field(min_length=1, max_length=values.MOST, 
 
 
 class Settled(Body):
-    """Leases whose items are done."""
+    """Leases of items that are done."""
 
     leases: Leases
     must_hold: StrictBool = Field(
-        False, description="A lease whose item is nowhere in the queue any more is refused too."
+        False, description="A lease of an item that is nowhere in the queue any more is refused too."
     )
 
 
 class Released(Body):
-    """Leases whose items are given back."""
+    """Leases of items that are given back."""
 
     leases: Leases
     delay: float | None = Field(None, ge=0, description="Seconds until the items are ready again.")

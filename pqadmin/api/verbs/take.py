@@ -167,7 +167,7 @@ def _count(queue: AnyAsyncQueue, taken: list[Shape]) -> None:
 async def _waited(
     request: HttpRequest, queue: AnyAsyncQueue, take: Callable[[], Awaitable[list[Shape]]], wait: float
 ) -> list[Shape]:
-    """Take as soon as there is something; a caller whose right ends meanwhile takes nothing."""
+    """Take as soon as there is something; a caller that loses the right meanwhile takes nothing."""
 
     asked = queue.sync.name
 

@@ -286,7 +286,7 @@ def counted(words: _Words, n: int, **values: str) -> str:
 
 
 def consequence(act: ItemAct, items: Sequence[Item], *, max_attempts: int | None) -> str:
-    """Say what an act would do to these items of a queue whose items die after `max_attempts`."""
+    """Say what an act would do to these items of a queue where items die after `max_attempts`."""
     if not items:
         return ""
     dying = 0 if max_attempts is None else sum(item.attempts >= max_attempts for item in items)

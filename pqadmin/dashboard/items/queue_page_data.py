@@ -19,7 +19,7 @@ from queues.errors import BadCursor
 
 #: Items on one page of a queue.
 PAGE = 50
-#: The state whose items are in trouble, by the first reason of a verdict; by any other one the ready ones are. What
+#: The state with the items in trouble, by the first reason of a verdict; by any other one the ready ones are. What
 #: came back may wait for its next attempt.
 _IN_TROUBLE = {
     HealthCode.NONE_TAKEN: "leased",
@@ -101,7 +101,7 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
 
 
 def _first_state(row: Row) -> str:
-    """Return the state that a page shows whose address names none: that in trouble, or one that has items."""
+    """Return the state that a page shows where its address names none: that in trouble, or one that has items."""
     if row.status.attached:
         return "ready"
     wanted = [_IN_TROUBLE.get(code, "ready") for code in row.verdict.codes[:1]]

@@ -26,7 +26,7 @@ from queues.errors import display_name
 PICKED, SHOWN_AT = "picked", "shown_at"
 #: Items of one act, the core's limit, and characters of their ids: those of attached queues are whole keys.
 MOST, _MAX_TEXT = 1_000, 2_000_000
-#: Items whose fate is looked up in the audit.
+#: Items to look up in the audit.
 TOLD = 8
 #: Acts on many items that are named, actions among which they are looked for, and how far back where the moment at
 #: which the items were shown is unknown.
@@ -65,7 +65,7 @@ class Fates:
 
     @property
     def untold(self) -> int:
-        """Items whose fate was not looked up."""
+        """Items that were not looked up."""
         return self.gone + self.changed - len(self.told)
 
     @property

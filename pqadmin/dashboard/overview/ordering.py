@@ -113,7 +113,7 @@ def arrange(
 
 
 def _folded(keyed: Sequence[tuple[Key, Row]], shut: frozenset[str]) -> Sequence[tuple[Key, Row]]:
-    """Return the rows without those of groups that are shut, but for the first of each, in whose place it is."""
+    """Return the rows without those of groups that are shut, but for the first of each, which keeps its place."""
     listed, headed = [], set()
     for entry in keyed:
         label = label_of(entry[1].status.name)

@@ -23,7 +23,7 @@ class Place:
 
     #: The queue's name; empty on pages of no queue.
     queue: str = ""
-    #: The id of the item whose page is open.
+    #: The id of the item on the open page.
     item: str = ""
     #: The state that the list shows, and how many of its rows are ticked.
     state: str = ""

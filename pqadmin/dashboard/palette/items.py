@@ -30,7 +30,7 @@ _CHUNK, _SECONDS = 100, 0.5
 def find_item(
     request: HttpRequest, item_id: str, words: Sequence[str], statuses: Mapping[str, QueueStatus], may: Scope
 ) -> Found:
-    """Look for an item of an id, in queues in their order, with its acts; those whose words were typed come first."""
+    """Look for an item of an id, in queues in their order, with its acts; those of typed words come first."""
     found, looked = list[Entry](), 0
     until, names = time.monotonic() + _SECONDS, list(statuses)
     for start in range(0, len(names), _CHUNK):
@@ -58,7 +58,7 @@ def find_item(
 def acts_here(
     request: HttpRequest, words: Sequence[str], place: Place, status: QueueStatus, may: Scope
 ) -> Sequence[Entry]:
-    """Return the acts on the rows that are ticked, or on the item whose page is open."""
+    """Return the acts on the rows that are ticked, or on the item of the open page."""
     if place.selected:
         return _fitting(_acts_on_ticked(place, status, may), words)
     if not place.item:

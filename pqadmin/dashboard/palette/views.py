@@ -29,7 +29,7 @@ from queues.errors import display_name
 
 #: Queues among the entries of one answer, so that pages and acts are not crowded out; and those with acts.
 MOST_QUEUES, MOST_ACTED = 8, 8
-#: Items whose values hold what is typed, and the seconds that looking for them takes at most.
+#: Items with values that hold what is typed, and the seconds that looking for them takes at most.
 _MOST_HITS, _HIT_SECONDS = 5, 0.3
 #: Paths of the acts that take much away.
 _GRAVE = {"purge/", "delete/", "detach/"}
@@ -190,7 +190,7 @@ def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
 def _acts(
     words: Sequence[str], may: Scope, rows: Mapping[str, Row], labels: Mapping[str, str], here: str
 ) -> Iterator[Entry]:
-    """Offer acts whose words were typed, on this queue and on those that the other words name."""
+    """Offer acts of typed words, on this queue and on those that the other words name."""
     # Most acts leave the same words for queues; to look through all queues for each act would take many times as long.
     found: dict[tuple[str, ...], list[str]] = {(): [here] if here in rows else []}
     for label, path, right, fits in _all_acts():

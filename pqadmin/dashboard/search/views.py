@@ -104,7 +104,7 @@ def read_query(text: str) -> Query:
 
 
 def in_all_queues(query: Query, may: Scope, *, states: Sequence[str] = STATES, pattern: str = "") -> Search:
-    """Return a search of the queues that a reader may see and whose names contain, or fit, a pattern."""
+    """Return a search of the queues that a reader may see with names that contain, or fit, a pattern."""
     monitor = get_monitor()
     monitor.refresh()
     seen = monitor.overview(may)

@@ -105,7 +105,7 @@ class _ForAll(ActionView):
     section, subject_argument, home_page = "targets", "glob", "dashboard:targets"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Refuse users whose right ends at some queues."""
+        """Refuse users without the right on some queues."""
         role = visibility.scope(request).role
         if not role.has(Right.ACT):
             raise RightMissing(Right.ACT, role)

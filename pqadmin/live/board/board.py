@@ -28,7 +28,7 @@ WATCH_EVERY = 5.0
 CHEAP, REBUILD_SHARE = 0.005, 100.0
 #: Seconds that it waits at most.
 LONGEST = 5.0
-#: Scopes whose overviews, and whose visible queues, are kept.
+#: Scopes with kept overviews, and with kept visible queues.
 _MAX_OVERVIEWS = 256
 #: Seconds after which an unused overview of a scope is dropped.
 FORGET_AFTER = 60.0

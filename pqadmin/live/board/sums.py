@@ -12,13 +12,13 @@ from pqadmin.live.board.rates import three_digits
 from pqadmin.live.board.rows import Row
 from queues.admin import to_ms
 
-#: Share of the queues whose rate may be unknown in a sum: that of a new one is, for a second.
+#: Share of the queues of unknown rate that a sum may have: that of a new one is, for a second.
 _UNRATED = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached:
-    """The attached queues in a sum, whose depths are as of their counts."""
+    """The attached queues in a sum, with depths as of their counts."""
 
     queues: int = 0
     ready: int = 0

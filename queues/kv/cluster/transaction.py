@@ -186,7 +186,7 @@ class ClusterTransaction:
         self._writes.clear(key)
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys do not exist."""
+        """Write pairs with keys that do not exist."""
         for key in keys:
             check_key(key)
         for value in values:

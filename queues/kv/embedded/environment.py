@@ -243,7 +243,7 @@ class Environment:
             self.end_read(txn)
 
     def show_the_newest(self) -> None:
-        """Have readers see the newest commit, whose writer died before it told them; no process may be writing.
+        """Have readers see the newest commit of a writer that died before it told them; no process may be writing.
 
         LMDB leaves that to the next writer; but a store may be opened just to see whether the commit was done.
         """

@@ -1,4 +1,4 @@
-"""One try of a function on a simulated store: a transaction whose commit has the faults of its store."""
+"""One try of a function on a simulated store: a transaction that commits with the faults of its store."""
 
 from collections.abc import Callable
 

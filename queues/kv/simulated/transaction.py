@@ -131,7 +131,7 @@ class SimulatedTransaction:
         self._writes[key] = Write(known=True)
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs whose keys do not exist."""
+        """Write pairs with keys that do not exist."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 

@@ -55,7 +55,7 @@ export class Screen {
     return near.slice(0, MOST).map(idOf);
   }
 
-  /** The groups whose headings are on the screen. */
+  /** The groups with headings on the screen. */
   groups() {
     return [...document.querySelectorAll("#queues tr[data-group]")].slice(0, MOST_GROUPS).map((row) => row.dataset.group);
   }
@@ -229,7 +229,7 @@ export function isFiltered() {
   return Boolean(new URLSearchParams(location.search).get("q"));
 }
 
-/** The sums of the groups whose queues are all here, added up from what their rows show. */
+/** The sums of the groups with all their queues here, added up from what their rows show. */
 function sumsOfRows() {
   const sums = [];
   for (const head of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#queues tr[data-group]"))) {

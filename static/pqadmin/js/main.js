@@ -56,7 +56,7 @@ function start(topic) {
   let greeted = false;
   let patience = 5;
   let watched = "";
-  /** Whether this page is of another release than the server, whose rows these scripts cannot read. */
+  /** Whether this page is of another release than the server: these scripts cannot read its rows. */
   let outdated = false;
 
   const address = new URL(document.body.dataset.liveUrl || "/live/", location.href);

@@ -49,7 +49,7 @@ function open() {
 }
 
 /**
- * The list whose rows can be ticked, if the page has one.
+ * The list with rows that can be ticked, if the page has one.
  * @returns {HTMLFormElement | null}
  */
 function selection() {

@@ -32,7 +32,7 @@ export function setNumber(element, value) {
   setText(element, number(value));
 }
 
-/** Write a count whose surroundings are shown only where there are any. */
+/** Write a count; its surroundings are shown only where there are any. */
 export function setCount(element, value) {
   setNumber(element, value);
   element.parentElement.toggleAttribute("data-none", Number(value) === 0);

@@ -1,5 +1,5 @@
 // @ts-check
-// Makes a wall's page anew whose own scripts did not come: a server that goes away may have handed out the page without
+// Makes a wall's page anew when its own scripts did not come: a server that goes away may have handed out the page without
 // them, and no person is there. A file of its own, which needs no other and which browsers keep through releases.
 
 /** Milliseconds that the wall's scripts have to begin, and between looks after that. */

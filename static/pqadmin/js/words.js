@@ -8,7 +8,7 @@ import { THIN, about, age, clock, number, rate, shorten } from "./format.js";
 const REASON_WIDTH = 120;
 /** Levels that are no good news, the worst first. */
 const LEVELS = ["critical", "warning", "unknown"];
-/** Reasons whose words hold an age. */
+/** Reasons with an age in their words. */
 const AGING = new Set(["stale", "no-consumer", "none-taken", "nothing-done", "old", "paused"]);
 /** Counts from which on a verdict tells them rounded. */
 const ROUGHLY = 100;

@@ -31,7 +31,7 @@ class Command(StoreCommand):
         QUEUE,
         Argument("--note", metavar="TEXT", help="what operators should know; '' for none"),
         Argument("--runbook", metavar="URL", help="the page that says what to do; '' for none"),
-        Argument("--redact", nargs="*", metavar="KEY", help="keys whose values are hidden: card*, iban; none: none"),
+        Argument("--redact", nargs="*", metavar="KEY", help="keys with hidden values: card*, iban; none: none"),
         Argument("--preview", nargs="*", metavar="PATH", help="fields in lists of queues: customer.id; none: none"),
         Argument("--max-attempts", type=_limit, metavar="N", help="dead after so many attempts; none: never"),
         Argument("--max-depth", type=_limit, metavar="N", help="items ready and delayed, or none"),

@@ -18,7 +18,7 @@ from queues.errors import QueueError, QueuePaused, StoreError, TooLarge
 
 #: Items of one transaction at first; halved while they are too large for one.
 _STEP = 500
-#: Items whose undo line is printed.
+#: Items with a printed undo line.
 _SHOWN = 5
 
 

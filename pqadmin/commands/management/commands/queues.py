@@ -32,7 +32,7 @@ class Command(StoreCommand):
     """List the queues: their verdicts, items in each state, both ends, oldest ages and consumers."""
 
     arguments = (
-        Argument("--prefix", default="", help="only queues whose name begins with this"),
+        Argument("--prefix", default="", help="only queues with a name that begins with this"),
         flag("--trouble", "only queues that are not ok, the worst first"),
         flag("--watch", "stay, and show every change until Ctrl-C; with --jsonl a line for each changed queue"),
     )

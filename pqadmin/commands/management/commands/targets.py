@@ -48,8 +48,8 @@ class Command(StoreCommand):
     """Show or set targets: beyond them a queue needs attention.
 
     Without a name, list the defaults and all patterns. With the name of a queue, show or set its targets; with a
-    pattern, in which * stands for any characters and ? for one, those of all queues whose names match. A limit that is
-    not set is inherited: from the most specific pattern, else from the defaults.
+    pattern, in which * stands for any characters and ? for one, those of all queues with matching names. A limit that
+    is not set is inherited: from the most specific pattern, else from the defaults.
     """
 
     arguments = (

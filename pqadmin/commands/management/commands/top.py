@@ -37,7 +37,7 @@ class Command(StoreCommand):
     The keys are on the screen; ? explains them. It works over ssh, from 80 columns and 24 lines on.
     """
 
-    arguments = (Argument("--prefix", default="", help="only queues whose name begins with this"),)
+    arguments = (Argument("--prefix", default="", help="only queues with a name that begins with this"),)
     has_json = False
 
     def run(self, store: Store, options: Options) -> None:

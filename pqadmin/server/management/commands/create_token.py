@@ -50,7 +50,7 @@ class Command(SiteCommand):
         parser.add_argument("--days", type=days, metavar="N", help="until it expires (default: never)")
         rate = number(int, 1, token_lifecycle.MOST_RATE, f"a whole number from 1 to {token_lifecycle.MOST_RATE}")
         parser.add_argument("--rate", type=rate, metavar="N", help="requests a second (default: no limit)")
-        parser.add_argument("--owner", metavar="USER", help="whose rights it has (default: the oldest admin)")
+        parser.add_argument("--owner", metavar="USER", help="user that gives it the rights (default: the oldest admin)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the token, or change nothing."""
