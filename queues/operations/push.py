@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, islice, repeat
 from operator import add, attrgetter, itemgetter
 from typing import Any, cast
 
@@ -158,11 +158,26 @@ def push(queue: OpenQueue, tr: Transaction, requests: Sequence[PushRequest | Pus
     pushes = together([as_many(request) for request in requests])
     if config.max_depth is not None:  # the next is measured by what this one writes
         pushes = pushes[:1]
-    answers = [_push(tr, queue, config, push) for push in pushes]
+    answers: Sequence[list[Item] | Refused]
+    if prepared.plain and len(pushes) > 1 and not any(push.due_ms for push in pushes):
+        answers = _push_together(tr, prepared, pushes)
+    else:
+        answers = [_push(tr, queue, config, push) for push in pushes]
     return [
         answer[0] if type(request) is PushRequest and type(answer) is list else answer
         for request, answer in zip(requests, answers, strict=False)
     ]
+
+
+def _push_together(
+    tr: Transaction, prepared: "_Prepared", pushes: Sequence[PushManyRequest]
+) -> Sequence[list[Item] | Refused]:
+    """Write the items of pushes that are ready at once and that nothing refuses; `_push` does the same for each."""
+    rows = list(chain.from_iterable(push.values for push in pushes))
+    ids = list(chain.from_iterable(push.ids for push in pushes))
+    values, priorities = zip(*rows, strict=True) if rows else ((), ())
+    items = iter(_insert(tr, prepared, values, priorities, ids) if rows else ())
+    return [list(islice(items, len(push.values))) for push in pushes]
 
 
 def _push(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item] | Refused:
@@ -190,7 +205,7 @@ def together(pushes: Sequence[PushManyRequest]) -> Sequence[PushManyRequest]:
     items, size = ready.MAX_ITEMS, BATCH_BYTES
     for n, push in enumerate(pushes):
         items -= len(push.values)
-        size -= sum([len(value) for value, _ in push.values])
+        size -= sum(map(len, map(itemgetter(0), push.values)))
         if n and (items < 0 or size < 0):
             return pushes[:n]
     return pushes

@@ -39,7 +39,7 @@ MAX_SECONDS = 0.010
 MAX_BYTES = 4_000_000
 MAX_STAMPS = 1 << 19
 #: Requests of one server that are served together.
-MAX_REQUESTS = 200
+MAX_REQUESTS = 500
 #: Seconds of the processor, and by the clock, after which a function is worth a warning: it holds up all other callers.
 SLOW, VERY_SLOW = 0.050, 0.250
 

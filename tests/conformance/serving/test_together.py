@@ -35,7 +35,9 @@ def serve(store: Store, queue: Queue, requests: Sequence[Request]) -> list[Any]:
 def test_each_push_gets_its_own_items(store: Store, jobs: Queue) -> None:
     assert serve(store, jobs, [push(jobs, b"a"), push(jobs, b"b"), push(jobs, b"c")]) == [[b"a"], [b"b"], [b"c"]]
     assert serve(store, jobs, [push(jobs, b"d", b"e"), push(jobs, b"f")]) == [[b"d", b"e"], [b"f"]]
-    assert [item.value for item in jobs.pop_many(9)] == [b"a", b"b", b"c", b"d", b"e", b"f"]
+    assert serve(store, jobs, [push(jobs), push(jobs, b"g"), push(jobs)]) == [[], [b"g"], []]
+    assert serve(store, jobs, [push(jobs), push(jobs)]) == [[], []]
+    assert [item.value for item in jobs.pop_many(9)] == [b"a", b"b", b"c", b"d", b"e", b"f", b"g"]
 
 
 def test_a_refused_push_gets_no_items_of_another(store: Store, jobs: Queue) -> None:
@@ -100,8 +102,10 @@ def test_each_pop_gets_what_it_would_get_alone(store: Store, jobs: Queue, clock:
     assert pops(store, jobs, (1, "min"), (2, "min")) == [[b"5"], [b"6", b"7"]]
     assert pops(store, jobs, (1, "min"), (1, "min"), (1, "min")) == [[b"8"], [], []]
     assert pops(store, jobs, (1, "min"), (1, "max")) == [[], []]
+    jobs.push_many([(b"%d" % n, n) for n in range(5)])
+    assert pops(store, jobs, (2, "max"), (2, "max"), (2, "max"), (2, "max")) == [[b"4", b"3"], [b"2", b"1"], [b"0"], []]
     totals = jobs.totals()
-    assert (totals.ready, totals.traffic["pop"]) == (0, 12)
+    assert (totals.ready, totals.traffic["pop"]) == (0, 17)
     jobs.push(b"late", priority=0, delay=timedelta(seconds=1))
     clock.advance(10)
     assert pops(store, jobs, (1, "min"), (2, "min")) == [[b"late"], []], "what is late is promoted first"
