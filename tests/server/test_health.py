@@ -31,16 +31,27 @@ def test_a_locked_database_is_answered_with_503_and_health_at_once(serve: Callab
         writers = [threading.Thread(target=lambda: answers.append(_log_in_again(site))) for _ in range(4)]
         for writer in writers:
             writer.start()
-        began = time.monotonic()
+        began, ready = time.monotonic(), []
         while any(writer.is_alive() for writer in writers):
             asked = time.monotonic()
             assert site.get("/livez")[0] == 200
-            assert site.get("/readyz")[0] == 200, "what is locked can still be read"
+            ready.append(_status(site, "/readyz"))
             assert time.monotonic() - asked < 10
             assert time.monotonic() - began < PATIENCE
         other.execute("ROLLBACK")
+    assert 200 in ready, "what is locked can still be read"
+    assert not [line for line in site.complained if "not ready: the database: " in line]
     assert answers == [(503, "5")] * 4
     assert _log_in_again(site)[0] == 422, "answered again: a wrong password"
+
+
+def _status(site: Site, path: str) -> int:
+    """Return the status of an answer; a busy machine may be told not to be ready, as its checks take too long."""
+    try:
+        return site.get(path)[0]
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
 
 
 def _log_in_again(site: Site) -> tuple[int, str | None]:
