@@ -208,7 +208,6 @@ def _ours(api: Api) -> Site:
 def _rabbit(folder: Path) -> Iterator[tuple[str, Site]]:
     from benchmarks.peers import rabbitmq
 
-    port = free_port()
     authorization = "Basic " + base64.b64encode(b"guest:guest").decode()
 
     def post(path: str, body: object) -> bytes:
@@ -221,12 +220,13 @@ def _rabbit(folder: Path) -> Iterator[tuple[str, Site]]:
             "exchanges/%2F/amq.default/publish", {"properties": properties, "routing_key": rabbitmq.QUEUE, **payload}
         )
 
-    with rabbitmq.running(folder, {}, management=port) as peer:
+    with rabbitmq.running(folder, {}, management=True) as peer:
         connection = connect(peer.door)
         client = connection.client()
         client.push_many([(b"value-" + b"s" * 94, 5)] * STANDING)
         pop = post(f"queues/%2F/{rabbitmq.QUEUE}/get", {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"})
-        yield peer.facts, Site(port, Pair([push(*each) for each in _values()], pop, b"value-"), client.depth)
+        pair = Pair([push(*each) for each in _values()], pop, b"value-")
+        yield peer.facts, Site(peer.management, pair, client.depth)
         connection.close()
 
 

@@ -1,8 +1,9 @@
 """RabbitMQ: a durable queue of ten priorities, each push confirmed, through pika. A pop is not flushed."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -21,27 +22,50 @@ _HOME = Path("/usr/lib/rabbitmq")
 _LOOPBACK = "-kernel inet_dist_use_interface {127,0,0,1}"
 
 
+#: Starts with other ports, where another process took one of them between the choice and the start.
+_TRIES = 3
+_IN_USE = re.compile("eaddrinuse|already_used|nodistribution|in use by another")
+
+
 @dataclass(frozen=True, slots=True)
 class RabbitMQ:
     """A running RabbitMQ."""
 
     door: Door
     facts: str
+    #: The port of the management plugin; 0 where it does not run.
+    management: int
 
 
 @contextmanager
-def running(folder: Path, environment: Mapping[str, str], *, management: int = 0) -> Iterator[RabbitMQ]:
-    """Start RabbitMQ with one empty queue; Erlang's register of nodes is one of its own.
-
-    With a port for it the management plugin runs too.
-    """
+def running(folder: Path, environment: Mapping[str, str], *, management: bool = False) -> Iterator[RabbitMQ]:
+    """Start RabbitMQ with one empty queue, and perhaps the management plugin; Erlang's register is one of its own."""
     names, broker = program("epmd", "rabbitmq-server"), str(_HOME / "bin" / "rabbitmq-server")
     if not Path(broker).exists():
         raise Missing(f"there is no {broker}; on Debian: apt-get install rabbitmq-server")
-    port = free_port()
+    for n in range(1, _TRIES + 1):
+        (own := folder / f"start-{n}").mkdir()
+        with ExitStack() as stack:
+            try:
+                peer = stack.enter_context(_started(own, names, broker, environment, management=management))
+            except RuntimeError:
+                if n == _TRIES or not _IN_USE.search((own / "log").read_text(errors="replace")):
+                    raise
+                continue
+            yield peer
+            return
+
+
+@contextmanager
+def _started(
+    folder: Path, names: str, broker: str, environment: Mapping[str, str], *, management: bool
+) -> Iterator[RabbitMQ]:
+    port, management_port = free_port(), free_port() if management else 0
     if management:
         (folder / "plugins").write_text("[rabbitmq_management].")
-        (folder / "rabbitmq.conf").write_text(f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {management}\n")
+        (folder / "rabbitmq.conf").write_text(
+            f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {management_port}\n"
+        )
     own = {
         "HOME": str(folder),
         "ERL_EPMD_PORT": str(free_port()),
@@ -66,7 +90,7 @@ def running(folder: Path, environment: Mapping[str, str], *, management: int = 0
             connection.channel().queue_declare(QUEUE, durable=True, arguments=arguments)
         release = next((_HOME / "lib").glob("rabbitmq_server-*")).name
         facts = f"{release}, durable queue, publisher confirms, pops not flushed, pika {version('pika')}"
-        yield RabbitMQ(Door("rabbitmq", str(port)), facts)
+        yield RabbitMQ(Door("rabbitmq", str(port)), facts, management_port)
 
 
 def _connected(port: int) -> pika.BlockingConnection:

@@ -1,8 +1,10 @@
 """`python -m benchmarks shapes` and `http`: they run, and say what misses its bar."""
 
 import re
+import socket
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from benchmarks import http, shapes
 from benchmarks.harness.callers import Run
 from benchmarks.harness.http_caller import Answered
 from benchmarks.harness.rounds import Measured, Shape
+from benchmarks.peers.peer import Missing
 from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,3 +67,23 @@ def test_pairs_batches_and_streams_over_http_are_measured_and_told() -> None:
 def test_a_server_that_comes_too_close_to_ours_is_a_miss(rate: float, met: bool) -> None:
     runs = {(http.OURS, 16): [Answered(rate, [], [])], (http.RABBIT, 16): [Answered(100, [], [])]}
     assert [figure.met for figure in http.judged(runs)] == [met]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", [0, 1], ids=["broker", "management"])
+def test_a_broker_whose_port_was_taken_is_started_with_other_ports(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, nth: int
+) -> None:
+    pytest.importorskip("pika", reason="RabbitMQ's client is not installed")
+    from benchmarks.peers import rabbitmq
+
+    real, asked = rabbitmq.free_port, count()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        taken = other.getsockname()[1]
+        monkeypatch.setattr(rabbitmq, "free_port", lambda: taken if next(asked) == nth else real())
+        try:
+            with rabbitmq.running(tmp_path, {}, management=True) as peer:
+                assert taken not in (int(peer.door.address), peer.management)
+        except Missing as missing:
+            pytest.skip(str(missing))
