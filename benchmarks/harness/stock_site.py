@@ -63,13 +63,13 @@ settings.configure(
 )
 django.setup()
 
-from django.contrib.auth.decorators import login_required  # noqa: E402 # after setup
-from django.core.asgi import get_asgi_application  # noqa: E402
-from django.db import connection, models  # noqa: E402
-from django.db.models import Count, Min, Sum  # noqa: E402
-from django.http import HttpRequest, HttpResponse  # noqa: E402
-from django.shortcuts import render  # noqa: E402
-from django.urls import path  # noqa: E402
+from django.contrib.auth.decorators import login_required
+from django.core.asgi import get_asgi_application
+from django.db import connection, models
+from django.db.models import Count, Min, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
 
 
 class Queue(models.Model):
