@@ -33,11 +33,4 @@ def main(arguments: list[str]) -> list[report.Figure]:
         how=f"{MANY} items a call, threads, pushed and popped items both counted",
     )
     best = max(measured.rate(rounds.OURS, shape) or 0.0 for shape in shapes)
-    return [
-        report.Figure(
-            what=f"embedded push_many and pop_many of {MANY}, items/s",
-            value=f"{best:,.0f}",
-            bar=f"≥ {_BAR:,}",
-            met=best >= _BAR,
-        )
-    ]
+    return [report.at_least(f"embedded push_many and pop_many of {MANY}, items/s", best, _BAR, ",.0f")]

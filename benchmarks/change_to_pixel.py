@@ -69,12 +69,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     for fault in faults:
         report.note(f"console: {fault}")
     return [
-        report.Figure(
-            what="change to pixel, p95",
-            value=f"{p95:.0f} ms",
-            bar=f"≤ {options.bar:g} ms",
-            met=p95 <= options.bar,
-        ),
+        report.at_most("change to pixel, p95", p95, options.bar, unit=" ms"),
         report.Figure(what="change to pixel, console errors", value=str(len(faults)), bar="0", met=not faults),
     ]
 

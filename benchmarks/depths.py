@@ -157,22 +157,12 @@ def _tell(times: Times, items: int, popped: int, grown: float, flush: float) -> 
         ratio = statistics.median(deep / shallow for shallow, deep in zip(of["shallow"], of["deep"], strict=True))
         shallow, deep = (statistics.median(of[depth]) for depth in ("shallow", "deep"))
         rows.append([verb, round(shallow), round(deep), f"{ratio:.2f}"])
-        figures.append(
-            report.Figure(
-                what=f"{verb} at {items:,} items against {_SHALLOW:,}",
-                value=f"{ratio:.2f}×",
-                bar=f"≤ {_BAR}×",
-                met=ratio <= _BAR,
-            )
-        )
+        figures.append(report.at_most(f"{verb} at {items:,} items against {_SHALLOW:,}", ratio, _BAR, ".2f", "×"))
     report.table(("verb", f"{_SHALLOW:,} items", f"{items:,} items", "ratio"), rows)
     print(f"Taking {popped:,} items in batches of {_AT_ONCE:,} let anonymous memory grow by {grown:.1f} MB at most.\n")
     return [
         *figures,
-        report.Figure(
-            what=f"anonymous memory grown by popping {popped:,} of {items:,} items",
-            value=f"{grown:.0f} MB",
-            bar=f"≤ {_MEMORY_BAR_MB:.0f} MB",
-            met=grown <= _MEMORY_BAR_MB,
+        report.at_most(
+            f"anonymous memory grown by popping {popped:,} of {items:,} items", grown, _MEMORY_BAR_MB, unit=" MB"
         ),
     ]

@@ -39,14 +39,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
             commits = [commit for commit, _ in results]
             shares = " : ".join(f"{100 * commit / max(1, sum(commits)):.0f} %" for commit in commits)
             least = 100 * min(commits) / max(1, sum(commits))
-            figures.append(
-                report.Figure(
-                    what=f"smaller share of commits, two processes of {threads} threads",
-                    value=f"{least:.0f} %",
-                    bar=f"≥ {_BAR_PERCENT} %",
-                    met=least >= _BAR_PERCENT,
-                )
-            )
+            what = f"smaller share of commits, two processes of {threads} threads"
+            figures.append(report.at_least(what, least, _BAR_PERCENT, unit=" %"))
             rows.append((threads, shares, round(sum(commits) / options.seconds), *(pushes for _, pushes in results)))
     report.heading("Two saturating processes on one store")
     print(f"Each pushes 100-byte values into its own queue for {options.seconds:g} s, flush {flush:.2f} ms.\n")

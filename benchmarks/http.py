@@ -127,11 +127,11 @@ def main(arguments: list[str]) -> list[report.Figure]:
     _tell(runs, options.clients)
     return [
         *judged(runs),
-        report.Figure(
-            what=f"items/s over HTTP, batches of {MANY}, {_BATCHING} clients",
-            value=f"{statistics.median(batches):,.0f}",
-            bar=f"≥ {_BATCH_BAR:,}",
-            met=statistics.median(batches) >= _BATCH_BAR,
+        report.at_least(
+            f"items/s over HTTP, batches of {MANY}, {_BATCHING} clients",
+            statistics.median(batches),
+            _BATCH_BAR,
+            ",.0f",
         ),
         *streams,
     ]
@@ -181,9 +181,8 @@ def judged(runs: Runs) -> list[report.Figure]:
         if title == OURS:
             continue
         ratios = [ours.rate / their.rate for ours, their in zip(runs[OURS, clients], theirs, strict=True)]
-        ratio, bar = statistics.median(ratios), BARS[title]
-        what, value = f"HTTP, {clients} clients, against {title}", f"{ratio:.2f}× ({min(ratios):.2f}–{max(ratios):.2f})"
-        figures.append(report.Figure(what=what, value=value, bar=f"≥ {bar:g}×", met=ratio >= bar))
+        what, spread = f"HTTP, {clients} clients, against {title}", f" ({min(ratios):.2f}–{max(ratios):.2f})"
+        figures.append(report.at_least(what, statistics.median(ratios), BARS[title], ".2f", "×", more=spread))
     return figures
 
 
@@ -298,11 +297,13 @@ def _streams(api: Api, items: int, folder: Path) -> list[report.Figure]:
                 raise SystemExit(f"{count:,} items were {what}, not {items:,}")
             rate = items / (time.monotonic() - began)
         figures.append(
-            report.Figure(
-                what=f"{items:,} items {what} in one request: memory; items/s",
-                value=f"+ {grown():.1f} MB; {rate:,.0f}",
-                bar=f"≤ {_MEMORY_BAR} MB",
-                met=grown() <= _MEMORY_BAR,
+            report.at_most(
+                f"{items:,} items {what} in one request: memory; items/s",
+                grown(),
+                _MEMORY_BAR,
+                "+.1f",
+                " MB",
+                more=f"; {rate:,.0f}",
             )
         )
         report.note(f"http: {figures[-1].what}: {figures[-1].value}")

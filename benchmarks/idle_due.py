@@ -46,8 +46,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
         [(what, report.percentile(ms, 50), report.percentile(ms, 95), max(ms)) for what, ms in late.items()],
     )
     most = max(max(ms) for ms in late.values())
-    bar = f"≤ {_BAR_MS:,.0f} ms"
-    return [report.Figure(what="due in an idle queue to ready", value=f"{most:.0f} ms", bar=bar, met=most <= _BAR_MS)]
+    return [report.at_most("due in an idle queue to ready", most, _BAR_MS, unit=" ms")]
 
 
 def measure(store: Store, queues: list[Queue]) -> dict[str, list[float]]:

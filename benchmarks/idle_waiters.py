@@ -47,14 +47,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     print(f"{options.waiters} waiters, {options.seconds:g} s, {url.partition(':')[0]}. Percent of one core.\n")
     report.table(("waiters", "percent"), rows)
     worst = max(percent for what, percent in rows[1:3])
-    return [
-        report.Figure(
-            what=f"{options.waiters} idle waiters",
-            value=f"{worst:.2f} % of a core",
-            bar=f"≤ {_BAR:g} %",
-            met=worst <= _BAR,
-        )
-    ]
+    return [report.at_most(f"{options.waiters} idle waiters", worst, _BAR, ".2f", " % of a core")]
 
 
 def measure(url: str, waiters: int, seconds: float, *, queues: int, busy: bool) -> float:

@@ -47,12 +47,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
             (what, round(statistics.median(theirs) * each), round(statistics.median(ours) * each), f"{ratio:.2f}")
         )
         figures.append(
-            report.Figure(
-                what=f"in-process twin against the standard library's: {what}",
-                value=f"{ratio:.2f}×",
-                bar=f"≤ {_BAR}× its time",
-                met=ratio <= _BAR,
-            )
+            report.at_most(f"in-process twin against the standard library's: {what}", ratio, _BAR, ".2f", "× its time")
         )
     report.heading("The in-process twin against the standard library's")
     print(f"{len(items):,} random ints, each put and taken once; {options.rounds} alternating rounds, medians.\n")

@@ -72,9 +72,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
 
 
 def _grown(what: str, megabytes: float, bar: float) -> report.Figure:
-    return report.Figure(
-        what=f"{what}, grown", value=f"{megabytes:+.1f} MB", bar=f"≤ {bar:+g} MB", met=megabytes <= bar
-    )
+    return report.at_most(f"{what}, grown", megabytes, bar, "+.1f", " MB")
 
 
 def browser_memory(session: Any) -> tuple[float, float, float]:

@@ -121,12 +121,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
             print(f"{what}:")
             for module, count in calls.most_common():
                 print(f"    {module} {count}")
-    return [
-        report.Figure(
-            what=f"modules: {what}", value=str(len(calls)), bar=f"<= {BARS[what]}", met=len(calls) <= BARS[what]
-        )
-        for what, calls in passed.items()
-    ]
+    return [report.at_most(f"modules: {what}", len(calls), BARS[what]) for what, calls in passed.items()]
 
 
 def verbs(folder: Path) -> dict[str, Counter[str]]:

@@ -105,12 +105,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
         results.rows,
     )
     return [
-        report.Figure(
-            what=f"page time p95, {row[0]}, {row[1]} at once",
-            value=f"{row[5]} ms",
-            bar=f"≤ {options.bar:g} ms",
-            met=float(str(row[5])) <= options.bar,
-        )
+        report.at_most(f"page time p95, {row[0]}, {row[1]} at once", float(str(row[5])), options.bar, "g", " ms")
         for row in results.rows
     ]
 

@@ -56,14 +56,8 @@ def main(arguments: list[str]) -> list[report.Figure]:
     figures = []
     for what in ("purge", "undo"):
         most = max(measured[options.items, what])
-        figures.append(
-            report.Figure(
-                what=f"{what} of {options.items:,} items, the slowest of {options.rounds}",
-                value=f"{most:.1f} ms",
-                bar=f"≤ {_BAR_MS:g} ms",
-                met=most <= _BAR_MS,
-            )
-        )
+        title = f"{what} of {options.items:,} items, the slowest of {options.rounds}"
+        figures.append(report.at_most(title, most, _BAR_MS, ".1f", " ms"))
     return figures
 
 

@@ -98,4 +98,4 @@ def _tell(rates: Rates, facts: list[str], options: argparse.Namespace) -> list[r
 
 
 def _figure(what: str, ratio: float, bar: float) -> report.Figure:
-    return report.Figure(what=what, value=f"{ratio:.1f}×", bar=f"≥ {bar:g}×", met=ratio >= bar)
+    return report.at_least(what, ratio, bar, ".1f", "×")

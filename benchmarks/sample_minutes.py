@@ -252,5 +252,4 @@ def _leave(page: Any, store: Store, turn: int) -> float:
 
 
 def _at_most(what: str, value: float, bar: float, unit: str) -> report.Figure:
-    written = f"{value:.3f}" if 0 < bar < 1 else f"{value:.3g}"
-    return report.Figure(what=what, value=f"{written}{unit}", bar=f"≤ {bar:g}{unit}", met=value <= bar)
+    return report.at_most(what, value, bar, ".3f" if 0 < bar < 1 else ".3g", unit)

@@ -70,8 +70,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
             figures += judged(measured, rounds.slow_words(plan))
     if _LONE_CALLERS in plan.shapes:
         share = idle_percent(options.folder, 2 * seconds + 2)
-        value, bar = f"{share:.2f} % of a core", f"≤ {_IDLE_BAR:g} %"
-        figures.append(report.Figure(what="an idle process", value=value, bar=bar, met=share <= _IDLE_BAR))
+        figures.append(report.at_most("an idle process", share, _IDLE_BAR, ".2f", " % of a core"))
     return figures
 
 
@@ -82,9 +81,8 @@ def judged(measured: Measured, how: str) -> list[report.Figure]:
         for peer in _PEERS:
             ratios = measured.ratios(peer, shape)
             if ratios:
-                ratio = statistics.median(ratios)
-                what, value = f"{shape} against {peer}{how}", f"{ratio:.2f}×"
-                figures.append(report.Figure(what=what, value=value, bar=f"≥ {bar:g}×", met=ratio >= bar))
+                what = f"{shape} against {peer}{how}"
+                figures.append(report.at_least(what, statistics.median(ratios), bar, ".2f", "×"))
     tail, most = measured.p99_ms(OURS, _LONE_CALLERS), _FLUSHES * measured.slowed + _MORE_MS
     if tail is not None:
         what, bar_text = (

@@ -187,17 +187,19 @@ def verdicts(options: argparse.Namespace, rows: list[Measured]) -> list[report.F
             bar=f"≥ {_BAR_FRAMES:g}",
             met=many.least >= _BAR_FRAMES and not many.lost,
         ),
-        report.Figure(
-            what=f"{many.viewers} sockets: the server's processor time ({per_frame * 1e6:.0f} µs a frame)",
-            value=f"{many.cores:.2f} cores",
-            bar=f"≤ {_BAR_CORES:g}",
-            met=many.cores <= _BAR_CORES,
+        report.at_most(
+            f"{many.viewers} sockets: the server's processor time ({per_frame * 1e6:.0f} µs a frame)",
+            many.cores,
+            _BAR_CORES,
+            ".2f",
+            " cores",
         ),
-        report.Figure(
-            what=f"store reads/s, {many.viewers} viewers against 1 (fewer where frames are paced)",
-            value=f"{ratio:.2f}×",
-            bar=f"≤ {1 + _BAR_READS:g}×",
-            met=ratio <= 1 + _BAR_READS,
+        report.at_most(
+            f"store reads/s, {many.viewers} viewers against 1 (fewer where frames are paced)",
+            ratio,
+            1 + _BAR_READS,
+            ".2f",
+            "×",
         ),
         report.Figure(
             what=f"{stalled.stalled} stalled sockets: the slowest of the rest, against none stalled before and after",

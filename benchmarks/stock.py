@@ -81,15 +81,9 @@ def main(arguments: list[str]) -> list[report.Figure]:
             for which, title in enumerate(("pqadmin", "plain Django"))
         ],
     )
-    ratio = median(ratios)
-    return [
-        report.Figure(
-            what=f"overview, requests/s against plain Django on Daphne, {options.queues:,} queues",
-            value=f"{ratio:.1f}× ({', '.join(f'{one:.1f}' for one in ratios)})",
-            bar=f"≥ {_BAR:g}×",
-            met=ratio >= _BAR,
-        )
-    ]
+    what = f"overview, requests/s against plain Django on Daphne, {options.queues:,} queues"
+    each = f" ({', '.join(f'{one:.1f}' for one in ratios)})"
+    return [report.at_least(what, median(ratios), _BAR, ".1f", "×", more=each)]
 
 
 def _page(host: str, port: int, cookie: str) -> str:

@@ -59,12 +59,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
         f"{options.rounds} pushes each, {_PAUSE * 1000:.0f} ms apart, {engine}, flush {flush:.2f} ms. Milliseconds.\n"
     )
     report.table(("who", "p50", "p95", "p99", "most"), rows)
-    return [
-        report.Figure(
-            what=f"wake-up of {what}, p95", value=f"{p95:.1f} ms", bar=f"≤ {_BAR_MS:.0f} ms", met=p95 <= _BAR_MS
-        )
-        for what, _, p95, _, _ in rows
-    ]
+    return [report.at_most(f"wake-up of {what}, p95", p95, _BAR_MS, ".1f", " ms") for what, _, p95, _, _ in rows]
 
 
 def measure(begin: Callable[[], Wait], push: Push, rounds: int) -> list[float]:

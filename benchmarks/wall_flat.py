@@ -93,15 +93,9 @@ def main(arguments: list[str]) -> list[report.Figure]:
     for fault in faults:
         report.note(f"console: {fault}")
     return [
-        report.Figure(
-            what="wall's heap, grown", value=f"{heap:+.2f} MB", bar=f"≤ {_HEAP_BAR:+g} MB", met=heap <= _HEAP_BAR
-        ),
-        report.Figure(
-            what="wall's DOM nodes, grown", value=f"{nodes:+.0f}", bar=f"≤ {_NODES_BAR}", met=nodes <= _NODES_BAR
-        ),
-        report.Figure(
-            what="wall's frames a second", value=f"{rate:.1f}", bar=f"≥ {_FRAMES_BAR:g}", met=rate >= _FRAMES_BAR
-        ),
+        report.at_most("wall's heap, grown", heap, _HEAP_BAR, "+.2f", " MB"),
+        report.at_most("wall's DOM nodes, grown", nodes, _NODES_BAR, "+.0f"),
+        report.at_least("wall's frames a second", rate, _FRAMES_BAR, ".1f"),
     ]
 
 

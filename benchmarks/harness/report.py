@@ -93,6 +93,16 @@ class Figure:
     met: bool = True
 
 
+def at_most(what: str, measured: float, bar: float, spec: str = ".0f", unit: str = "", *, more: str = "") -> Figure:
+    """Return a figure that meets its bar up to that; `spec` writes what was measured, and `more` goes behind it."""
+    return Figure(what=what, value=f"{measured:{spec}}{unit}{more}", bar=f"≤ {bar:,g}{unit}", met=measured <= bar)
+
+
+def at_least(what: str, measured: float, bar: float, spec: str = ".0f", unit: str = "", *, more: str = "") -> Figure:
+    """Return a figure that meets its bar from that on; otherwise as `at_most`."""
+    return Figure(what=what, value=f"{measured:{spec}}{unit}{more}", bar=f"≥ {bar:,g}{unit}", met=measured >= bar)
+
+
 def summary(figures: Iterable[Figure]) -> None:
     """Print the figures of several measurements in one table."""
     heading("All figures")
