@@ -74,7 +74,7 @@ def measure(url: str, threads: int, seconds: float) -> list[tuple[int, int]]:
 
 
 def saturate(
-    url: str, number: int, threads: int, begin: Barrier, stop: Event, answers: Pipe[tuple[int, int, int]]
+    url: str, number: int, threads: int, begin: Barrier, stop: Event, answers: "Pipe[tuple[int, int, int]]"
 ) -> None:
     """Push as fast as the store takes it, and answer what was committed. The entry of a process."""
     pushed: list[list[int]] = [[] for _ in range(threads)]
