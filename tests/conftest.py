@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from queues import Actions, Queue, Store, open_store
-from tests import cluster
+from tests import cluster, prepared
 
 # A machine at work on something else is no finding.
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -33,6 +33,12 @@ def pytest_unconfigure() -> None:
     """Leave the cluster as it was found: empty."""
     if cluster.find().url:
         cluster.empty()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let the tables of sites be prepared in a folder that pytest removes."""
+    prepared.parent = tmp_path_factory.getbasetemp()
 
 
 class Clock:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.programs import run_to_end
 
+#: Where they are made: while tests run a folder of pytest, which removes also what a killed process left there.
+parent: Path | None = None
 ROOT = Path(__file__).resolve().parents[1]
 _MAKE = """
 import os
@@ -40,7 +42,7 @@ def prepare(data: Path) -> None:
 
 @cache
 def _made() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="pqadmin-prepared-"))
+    folder = Path(tempfile.mkdtemp(prefix="pqadmin-prepared-", dir=parent))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
     variables = {"PQADMIN_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "pqadmin.settings", "PYTHONPATH": str(ROOT)}
