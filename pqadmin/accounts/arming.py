@@ -35,12 +35,12 @@ def minutes() -> int:
     return int(settings.PQADMIN_ARM_MINUTES)
 
 
-def window(request: HttpRequest, now: datetime | None = None) -> Window:
+def window(request: HttpRequest) -> Window:
     """Return the state of this browser's window."""
     if not minutes():
         return Window(needed=False)
     session = getattr(request, "session", None)
-    return Window(needed=True, until=None if session is None else _still_open(armed_until(session), now or store_now()))
+    return Window(needed=True, until=None if session is None else _still_open(armed_until(session), store_now()))
 
 
 def armed_until(session: SessionBase) -> datetime | None:

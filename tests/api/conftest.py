@@ -18,7 +18,7 @@ from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
-from queues import Store
+from queues import FifoQueue, PriorityQueue, Store
 from tests.accounts.conftest import granted, person
 from tests.api.streams import PATIENCE
 from tests.sites import cheap_passwords, site_store
@@ -32,6 +32,16 @@ def site(request: pytest.FixtureRequest, tmp_path: Path, settings: Any, monkeypa
     url = request.param if request.param == "memory:" else f"lmdb:{tmp_path / 'store'}"
     with site_store(url, settings, monkeypatch) as store:
         yield store
+
+
+@pytest.fixture
+def jobs(site: Store) -> PriorityQueue:
+    return site.create_queue("jobs")
+
+
+@pytest.fixture
+def line(site: Store) -> FifoQueue:
+    return site.create_queue("line", kind="fifo")
 
 
 @pytest.fixture

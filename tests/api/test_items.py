@@ -14,11 +14,6 @@ from tests.api.test_verbs import problem
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def jobs(site: Store) -> PriorityQueue:
-    return site.create_queue("jobs")
-
-
 async def test_items_are_listed_page_by_page_and_searched(program: Program, jobs: PriorityQueue) -> None:
     for n in range(5):
         jobs.push(b'{"customer": {"id": "%d"}}' % n, n)

@@ -17,16 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 
-@pytest.fixture
-def jobs(site: Store) -> PriorityQueue:
-    return site.create_queue("jobs")
-
-
-@pytest.fixture
-def line(site: Store) -> FifoQueue:
-    return site.create_queue("line", kind="fifo")
-
-
 def ndjson(n: int) -> bytes:
     return b"".join(b'{"value": "%d", "priority": %d}\n' % (each, each) for each in range(n))
 

@@ -15,22 +15,12 @@ from pqadmin.accounts.rights import Role
 from pqadmin.api import long_polls, problems, values
 from pqadmin.api.handler import ApiHandler
 from pqadmin.api.verbs import take as takes
-from queues import FifoQueue, PriorityQueue, Store
+from queues import Store
 from queues.errors import ERRORS
 from tests.api.conftest import Browser, Program, in_thread, in_wait
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 60.0
-
-
-@pytest.fixture
-def jobs(site: Store) -> PriorityQueue:
-    return site.create_queue("jobs")
-
-
-@pytest.fixture
-def line(site: Store) -> FifoQueue:
-    return site.create_queue("line", kind="fifo")
 
 
 def problem(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:

@@ -14,12 +14,8 @@ from queues import Store
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
+pytestmark = pytest.mark.usefixtures("jobs")
 HERE, MANY = "/queues/jobs/push/", "/queues/jobs/push/many/"
-
-
-@pytest.fixture(autouse=True)
-def jobs(store: Store) -> None:
-    store.create_queue("jobs")
 
 
 def delayed(store: Store) -> list[Any]:

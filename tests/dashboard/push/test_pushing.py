@@ -12,11 +12,7 @@ from queues.errors import OutcomeUnknown, StoreFull
 from tests.dashboard.conftest import Desk
 from tests.dashboard.screen import Screen
 
-
-@pytest.fixture(autouse=True)
-def jobs(store: Store) -> None:
-    """The queue."""
-    store.create_queue("jobs")
+pytestmark = pytest.mark.usefixtures("jobs")
 
 
 def test_a_pushed_item_is_there_and_the_page_says_so(operator: Desk, store: Store) -> None:

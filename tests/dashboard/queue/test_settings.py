@@ -9,12 +9,8 @@ from pqadmin.accounts.roles import Role
 from queues import Store
 from tests.dashboard.conftest import Desk
 
+pytestmark = pytest.mark.usefixtures("jobs")
 HERE = "/queues/jobs/settings/"
-
-
-@pytest.fixture(autouse=True)
-def jobs(store: Store) -> None:
-    store.create_queue("jobs")
 
 
 def test_settings_are_saved_and_shown_again(operator: Desk, store: Store) -> None:
