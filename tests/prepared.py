@@ -33,7 +33,7 @@ def prepare(data: Path) -> None:
         return
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     for part in _PARTS:
-        made = _made() / part
+        made = _made(parent) / part
         if made.is_dir():
             shutil.copytree(made, data / part)
         else:
@@ -41,8 +41,8 @@ def prepare(data: Path) -> None:
 
 
 @cache
-def _made() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="pqadmin-prepared-", dir=parent))
+def _made(where: Path | None) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="pqadmin-prepared-", dir=where))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
     variables = {"PQADMIN_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "pqadmin.settings", "PYTHONPATH": str(ROOT)}

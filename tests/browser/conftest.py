@@ -24,9 +24,10 @@ import pytest
 from jsonschema import ValidationError
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, WebSocketRoute, expect, sync_playwright
 
-from queues import Store, open_store
+from queues import Store
 from tests.browser.contexts import Contexts
 from tests.browser.operator import Operator
+from tests.emptying import emptied
 from tests.prepared import prepare
 from tests.schemas import validate
 from tests.site.run_all import CHROMIUM
@@ -142,11 +143,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def store(site: Site) -> Iterator[Store]:
-    """The site's store, opened by this process: another one than the server's."""
-    with open_store(site.store_url) as opened:
+    """The site's store without queues, opened by this process: another one than the server's."""
+    with emptied(site.store_url) as opened:
         yield opened
-        for queue in opened.queues(limit=1_000):
-            (opened.detach if queue.attached else opened.delete_queue)(queue.name)
 
 
 @contextmanager

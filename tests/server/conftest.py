@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from queues.admin import LogLimit
 from tests.prepared import prepare
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +121,15 @@ def log_in(site: Site) -> str:
     with send_login(site, "admin", site.wait_for(r"Password\s+(\S+)").group(1), jar) as overview:
         assert overview.url == f"{site.address}/"
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+
+
+@pytest.fixture(autouse=True)
+def log_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test see lines that are logged once a minute, also where another test has just caused one."""
+    from pqadmin.server import admission, daphne_server, health, http_channel, site_socket
+
+    for module in (admission, daphne_server, health, http_channel, site_socket):
+        monkeypatch.setattr(module, "_limited", LogLimit(module.log))
 
 
 @pytest.fixture

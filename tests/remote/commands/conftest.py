@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from pqadmin.commands import saved_tokens
-from queues import Store, open_store
+from queues import Store
 from tests.commands.conftest import Shop, run
+from tests.emptying import emptied
 from tests.server.conftest import Site
 
 __all__ = ["run"]
@@ -16,19 +17,8 @@ __all__ = ["run"]
 @pytest.fixture
 def store(site: Site, folder: Path) -> Iterator[Store]:
     """The site's own store, without queues; other files of tests use the same site."""
-    with open_store(f"lmdb:{folder / 'store'}") as opened:
-        empty(opened)
+    with emptied(f"lmdb:{folder / 'store'}") as opened:
         yield opened
-        empty(opened)
-
-
-def empty(store: Store) -> None:
-    """Remove all queues and the targets of patterns."""
-    for name in store.directory():
-        queue = store.queue(name)
-        store.detach(name) if queue.attached else store.delete_queue(name)
-    for pattern in store.targets.patterns():
-        store.targets.remove(pattern)
 
 
 @pytest.fixture
