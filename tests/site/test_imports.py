@@ -53,14 +53,16 @@ def test_of_foundationdb_only_the_tuple_layer_is_used_outside_its_engine() -> No
 def test_few_modules_build_keys() -> None:
     # Slots are the engines' own keys, below the queues' keyspace.
     assert importers("fdb.tuple") == {"queues/model/tuples.py", "queues/kv/commit_slots.py"}
-    # Pushes and leases pack an id once for all of its keys.
+    # Pushes and leases pack an id once for all of its keys; an item unpacks its own when a program asks for it.
     # A store's address is handed to another process with its root packed.
     assert importers("queues.model.tuples", but=("queues.model.tuples.Range",)) <= {
         "queues/keys/keyspace.py",
         "queues/keys/queue_keys.py",
+        "queues/keys/ready_batch.py",
         "queues/items/leased.py",
         "queues/operations/push.py",
         "queues/operations/settle.py",
+        "queues/model/item.py",
         "queues/model/store_address.py",
     }
 
