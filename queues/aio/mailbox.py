@@ -55,11 +55,12 @@ class Arrival(Ticket):
     def __await__(self) -> Generator[Any, None, Any]:
         if self.is_here:
             self.result()
-            return self.answer
-        yield self
-        if self._canceled:
-            _cancel_again()
-        return self.answer
+        else:
+            yield self
+            if self._canceled:
+                _cancel_again()
+        answer, self.answer = self.answer, None
+        return answer
 
     # What a task asks of what it waits for
 
@@ -101,20 +102,21 @@ class Mailbox:
         try:
             if loop is None:
                 raise RuntimeError("the loop is gone")
-            loop.call_soon_threadsafe(_open, tickets)
+            loop.call_soon_threadsafe(_open, list(tickets))
         except RuntimeError:
             log.warning("An event loop ended before %d of its requests were answered", len(tickets))
 
 
-def _open(arrivals: Sequence[Arrival]) -> None:
-    """Let the tasks go on, one after the other."""
-    rest = iter(arrivals)
+def _open(arrivals: list[Arrival]) -> None:
+    """Let the tasks go on, one after the other. Each is forgotten at once, so that it is freed before the next ones."""
+    arrivals.reverse()
     try:
-        for arrival in rest:
+        while arrivals:
+            arrival = arrivals.pop()
             if arrival.resume is not None:
                 arrival.context.run(arrival.resume, arrival)
     except BaseException:  # a task ends the loop: when the loop goes on, so do the other tasks
-        asyncio.get_running_loop().call_soon(_open, list(rest))
+        asyncio.get_running_loop().call_soon(_open, arrivals[::-1])
         raise
 
 

@@ -8,7 +8,6 @@ keys it takes, so pushes never abort it; with `serializable` the read itself con
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
 from operator import itemgetter
 from typing import Any
 
@@ -30,7 +29,7 @@ from queues.kv.port import KeyValue, ReadTransaction, Result, Transaction
 from queues.model.config import Config
 from queues.model.cursor import End
 from queues.model.ids import LAST_MS, minted_ms
-from queues.model.item import Item, Past, ready_items
+from queues.model.item import Item, Parts, ready_items
 
 #: One transaction: FoundationDB's soft budget is 1 MB, its limit 10; half of that leaves room for keys.
 MAX_ITEMS = 1_000
@@ -171,11 +170,11 @@ def take_pairs(
     `pasts` has the items that have a past, by key.
     """
     suffixes = remove_pairs(tr, keys, config, pairs, now_ms, delta, pasts=pasts, verb=verb)
-    past: Iterable[Past | None] = repeat(None)
+    parts: Iterable[Parts] = suffixes
     if pasts:
         known = {key: (there.attempts, there.entries, there.since_ms) for key, there in pasts.items()}
-        past = [known.get(key) for key, _ in pairs]
-    return ready_items(list(map(itemgetter(1), pairs)), zip(suffixes, past, strict=False), config.values)
+        parts = [(suffix, known.get(key)) for suffix, (key, _) in zip(suffixes, pairs, strict=True)]
+    return ready_items(list(map(itemgetter(1), pairs)), parts, config.values)
 
 
 def remove_pairs(

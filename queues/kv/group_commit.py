@@ -344,6 +344,7 @@ class Combiner:
                         log.exception("Executing a batch failed")
                     fail([ticket for ticket in batch if not ticket.answered], error)
                 self._answer(batch)
+                self._batch = batch = []  # its requests are freed before the next ones come
         finally:
             with self._mutex:
                 if self._helper is helper:

@@ -15,12 +15,13 @@ from queues.model.ids import at, minted_at
 from queues.model.priority import Priority
 from queues.model.tuples import unpacked_row
 
-#: What the key of a ready item tells: priority, count and id; or these packed, as they end its key.
-Row = tuple[Any, ...] | bytes
+#: What the key of a ready item tells: priority, count and id.
+Row = tuple[Any, ...]
 #: Of a ready item that is not as it was pushed: its attempts, their log, and when it became ready (ms).
 Past = tuple[int, tuple[Entry, ...], int | None]
-#: Parts of a ready item: its row, and its past.
-Parts = tuple[Row, Past | None]
+#: Parts of a ready item: its row, packed as it ends its key, and its past; or, without a past, the packed row alone. So
+#: a batch allocates less that the garbage collector looks at.
+Parts = tuple[Row | bytes, Past | None] | bytes
 
 
 class _Made:
@@ -87,9 +88,9 @@ class Item(_Made):
         elif name == "size":
             computed = len(self.raw)
         elif name in _FROM_PARTS:
-            if type(self._parts[0]) is bytes:
-                _set_parts(self, (unpacked_row(self._parts[0]), self._parts[1]))
-            computed = _FROM_PARTS[name](self._parts)
+            parts = _unpacked(self._parts)
+            _set_parts(self, parts)
+            computed = _FROM_PARTS[name](parts)
         else:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         object.__setattr__(self, name, computed)
@@ -127,14 +128,19 @@ def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | 
     return items
 
 
-def packed(items: Iterable[Item]) -> list[Parts]:
+def packed(items: Iterable[Item]) -> list[tuple[Row, Past | None]]:
     """Return what items of `ready_items` are made of beside their values: plain values."""
-    return [(unpacked_row(row), past) if type(row) is bytes else (row, past) for row, past in map(_get_parts, items)]
+    return list(map(_unpacked, map(_get_parts, items)))
 
 
 def unpacked(values: Sequence[bytes], parts: Iterable[Any], codec: Codec | None) -> list[Item]:
     """Return items with these values from what `packed` returned, with lists in place of tuples perhaps."""
     return ready_items(values, [(row, past and (past[0], tuple(past[1]), past[2])) for row, past in parts], codec)
+
+
+def _unpacked(parts: Parts) -> tuple[Row, Past | None]:
+    row, past = (parts, None) if type(parts) is bytes else parts
+    return (unpacked_row(row) if type(row) is bytes else row), past  # type: ignore[return-value]
 
 
 _new: Any = object.__new__
@@ -143,12 +149,12 @@ _get_parts = vars(_Made)["_parts"].__get__
 _set_value, _set_parts = vars(_Made)["value"].__set__, vars(_Made)["_parts"].__set__
 
 
-def _default(default: Any) -> Callable[[Parts], Any]:
+def _default(default: Any) -> Callable[[tuple[Row, Past | None]], Any]:
     return lambda _: default
 
 
 #: How each field of an item of `ready_items` is computed.
-_FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
+_FROM_PARTS: dict[str, Callable[[tuple[Row, Past | None]], Any]] = {
     field.name: _default(field.default) for field in fields(Item) if field.default is not MISSING
 } | {
     "id": lambda parts: parts[0][2].hex(),
@@ -161,7 +167,7 @@ _FROM_PARTS: dict[str, Callable[[Parts], Any]] = {
 }
 
 
-def _ready_at(row: tuple[Any, ...], past: Past | None) -> datetime | None:
+def _ready_at(row: Row, past: Past | None) -> datetime | None:
     return minted_at(row[2]) if past is None or past[2] is None else at(past[2])
 
 

@@ -275,9 +275,7 @@ def _insert(
     tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
     tr.set_new(list(map(add, repeat(prepared.index), packed_ids)), list(map(add, repeat(prepared.place), suffixes)))
     tr.add_all(deltas)
-    return ready_items(
-        values, zip(zip(priorities, counts, ids, strict=True), repeat(None), strict=False), prepared.codec
-    )
+    return ready_items(values, suffixes, prepared.codec)
 
 
 def _insert_delayed(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyRequest) -> list[Item]:
