@@ -3,7 +3,8 @@
 The program runs in a process group of its own, so that a stop of the command reaches it once and in order: the signal
 is passed on, and after the grace time, or a second signal, the group is killed. A small shell waits beside the command,
 and does the same when the command itself was killed. It knows the group before the program joins it: a second shell is
-the first member, and ends with the command.
+the first member, and ends with the command. A program that makes a group of its own, as `timeout` does, is stopped with
+that one, too.
 """
 
 import math
@@ -40,14 +41,16 @@ _LINES, _LINE = 50, 1_000
 #: Seconds for what the program wrote to standard error, once it has ended: a process that it left may hold it open.
 _LAST_WORDS = 1.0
 _DAY = 86_400
-#: Reads the process group of each program before it starts, and an empty line when it has ended; told the grace time.
+#: Reads the process groups of each program, one before it starts, and an empty line when it has ended; told the grace
+#: time.
 _GUARD = """
-while IFS= read -r group; do running=$group; done
+signal() { alive=1; for group in $running; do kill -s "$1" -- "-$group" && alive=0; done; return "$alive"; }
+while IFS= read -r groups; do running=$groups; done
 [ -n "$running" ] || exit 0
-kill -s TERM -- "-$running"
+signal TERM
 left=$1
-while [ "$left" -gt 0 ] && kill -s 0 -- "-$running"; do sleep 1; left=$((left - 1)); done
-kill -s KILL -- "-$running"
+while [ "$left" -gt 0 ] && signal 0; do sleep 1; left=$((left - 1)); done
+signal KILL
 """
 
 EXEC = Argument(
@@ -78,8 +81,8 @@ class Execution:
         if token := command.token(store_url, options):
             self._environment["PQADMIN_TOKEN"] = token
         self._stop = Interruption(self._pass_on)
-        #: The process group of the program that runs.
-        self._group: int | None = None
+        #: The process group of the program that runs, and the one that the program may make.
+        self._groups: set[int] = set()
         self._passed_on = False
         self._guard: IO[bytes] | None = None
         self._handled = 0
@@ -187,13 +190,14 @@ class Execution:
                         env=self._environment | variables,
                         process_group=group,
                     )
-                    self._group = group
+                    self._groups = {group, process.pid}
+                    self._tell_guard(f"{group} {process.pid}")
                     if self._stop.requested and not self._passed_on:  # it came while the program was started
                         self._pass_on(signal.SIGTERM)
                     reader = threading.Thread(target=_pass_words, args=(process.stderr, words), daemon=True)
                     reader.start()
                     code = process.wait()
-                    self._group = None
+                    self._groups = set()
             except OSError as error:
                 return 127, f"{program} cannot be run: {error.strerror}"
             reader.join(_LAST_WORDS)
@@ -226,21 +230,24 @@ class Execution:
 
     def _pass_on(self, number: int) -> None:
         """Pass a stop signal on to the program; kill it at the second, or after the grace time."""
-        group = self._group
-        if group is None:
+        if not self._groups:
             return
         if self._passed_on:
             self._kill()
             return
         self._passed_on = True
-        _signal_group(group, number)
+        self._signal(number)
         timer = threading.Timer(self._options["grace"], self._kill)
         timer.daemon = True
         timer.start()
 
     def _kill(self) -> None:
-        if (group := self._group) is not None:
-            _signal_group(group, signal.SIGKILL)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        for group in self._groups:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, number)
 
     @contextmanager
     def _kept(self, lease: Lease) -> Iterator[threading.Event]:
@@ -307,11 +314,6 @@ def _pass_words(stream: IO[bytes], words: deque[str]) -> None:
             sys.stderr.buffer.flush()
         if text := line[:_LINE].decode(errors="replace").rstrip():
             words.append(text)
-
-
-def _signal_group(group: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _signal_name(number: int) -> str:

@@ -178,6 +178,26 @@ def test_a_program_is_stopped_when_the_command_itself_is_killed(url: str, jobs: 
     assert (again.item.id, again.item.attempts) == (item.id, 2)
 
 
+@pytest.mark.parametrize("how", ["stopped", "killed", "lease lost"])
+def test_a_program_that_makes_a_process_group_of_its_own_is_stopped_too(
+    url: str, store: Store, jobs: PriorityQueue, tmp_path: Path, how: str
+) -> None:
+    item = jobs.push(b"1", priority=1)
+    line = f"timeout 600 sh -c 'echo $$ > {tmp_path}/pid; touch {tmp_path}/begun; echo begun >&2; sleep 600'"
+    with command("lease", "jobs", "--for=3s", "--exec", line, "--store", url) as process:
+        started(jobs, tmp_path)
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"begun\n"  # the command passes it on once its guard knows the program
+        if how == "stopped":
+            process.terminate()
+        elif how == "killed":
+            process.kill()
+        else:
+            store.actions("ada").release("jobs", [item.id], reason="stuck")
+        process.wait(timeout=PATIENCE)
+    await_ended(tmp_path / "pid")
+
+
 #: The command, which is killed as soon as it has started its program: it cannot tell of that any more.
 KILLED_AT_ONCE = """
 import os, signal, subprocess, sys
