@@ -5,7 +5,7 @@ The answer of a request with a key is kept in the site's tables, in the transact
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -19,7 +19,7 @@ from queues import Answer, RequestKey, Transaction
 from queues.admin import IdGenerator
 from queues.errors import AlreadyDone, KeyReused, OutcomeUnknown, StoreError
 
-#: For how long answers are kept.
+#: For how long answers are kept, by the store's clock: that is the same in all processes of the site.
 KEPT = timedelta(hours=24)
 _id_generator = IdGenerator(lambda: store_now().timestamp())
 
@@ -81,7 +81,7 @@ def note(
 
 def first_answer(key: RequestKey) -> Answer | None:
     """Return the answer that is kept under a key; raise `KeyReused` if it answers another request."""
-    return _answer(key, KeptAnswer.objects.filter(at__gt=datetime.now(UTC) - KEPT))
+    return _answer(key, KeptAnswer.objects.filter(at__gt=store_now() - KEPT))
 
 
 def keep_answer(key: RequestKey, result: object) -> Answer | None:
@@ -89,7 +89,7 @@ def keep_answer(key: RequestKey, result: object) -> Answer | None:
 
     Of two concurrent transactions with one key the second one waits here for the end of the first.
     """
-    now, digest = datetime.now(UTC), _digest(key.key.encode())
+    now, digest = store_now(), _digest(key.key.encode())
     kept = KeptAnswer(key=digest, content=_digest(key.content), value=key.answer(result), at=now)
     KeptAnswer.objects.filter(key=digest, at__lte=now - KEPT).delete()
     try:
@@ -109,9 +109,9 @@ def _answer(key: RequestKey, answers: "QuerySet[KeptAnswer]") -> Answer | None:
     return Answer(value=bytes(first.value), at=first.at, repeated=True)
 
 
-def sweep(now: datetime) -> None:
+def sweep() -> None:
     """Remove the answers that were kept long enough."""
-    KeptAnswer.objects.filter(at__lte=now - KEPT).delete()
+    KeptAnswer.objects.filter(at__lte=store_now() - KEPT).delete()
 
 
 def _digest(text: bytes) -> str:

@@ -35,7 +35,7 @@ def sweep() -> None:
         "sessions": sessions.clear_expired,
         "failed logins": lambda: throttle.sweep(now),
         "tokens": lambda: token_lifecycle.sweep(now),
-        "answers": lambda: site_audit.sweep(now),
+        "answers": site_audit.sweep,
     }
     for what, remove in swept.items():
         try:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from pqadmin import site_audit
 from pqadmin.accounts.roles import Role
-from queues import Store, open_store
+from queues import RequestKey, Store, open_store
 from tests.dashboard.conftest import Desk
 from tests.health import probe
 from tests.sites import site_store
@@ -73,3 +74,14 @@ def test_a_site_that_is_skewed_is_ready_and_says_so(store: Store, db: None, ahea
     answer = probe()
     assert answer.status == 200
     assert answer.json["clock_skew_seconds"] == pytest.approx(-ahead, abs=1)
+
+
+@pytest.mark.parametrize("ahead", [-HOUR, HOUR])
+def test_the_answer_of_a_change_of_the_site_has_the_stores_time(store: Store, db: None, ahead: float) -> None:
+    differ(store, ahead)
+    key = RequestKey(key="form 1", answer=lambda result: b"done")
+    before = store.now()
+    site_audit.keep_answer(key, None)
+    first = site_audit.first_answer(key)
+    assert first is not None
+    assert before <= first.at <= store.now()
