@@ -113,7 +113,7 @@ def test_a_job_that_cannot_be_read_is_told_and_the_rest_are_done(
     assert ann.job(whole.id).status == "done"
     assert store.queue("review").depth() == 5
     later_ms = store.context.clock.now_ms() + 2 * KEPT_MS
-    monkeypatch.setattr(type(store.context), "now_ms", lambda self: later_ms)
+    monkeypatch.setattr(type(store.context.clock), "now_ms", lambda self: later_ms)
     Sweeper(store.context).sweep()
     assert f"The job {broken.id} cannot be read" in operator.open("/jobs/"), "it stays for a release that can read it"
     assert [job.id for job in ann.jobs()] == []
