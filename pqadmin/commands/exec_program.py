@@ -190,7 +190,7 @@ class Execution:
                         env=self._environment | variables,
                         process_group=group,
                     )
-                    self._groups = {group, process.pid}
+                    self._groups = {group or process.pid, process.pid}
                     self._tell_guard(f"{group} {process.pid}")
                     if self._stop.requested and not self._passed_on:  # it came while the program was started
                         self._pass_on(signal.SIGTERM)
@@ -207,7 +207,13 @@ class Execution:
 
     @contextmanager
     def _guarded_group(self) -> Iterator[int]:
-        """Yield a process group that the guard knows, before a program joins it; its first member ends with us."""
+        """Yield a process group that the guard knows, before a program joins it; its first member ends with us.
+
+        Without a guard it is 0, and the program makes one.
+        """
+        if self._guard is None:
+            yield 0
+            return
         first = subprocess.Popen(
             ["/bin/sh", "-c", "read -r end"],
             stdin=subprocess.PIPE,

@@ -227,6 +227,35 @@ def test_a_program_is_stopped_when_the_command_was_killed_while_it_started_it(
     await_ended(tmp_path / "handler.pid")
 
 
+#: The command on a machine without a shell.
+WITHOUT_A_SHELL = """
+import subprocess
+
+class Popen(subprocess.Popen):
+    def __init__(self, arguments, **named):
+        if arguments[0] == "/bin/sh":
+            raise FileNotFoundError(2, "No such file or directory")
+        super().__init__(arguments, **named)
+
+subprocess.Popen = Popen
+from pqadmin.cli import main
+main()
+"""
+
+
+def test_a_program_is_run_without_a_guard_where_there_is_no_shell(
+    url: str, jobs: PriorityQueue, tmp_path: Path
+) -> None:
+    item = jobs.push(b"1", priority=1)
+    asked = ["lease", "jobs", "--exec", f"sh -c 'touch {tmp_path}/begun; sleep 600'", "--store", url]
+    with command(*asked, program=("-c", WITHOUT_A_SHELL)) as process:
+        started(jobs, tmp_path)
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert jobs.find(item.id).attempts == 0
+
+
 def await_ended(pid: Path) -> None:
     """Wait until the program has ended of which a file has the number."""
     program = Path("/proc") / pid.read_text().strip()
