@@ -190,7 +190,7 @@ _MOST, _ANEW = 20, 3_600
 
 
 def movers(store: Store, statuses: Sequence[QueueStatus], shown: Range) -> list[Mover]:
-    """Return the queues that changed most in a range by ready items, the greatest change first.
+    """Return the queues with the most change of ready items in a range, the greatest first.
 
     No queue changed by more items than ever came or went, so the most used ones are looked up first.
     """

@@ -30,7 +30,7 @@ _CHUNK, _SECONDS = 100, 0.5
 def find_item(
     request: HttpRequest, item_id: str, words: Sequence[str], statuses: Mapping[str, QueueStatus], may: Scope
 ) -> Found:
-    """Look for an item of an id, in queues in their order, with its acts; those of typed words come first."""
+    """Look for an item of an id, in queues in their order, with its acts; those that match typed words first."""
     found, looked = list[Entry](), 0
     until, names = time.monotonic() + _SECONDS, list(statuses)
     for start in range(0, len(names), _CHUNK):

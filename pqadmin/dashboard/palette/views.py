@@ -190,7 +190,7 @@ def _all_pages() -> Sequence[tuple[str, str, Right | None]]:
 def _acts(
     words: Sequence[str], may: Scope, rows: Mapping[str, Row], labels: Mapping[str, str], here: str
 ) -> Iterator[Entry]:
-    """Offer acts of typed words, on this queue and on those that the other words name."""
+    """Offer acts that match typed words, on this queue and on those that the other words name."""
     # Most acts leave the same words for queues; to look through all queues for each act would take many times as long.
     found: dict[tuple[str, ...], list[str]] = {(): [here] if here in rows else []}
     for label, path, right, fits in _all_acts():

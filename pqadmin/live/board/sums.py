@@ -12,7 +12,7 @@ from pqadmin.live.board.rates import three_digits
 from pqadmin.live.board.rows import Row
 from queues.admin import to_ms
 
-#: Share of the queues of unknown rate that a sum may have: that of a new one is, for a second.
+#: Share of the queues in a sum that may have an unknown rate: a new queue has none for a second.
 _UNRATED = 0.1
 
 
