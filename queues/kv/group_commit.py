@@ -93,15 +93,17 @@ def deliver(tickets: Iterable[Ticket], abreast: int) -> None:
             landings[landing].append(ticket)
         else:
             landings[landing] = [ticket]
-    for landing, landed in landings.items():  # first: woken threads compete for the interpreter
-        landing.land(landed)
-    if calls:
-        # It is `map` that rings: nothing can interrupt a thread between taking the next bell and ringing it.
-        chain = map(run, [call.bell.ring for call in calls])
-        for call in calls:
-            call.others = chain
-        for _ in range(abreast + [call.abandoned for call in calls].count(True)):
-            next(chain, None)
+    try:
+        for landing, landed in landings.items():  # first: woken threads compete for the interpreter
+            landing.land(landed)
+    finally:
+        if calls:
+            # It is `map` that rings: nothing can interrupt a thread between taking the next bell and ringing it.
+            chain = map(run, [call.bell.ring for call in calls])
+            for call in calls:
+                call.others = chain
+            for _ in range(abreast + [call.abandoned for call in calls].count(True)):
+                next(chain, None)
 
 
 def start_thread(work: Callable[[], None], name: str) -> None:

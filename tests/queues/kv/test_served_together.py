@@ -14,7 +14,7 @@ from queues.kv.bells import Bell
 from queues.kv.embedded import EmbeddedStore, transaction
 from queues.kv.errors import StoreFull, TransactionTooLarge
 from queues.kv.group_commit import Call, deliver
-from queues.kv.port import Refused, Transaction
+from queues.kv.port import Refused, Ticket, Transaction
 from tests.queues.kv.tickets import submitted
 from tests.queues.kv.writers import held_up
 from tests.waiting import LONG
@@ -232,3 +232,14 @@ def test_calls_that_no_thread_waits_for_any_more_break_no_chain(gone: set[int]) 
         for n in now:
             next(calls[n].others, None)
     assert woken == set(range(10)) - gone
+
+
+def test_a_landing_that_fails_leaves_no_thread_asleep() -> None:
+    class Broken:
+        def land(self, tickets: Sequence[Any]) -> None:
+            raise OSError("broken")
+
+    call = Call(Bell())
+    with pytest.raises(OSError, match="broken"):
+        deliver([Ticket(None, None, Broken()), call], 1)
+    assert call.bell.listen_for(LONG)
