@@ -105,7 +105,8 @@ def _told(act: dict[str, Any], lines: Sequence[dict[str, Any]]) -> bool:
     ]
     if not fit:
         return False
-    line = min(fit, key=lambda line: abs(line["at"] - act["at"]))
+    # Of one moment, the line with the same reason, or else the last.
+    line = min(reversed(fit), key=lambda line: (line.get("reason") != act["reason"], abs(line["at"] - act["at"])))
     details, worker = line["details"], line["by"]
     if worker != act["by"]:
         details = _("%(attempt)s of %(worker)s") % {"attempt": details, "worker": worker}
@@ -119,14 +120,14 @@ def attempts_of(item: Item, rules: Redaction, told: Mapping[str, Any]) -> list[d
 
     `told` is the item's timeline, which has what a person took back from its worker.
     """
-    back = {line["at"]: line["by"] for line in told["lines"] if line.get("verb") == "release" and "via" in line}
+    back = {line["attempt"]: line["by"] for line in told["lines"] if "attempt" in line and "via" in line}
     return [
         {
             "number": one.number,
             "worker": write.visible(one.worker),
             "at": one.ended_at,
             "took": write.age(max(0.0, (one.ended_at - one.began_at).total_seconds())),
-            "what": _end_words(one, back.get(one.ended_at)),
+            "what": _end_words(one, back.get(one.number)),
             "error": error_text(one.error, rules),
             "traceback": "\n".join(map(write.visible, redacted(one.traceback, rules).rstrip().split("\n"))),
         }
@@ -164,14 +165,14 @@ def _own_lines(item: Item, rules: Redaction, *, pushed: bool) -> list[dict[str, 
         number = _("attempt %(n)s") % {"n": write.number(one.number)}
         lines.append(_own(one.began_at, verb_words("lease"), one.worker, number) | {"verb": "lease"})
         ended = _own(one.ended_at, str(_ENDS[_end_of(one)]), one.worker, number)
-        ended |= {} if one.expired else {"verb": "release", "began": one.began_at}
+        ended |= {} if one.expired else {"verb": "release", "began": one.began_at, "attempt": one.number}
         lines.append(ended | {"reason": write.shorten(error_text(one.error, rules), 200)})
     if item.state == "leased" and item.leased_at is not None:
         number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
         lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number) | {"verb": "lease"})
     elif item.finished_at is not None:
-        began = [one.began_at for one in item.attempt_log[-1:]]  # of a lease that expired before it was acknowledged
-        if item.leased_at is not None and item.leased_at not in began:
+        logged = [one.number for one in item.attempt_log[-1:]]  # of a lease that expired before it was acknowledged
+        if item.leased_at is not None and item.attempts not in logged:
             number = _("attempt %(n)s") % {"n": write.number(item.attempts)}
             lines.append(_own(item.leased_at, verb_words("lease"), item.worker, number) | {"verb": "lease"})
         lines.append(_own(item.finished_at, item_state_word(item.state), item.worker))

@@ -104,8 +104,15 @@ def test_a_lease_by_a_person_is_told_once(operator: Desk, ann: Actions, jobs: Qu
     assert timeline(page) == ["ann acknowledged", "ann leased attempt 1", "pushed"]
 
 
-def test_a_release_by_a_person_is_not_told_as_one_of_the_worker(operator: Desk, ann: Actions, jobs: Queue) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_release_by_a_person_is_not_told_as_one_of_the_worker(
+    operator: Desk, ann: Actions, jobs: Queue, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
     item = jobs.push(b"x", priority=1)
+    if at_once:  # all of it in one millisecond
+        clock = jobs.opened.context.clock
+        now_ms = clock.now_ms() + 1
+        monkeypatch.setattr(type(clock), "now_ms", lambda self: now_ms)
     fail(jobs, "own")
     jobs.lease(seconds=60, worker="hung-1")
     ann.release("jobs", [item.id], reason="no news")
