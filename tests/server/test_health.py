@@ -57,7 +57,7 @@ def _status(site: Site, path: str) -> int:
 def _log_in_again(site: Site) -> tuple[int, str | None]:
     """Send a wrong password, which is written down; return status and Retry-After."""
     try:
-        with send_login(site, "nobody", "wrong", http.cookiejar.CookieJar()) as answer:
+        with send_login(site, "stranger", "wrong", http.cookiejar.CookieJar()) as answer:
             return answer.status, None
     except urllib.error.HTTPError as error:
         with error:
