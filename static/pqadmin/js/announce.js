@@ -10,6 +10,10 @@ export class Announcer {
   #timer = 0;
   #last = -QUIET;
 
+  constructor() {
+    region(); // a screen reader speaks of a region only when it knew it before the text came
+  }
+
   /** What is now to be said of a topic; said when it changes, and not at all if it has changed back by then. */
   tell(topic, text) {
     // What it was when the page came is on the page.
