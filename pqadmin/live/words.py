@@ -77,6 +77,7 @@ _WORDS = {
     "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
     "reason-waits": gettext_lazy("some wait %(wait)s, target %(limit)s"),
     "reason-dead": gettext_lazy("%(n)s dead"),
+    "reason-dead-least": gettext_lazy("at least %(n)s dead"),
     "reason-drift": gettext_lazy("counts drifted"),
     "reason-attached": gettext_lazy("attached, traffic not seen"),
     "reason-targets": gettext_lazy("targets cannot be read"),
@@ -201,12 +202,14 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     current = counted if whole and counted is not None and counted >= (reason.limit or 0) else None
     roughly = TOLD_AT_LEAST if code is HealthCode.DEAD else _ROUGHLY
     exact = counted is None or current is not None or value < roughly
+    if code is HealthCode.DEAD and not exact:
+        kind = "-least"
     n = write.number(int(value) if current is None else current)
     waits = code is HealthCode.WAITS
     return _say(
         f"reason-{code}{kind}",
         age=write.age(since) if whole else write.about(since),
-        n=n if exact else f"{n}+" if code is HealthCode.DEAD else f"~{n}",
+        n=n if exact or code is HealthCode.DEAD else f"~{n}",
         held=write.number(totals.leased),
         rate=write.rate(value),
         percent=f"{round(100 * value)}{write.THIN}%",

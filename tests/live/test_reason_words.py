@@ -32,6 +32,16 @@ def test_a_reason_is_told_in_plain_words(told: dict[str, Any], counts: Any, engl
             assert reason_words(row, reason, now, whole=True) == words
 
 
+def test_among_other_queues_many_dead_items_are_told_as_a_bound_of_the_exact_number() -> None:
+    with open_store("memory:") as store:
+        status, now = store.create_queue("jobs").status(), store.now()
+    reason = HealthReason(HealthCode.DEAD, HealthLevel.WARNING, now.timestamp(), 20.0, 1.0)
+    verdict = HealthVerdict(HealthLevel.WARNING, now.timestamp(), (reason,))
+    row = Row(replace(status, totals=replace(status.totals, dead=32)), now, verdict)
+    assert reason_words(row, reason, now) == "at least 20 dead"
+    assert reason_words(row, reason, now, whole=True) == "32 dead"
+
+
 def test_scripts_tell_dead_items_roughly_from_the_same_number_on() -> None:
     script = (ROOT / "static/pqadmin/js/words.js").read_text("utf-8")
     assert re.findall(r"^const AT_LEAST = (\d+);", script, re.MULTILINE) == [str(TOLD_AT_LEAST)]

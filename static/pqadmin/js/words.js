@@ -108,9 +108,10 @@ export function reasonWords(row, reason, now, whole = false) {
   const current = whole && counted >= (limit ?? 0) ? counted : undefined;
   const isExact = counted === undefined || current !== undefined || told < (code === "dead" ? AT_LEAST : ROUGHLY);
   const n = number(current ?? told);
-  return word(`reason-${code}${kind}`, {
+  const least = code === "dead" && !isExact ? "-least" : "";
+  return word(`reason-${code}${kind}${least}`, {
     age: (whole ? age : about)((now - since) / 1000),
-    n: isExact ? n : code === "dead" ? `${n}+` : `~${n}`,
+    n: isExact || least ? n : `~${n}`,
     held: number(row.leased),
     rate: rate(value),
     percent: `${Math.round(100 * value)}${THIN}%`,
