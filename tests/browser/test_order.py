@@ -62,8 +62,10 @@ def test_the_heading_of_a_filtered_group_adds_up_what_is_shown(page: Page, store
     expect(heading).to_have_attribute("data-value", "4")
     shown.push(b"x", 1, delay=600)
     expect(page.locator("[data-sum=delayed]")).to_have_text("1")
+    expect(page.locator("[data-sum=oldest]")).not_to_have_text("–")
     shown.pause(reason="", by="ops-2")
     expect(page.locator("[data-group-worst]")).to_have_text("warning: a:x")
+    expect(page.locator("[data-sum=oldest]")).to_have_text("–")  # as in the tile: nothing of it is claimable
     expect(page.locator("[data-sum=levels]")).to_have_text("1\u00a0warning")
 
 

@@ -8,7 +8,7 @@ import { setCountdown } from "./countdown.js";
 import { number } from "./format.js";
 import { byRank, takeRows } from "./order.js";
 import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
-import { attachedWords, levelsWords, word, worstWords } from "./words.js";
+import { attachedWords, isPaused, levelsWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
 const GONE_FOR = 30_000;
@@ -243,7 +243,8 @@ function sumsOfRows() {
       sum.levels[row.level] = (sum.levels[row.level] ?? 0) + 1;
       if (row.in !== null) [sum.in, sum.out] = [sum.in + row.in, sum.out + row.out];
     }
-    sum.oldest = rows.reduce((oldest, row) => (row.oldest === null ? oldest : Math.min(oldest ?? row.oldest, row.oldest)), null);
+    const claimable = rows.filter((row) => row.oldest !== null && !isPaused(row)).map((row) => row.oldest);
+    sum.oldest = claimable.length > 0 ? Math.min(...claimable) : null;
     sums.push(sum);
   }
   return sums;
