@@ -40,7 +40,7 @@ from pqadmin.styleguide.samples import (
     sample_standings,
     sample_values,
 )
-from queues import Band, Item, Pause, Priority, QueueStatus, Totals, errors
+from queues import Attempt, Band, Item, Pause, Priority, QueueStatus, Totals, errors
 from queues.admin import (
     HealthCode,
     HealthLevel,
@@ -79,7 +79,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "status": status,
         "row": rows[0],
         "trend": trend_words(rows[0]),
-        "steps": steps(rows[0], now),
+        "steps": steps(rows[4], now, (sample, _failure(now))),
         "items": [row.status.min for row in rows if row.status.min is not None],
         "foreign": rows[-3].status.min,
         "item": rows[0].status.min,
@@ -209,6 +209,12 @@ def _attached(now: datetime, name: str, depth: int | None, suffix: bytes, value:
         counted_at=None if depth is None else now - timedelta(seconds=2.4),
     )
     return row_of(status, now)
+
+
+def _failure(now: datetime) -> Attempt:
+    return Attempt(
+        number=3, worker="", began_at=now, ended_at=now, expired=False, died=False, error=RAW * 9, traceback=""
+    )
 
 
 def _row(

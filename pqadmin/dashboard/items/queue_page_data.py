@@ -1,6 +1,6 @@
 """The queue page's data, read in one transaction so that all of it fits together; a search goes by steps."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -13,7 +13,7 @@ from pqadmin.live.frame_json import END_ITEMS
 from pqadmin.pages.item_search import FOUND_BYTES, search_queue
 from pqadmin.pages.queue_context import PREVIEW_BYTES, row_of
 from pqadmin.store import get_store, store_now
-from queues import Item, Page, Queue, QueueStatus, ReadTransaction
+from queues import Attempt, Item, Page, Query, Queue, QueueStatus, ReadTransaction
 from queues.admin import STATES, HealthCode
 from queues.errors import BadCursor
 
@@ -27,6 +27,10 @@ _IN_TROUBLE = {
     HealthCode.RETRIES: "delayed",
     HealthCode.DEAD: "dead",
 }
+
+
+#: Reasons that say that attempts fail.
+FAILING = frozenset({HealthCode.NOTHING_DONE, HealthCode.RETRIES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,8 @@ class Seen:
     asked: Asked
     listed: Listed
     now: datetime
+    #: The item whose attempt failed last among those that were read, where attempts fail, and that attempt.
+    failed: tuple[Item, Attempt] | None = None
 
 
 def see(name: str, fields: Mapping[str, str]) -> Seen:
@@ -71,7 +77,7 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
     """
     store, now = get_store(), store_now()
 
-    def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus, Row, Page, Page, Asked, Listed | None]:
+    def look(tr: ReadTransaction) -> tuple[Queue, QueueStatus, Row, Page, Page, Sequence[Item], Asked, Listed | None]:
         queue = store.queue(name, tr=tr)
         status = queue.status(tr=tr, preview=PREVIEW_BYTES)
         row = row_of(status, now)
@@ -82,22 +88,42 @@ def see(name: str, fields: Mapping[str, str]) -> Seen:
             row,
             queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
             queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr),
+            _came_back_last(queue, row, tr) if FAILING.intersection(row.verdict.codes) else (),
             asked,
             None if asked.searching else list_items(queue, asked, tr=tr),
         )
 
     with store.suggesting():
-        queue, status, row, low, high, asked, listed = store.read(look)
+        queue, status, row, low, high, late, asked, listed = store.read(look)
     now = store_now()
+    if listed is None:
+        listed = list_items(queue, asked, shown=what_searchers_see(queue.config))
+    here = listed.items if asked.state in STATES else ()
+    failing = FAILING.intersection(row.verdict.codes)
     return Seen(
         status=status,
         row=row,
         min=low.items,
         max=high.items,
         asked=asked,
-        listed=list_items(queue, asked, shown=what_searchers_see(queue.config)) if listed is None else listed,
+        listed=listed,
         now=now,
+        failed=_newest_failure((*late, *low.items, *high.items, *here)) if failing else None,
     )
+
+
+def _came_back_last(queue: Queue, row: Row, tr: ReadTransaction) -> Sequence[Item]:
+    """Return the delayed item that is due last and the newest dead one: by a steady backoff, those that failed last."""
+    totals = row.status.totals
+    states = [state for state, n in (("delayed", totals.delayed), ("dead", totals.dead)) if n]
+    found = [queue.search(Query(state=state), end="max", limit=1, scan=1, preview=0, tr=tr) for state in states]
+    return [item for step in found for item in step.items]
+
+
+def _newest_failure(items: Iterable[Item]) -> tuple[Item, Attempt] | None:
+    """Return the item with the newest attempt that told an error, and that attempt."""
+    failed = [(item, attempt) for item in items for attempt in item.attempt_log[-1:] if attempt.error]
+    return max(failed, key=lambda one: one[1].ended_at, default=None)
 
 
 def _first_state(row: Row) -> str:

@@ -10,9 +10,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy
 
+from pqadmin.dashboard.items.queue_page_data import FAILING
 from pqadmin.display import format as write
+from pqadmin.display.addresses import item_url
+from pqadmin.display.error_text import error_text
+from pqadmin.display.redaction import rules_of
 from pqadmin.live.board.rows import Row
 from pqadmin.live.words import detail_words, reason_words
+from queues import Attempt, Item
 from queues.admin import HealthCode
 
 
@@ -27,8 +32,14 @@ class Step:
     level: str = ""
     words: str = ""
     detail: str = ""
+    #: One of the last errors, where the reason is that attempts fail; when it came, and the page of its item.
+    error: str = ""
+    error_at: datetime | None = None
+    error_url: str = ""
 
 
+#: Characters of an error beside a reason.
+_ERROR_WIDTH = 240
 _WORKER = gettext_lazy("Start a worker: pqadmin work %(queue)s %(handlers)s (the Python module with your handlers)")
 #: A line does not break within an option.
 _HANDLERS = mark_safe('<span class="nowrap">--handlers MODULE</span>')
@@ -81,8 +92,21 @@ def _html(words: object, queue: str) -> SafeString:
     return format_html(places, queue=queue, handlers=_HANDLERS)
 
 
-def steps(row: Row, now: datetime) -> Sequence[Step]:
-    """Return every reason with its next step, those of the verdict first, with their words."""
+def _error(row: Row, failed: tuple[Item, Attempt]) -> dict[str, Any]:
+    """Return what a reason tells of an attempt that failed."""
+    item, attempt = failed
+    return {
+        "error": write.shorten(error_text(attempt.error, rules_of(row.status.redact)), _ERROR_WIDTH),
+        "error_at": attempt.ended_at,
+        "error_url": item_url(row.status.name, item.id),
+    }
+
+
+def steps(row: Row, now: datetime, failed: tuple[Item, Attempt] | None = None) -> Sequence[Step]:
+    """Return every reason with its next step, those of the verdict first, with their words.
+
+    `failed` is an item whose attempt failed lately, with that attempt.
+    """
     reasons = {reason.code: reason for reason in row.verdict.reasons}
     totals = row.status.totals
     returned = "delayed" if totals.delayed else "ready" if totals.ready else "leased"
@@ -97,6 +121,7 @@ def steps(row: Row, now: datetime) -> Sequence[Step]:
                 level=reason.level.name.lower(),
                 words=reason_words(row, reason, now, whole=True),
                 detail=detail_words(reason, now),
+                **(_error(row, failed) if failed and code in FAILING else {}),
             )
             for code, reason in reasons.items()
         ),

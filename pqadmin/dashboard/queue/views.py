@@ -49,7 +49,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "starred": status.id in favorites.of(request.user).stars,
         "flags": flag_words(seen.row),
         "trend": trend_words(seen.row),
-        "steps": steps(seen.row, seen.now),
+        "steps": steps(seen.row, seen.now, seen.failed),
         "consumers": panel(status),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),
