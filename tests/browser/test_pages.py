@@ -274,6 +274,22 @@ def test_short_priorities_are_whole_and_the_tools_in_a_line(width: int, new_page
         wait_live(page)
 
 
+@pytest.mark.parametrize("name", ["jobs", "orders:apac:fulfilment"])
+def test_on_a_wide_screen_a_reason_takes_the_room_that_the_ends_leave(
+    name: str, new_page: NewPage, store: Store
+) -> None:
+    queue = store.create_queue(name)
+    queue.push_many([(b"C710680", 1795967201617), (b"C710681", 1795977909908)])
+    queue.pause(reason="the bank is closed until Monday morning", by="ops-2")
+    page = new_page(viewport={"width": 1920, "height": 800})
+    open_live(page, "/")
+    reason = page.locator("[data-field=verdict]")
+    expect(reason).to_contain_text("until Monday morning")
+    assert reason.evaluate("reason => reason.scrollHeight - reason.clientHeight") <= 2
+    cut = page.locator(".end :is(b, q)").evaluate_all("all => all.filter((e) => e.scrollWidth > e.clientWidth).length")
+    assert cut == 0
+
+
 @pytest.mark.parametrize("width", [1024, 1280, 1440, 1920])
 def test_compact_rows_name_the_queue_and_its_level_at_every_width(width: int, new_page: NewPage, store: Store) -> None:
     store.create_queue("orders:apac:payments").pause(reason="a long reason, " * 9, by="ops-2")
