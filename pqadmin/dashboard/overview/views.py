@@ -113,7 +113,10 @@ def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
         down = (not order.descending) if active else descending_first
         aria = ("descending" if order.descending else "ascending") if active else ""
         sort = f"-{field}" if down else field
-        heads.append({"field": field, "label": label, "aria": aria, "url": _address({**state, "sort": sort})})
+        title = _("last 10 s") if field in ("in", "out") else ""
+        heads.append(
+            {"field": field, "label": label, "title": title, "aria": aria, "url": _address({**state, "sort": sort})}
+        )
     return heads
 
 

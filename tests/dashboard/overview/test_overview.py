@@ -13,6 +13,7 @@ from django.test import Client
 from pqadmin.accounts.roles import Role
 from pqadmin.live import monitor as monitors
 from pqadmin.live.board import board as boards
+from pqadmin.live.board.rates import WINDOW
 from pqadmin.live.off_screen_reads import OffScreenReads
 from queues import Store
 from tests.dashboard.conftest import Desk
@@ -54,6 +55,15 @@ def test_each_tile_leads_to_the_queues_that_it_counts(operator: Desk, store: Sto
     assert listed["q=leased>0"] == {"held"}
     assert {"q=in>0", "q=out>0", "q=delayed>0", "q=dead>0", "q=level:critical", "q=level:ok"} <= set(listed)
     assert listed["q=level:ok"] == {"empty", "waits", "held"}
+
+
+def test_rates_tell_their_window_on_the_overview_as_on_a_queues_page(operator: Desk, store: Store) -> None:
+    store.create_queue("jobs")
+    overview, queue = operator.open("/"), operator.open("/queues/jobs/")
+    for rate in ("in", "out"):
+        assert f"{rate} · last {WINDOW:.0f} s" in overview
+        assert f"{rate} · last {WINDOW:.0f} s" in queue
+    assert overview.html.count(f'title="last {WINDOW:.0f} s"') == 2
 
 
 def test_the_heading_of_a_group_names_a_queue_of_which_nothing_is_known(operator: Desk, store: Store) -> None:
