@@ -124,7 +124,7 @@ OPERATIONS = sum(1 for _ in openapi.operations(openapi.document(api)))
 
 
 def named(part: object, schemas: dict[str, Any], found: set[str]) -> set[str]:
-    """Add the names of the schemas that a part of the document refers to, also by way of others."""
+    """Add the names of the schemas that a part of the document refers to, also by way of further ones."""
     if isinstance(part, dict):
         name = str(part.get("$ref", "")).rpartition("/")[2]
         if name and name not in found:

@@ -5,7 +5,7 @@ longest single process, so it starts first, beside the checks and then the other
 by file. Not so on a cluster, of which there is one, emptied by the tests on it: there one test runs at a time.
 Without a Chromium it is not run, which is a failure only where PQ_REQUIRE_BROWSER=1.
 
-Up to three tests of a suite that failed are run a second time, alone: a machine that stood still for a second is no
+Up to three tests of a suite that failed are run a second time, alone: a machine that paused for a second is no
 fault of the product. A test that passes only then is named at the end, as one to repair.
 """
 
