@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 
 from queues.kv.errors import StoreError
@@ -12,10 +11,10 @@ from queues.kv.watching import WatchBoard, Watcher
 
 log = logging.getLogger("queues.kv")
 
-#: Seconds between two looks at the number of the last commit, while there is traffic and when there is none.
+#: Seconds between two looks at the number of the last commit, while other processes commit and while none does.
 _BUSY_EVERY = 0.002
 _IDLE_EVERY = 0.005
-#: Seconds without a commit after which there is no traffic.
+#: Seconds without such a commit after which none does.
 _IDLE_AFTER = 1.0
 #: Comparing may take up to this part of the time; what is watched is then looked at less often.
 _SHARE = 0.1
@@ -25,6 +24,8 @@ _STAY = 1.0
 
 #: The version that was read, and the watchers that know another value.
 _Compared = tuple[int, list[Watcher]]
+#: No commits: a first number and a last.
+_NONE = (1, 0)
 
 
 class Poller:
@@ -46,9 +47,8 @@ class Poller:
         self._stop.acquire()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        #: Numbers of commits of this process, noted before they happen: its watchers are told directly. Cleared when a
-        #: commit fails, as its number may become another process's.
-        self.own: deque[int] = deque(maxlen=1_024)
+        #: The first and the last number of the latest commits that were all this process's.
+        self._own = _NONE
 
     def start(self) -> None:
         """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
@@ -67,6 +67,15 @@ class Poller:
         if thread is not None:
             thread.join()
 
+    def note_own(self, version: int) -> None:
+        """Note the number of a commit of this process before it happens: its watchers are told directly."""
+        first, last = self._own
+        self._own = (first if last <= version <= last + 1 else version, version)
+
+    def forget_own(self) -> None:
+        """Forget these numbers, as that of a commit that failed may become another process's."""
+        self._own = _NONE
+
     def _work(self) -> None:
         seen = -1
         pause = _BUSY_EVERY
@@ -82,8 +91,8 @@ class Poller:
                 newest = self._last_txnid()
                 if newest == seen:
                     continue
-                changed_at = now
                 if self._is_foreign(seen, newest):
+                    changed_at = now
                     newest = self._compare()
                     pause = min(_LONGEST, max(_BUSY_EVERY, (time.monotonic() - now) / _SHARE))
                 seen = newest
@@ -101,15 +110,12 @@ class Poller:
             if len(self._board):
                 return False
             self._thread = None
-            self.own.clear()
             return True
 
     def _is_foreign(self, seen: int, newest: int) -> bool:
         """Tell whether one of the commits after `seen` may be another process's."""
-        if not 0 < newest - seen < len(self.own) + 1:
-            return True
-        own = set(self.own.copy())
-        return any(txnid not in own for txnid in range(seen + 1, newest + 1))
+        first, last = self._own
+        return not first <= seen + 1 <= newest <= last
 
     def _compare(self) -> int:
         """Wake the watchers that know another value; return the version that was read.

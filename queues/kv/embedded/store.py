@@ -195,12 +195,12 @@ class Engine:
     def _commit(self, batch: Batch, done: Sequence[Ticket]) -> StoreError | None:
         """Commit, and answer these requests; return the error when nothing was written, so that all may run again."""
         environment = self.environment
-        self.poller.own.append(batch.version)
+        self.poller.note_own(batch.version)
         try:
             environment.commit(batch)
             self._told(batch, done)
         except BaseException as error:
-            self.poller.own.clear()
+            self.poller.forget_own()
             try:
                 outcome = environment.settle(error, batch)
             except Exception:
@@ -238,7 +238,7 @@ class Engine:
                 self.board.notify(batch.now.keys())
             except Exception:  # what is done is to be answered
                 log.exception("Not all watchers of %s were told of a commit", environment.path)
-                self.poller.own.clear()  # the poller tells them
+                self.poller.forget_own()  # the poller tells them
 
     def _run_each(self, tickets: Sequence[Ticket]) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""

@@ -82,17 +82,31 @@ def test_of_two_saturating_processes_the_one_that_waits_commits_next(
         assert [line(process) for process in both] == ["1", "1"], "commits ahead of a process that waited already"
 
 
-def test_a_change_in_another_process_wakes(kv: KeyValueStore, url: str) -> None:
-    """Long before its time is up; how soon is measured by `benchmarks/wake_up.py`."""
-    delays = []
-    with program("push_on_demand", url) as other:
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_change_in_another_process_wakes(kv: KeyValueStore, url: str, *, writes: bool) -> None:
+    """Long before its time is up; how soon is measured by `benchmarks/wake_up.py`.
+
+    Where this process writes all the time, too.
+    """
+    delays, over = [], threading.Event()
+
+    def write() -> None:
+        while writes and not over.is_set():
+            kv.transact(lambda tr: tr.set(b"own", b""))
+
+    with program("push_on_demand", url) as other, ThreadPoolExecutor(1) as pool:
         assert line(other) == "ready"
-        for _ in range(20):
-            known = kv.read(lambda tr: tr.get(b"watched").wait())
-            tell(other)
-            assert kv.watch({b"watched": known}, timeout=60)
-            woken = time.monotonic()
-            delays.append(woken - float(line(other)))
+        writing = pool.submit(write)
+        try:
+            for _ in range(20):
+                known = kv.read(lambda tr: tr.get(b"watched").wait())
+                tell(other)
+                assert kv.watch({b"watched": known}, timeout=60)
+                woken = time.monotonic()
+                delays.append(woken - float(line(other)))
+        finally:
+            over.set()
+        writing.result(LONG)
     assert statistics.median(delays) < 2, delays
 
 
