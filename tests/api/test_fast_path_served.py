@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from pqadmin.server.lone_client import IN_A_ROW
 from queues import open_store
 from tests.api.test_served import call, exchange
 from tests.server.conftest import PATIENCE, ROOT, Site, log_in, serve
@@ -41,16 +42,19 @@ def shared(plain_site: Site) -> tuple[Site, str]:
     return plain_site, token(plain_site)
 
 
-def token(site: Site) -> str:
-    made = subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), "create_token", "t", "--queues", "*", "--verbs", "all"],
+def token(site: Site, name: str = "t") -> str:
+    return command(site, "create_token", name, "--queues", "*", "--verbs", "all").split()[-1]
+
+
+def command(site: Site, *words: str) -> str:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *words],
         env={"PQADMIN_DATA": str(site.data), "PYTHONPATH": str(ROOT)},
         cwd=site.data,
         capture_output=True,
         text=True,
         check=True,
-    )
-    return made.stdout.split()[-1]
+    ).stdout
 
 
 def request(secret: str, path: str, body: bytes = b"", *fields: str) -> bytes:
@@ -119,6 +123,27 @@ def test_a_lone_client_beside_threads_and_other_processes(shared: tuple[Site, st
             connection.sendall(request(secret, path))
             assert answers(connection)[0].startswith(b"HTTP/1.1 422 " if path == "items" else b"HTTP/1.1 200 ")
     call(site, "POST", "queues/jobs/pop?n=1000", Authorization=f"Bearer {secret}")
+
+
+def test_changes_of_other_processes_hold_for_the_next_request_of_a_lone_client(shared: tuple[Site, str]) -> None:
+    site, _ = shared
+    secret = token(site, "lone")
+    with connect(site) as connection, open_store(f"lmdb:{site.data / 'store'}") as store:
+
+        def statuses(number: int = 1) -> set[bytes]:
+            found = set()
+            for _ in range(number):
+                connection.sendall(request(secret, "pop"))
+                found.add(answers(connection)[0].split()[1])
+            return found
+
+        assert statuses(IN_A_ROW + 2) == {b"200"}
+        store.rename_queue("jobs", "elsewhere")
+        assert statuses() == {b"404"}
+        store.rename_queue("elsewhere", "jobs")
+        assert statuses(IN_A_ROW + 2) == {b"200"}
+        command(site, "revoke_token", "lone")
+        assert statuses() == {b"401"}
 
 
 def test_a_request_in_any_two_parts_and_many_in_one(shared: tuple[Site, str]) -> None:
