@@ -51,7 +51,11 @@ class Mover:
 def summed(
     store: Store, statuses: Sequence[QueueStatus], shown: Range, *, everything: bool, unread: int = 0
 ) -> list[HistoryPoint]:
-    """Return the points of the sums over queues; of `everything` as the store keeps them, else of the most used."""
+    """Return the points of the sums over queues; of `everything` as the store keeps them, else of the most used.
+
+    What came and went in the last seconds is not yet in the sums that the store keeps, so their last point tells
+    depths only.
+    """
     kept, recorded = store.history, store.history.is_recorded()
     readable = most_used(statuses)
     if not everything:
@@ -60,17 +64,22 @@ def summed(
     points = [*([] if stretch.before is None else [stretch.before]), *stretch.points]
     unreadable = any(one.unreadable for one in statuses)
     if points and recorded and not unreadable and not any(start > points[-1].at for start in stretch.damaged):
-        newest = kept.at([ALL_QUEUES], SECONDS.name, shown.now).get(ALL_QUEUES, points[-1])
+        newest = now = kept.at([ALL_QUEUES], SECONDS.name, shown.now).get(ALL_QUEUES, points[-1])
         lost = False
         if not unread:
             depths = {state: sum(getattr(one.totals, state) for one in readable) for state in HISTORY_STATES[:4]}
             # A process that was elected just now has not yet written what it missed.
             late = shown.now - newest.at > shown.resolution.step + HISTORY_FLUSH
             lost = late and any(getattr(newest, state) != depth for state, depth in depths.items())
-            newest = replace(newest, **depths)
-        earlier = [point for point in points if point.at < shown.now]
-        lost = lost or (newest.gap and (not earlier or newest.at > earlier[-1].at))
-        points = [*earlier, replace(newest, at=shown.now, gap=lost)]
+            now = replace(newest, **depths)
+        points = [point for point in points if point.at < shown.now]
+        if newest.at < shown.now and (not points or newest.at > points[-1].at):
+            points.append(newest)
+        # What had changed by then is written by now.
+        quiet_until = shown.now - int(HISTORY_FLUSH) - 2
+        if not lost and points and quiet_until > points[-1].at:
+            points.append(replace(newest, at=quiet_until, gap=False))
+        points.append(replace(now, at=shown.now, gap=lost or (newest.at >= shown.now and newest.gap)))
     return points
 
 

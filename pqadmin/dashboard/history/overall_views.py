@@ -90,5 +90,7 @@ def _untold(statuses: list[QueueStatus], data: dict[str, Any], shown: Range) -> 
 def _drawn(request: HttpRequest, seen: Overview, shown: Range) -> tuple[list[charts.Kind], dict[str, Any]]:
     everything, statuses = visibility.scope(request).everything, [row.status for row in seen.rows]
     points = overall.summed(get_store(), statuses, shown, everything=everything, unread=seen.summary.unread)
-    kinds = charts.depth_and_rates(series(points, shown, shown.resolution.step))
+    # The sums that the store keeps do not tell what came and went in the last seconds: the tile's rates do.
+    latest = (seen.summary.rate_in, seen.summary.rate_out) if everything else None
+    kinds = charts.depth_and_rates(series(points, shown, shown.resolution.step, latest=latest))
     return kinds, charts.data_of(kinds, shown)

@@ -10,6 +10,8 @@ from queues.admin import HISTORY_FLUSH, HISTORY_STATES, HistoryPoint, HistoryRes
 #: Columns of a heat map, at most.
 MAX_COLUMNS = 96
 _DEPTHS = HISTORY_STATES[:4]
+#: Items a second: in and out; None where that is unknown.
+Rates = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class _Moment:
     at: int
     point: HistoryPoint | None
     #: Items a second since the change before: in and out.
-    rates: tuple[float | None, float | None] = (None, None)
+    rates: Rates = (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +66,13 @@ def course(
     return [*points, last]
 
 
-def series(points: Sequence[HistoryPoint], shown: Range, step: int) -> Series:
-    """Return the columns of a range; points may go beyond it at both ends."""
+def series(points: Sequence[HistoryPoint], shown: Range, step: int, *, latest: Rates | None = None) -> Series:
+    """Return the columns of a range; points may go beyond it at both ends.
+
+    `latest` are the rates up to now, where the points do not tell them.
+    """
     moments: dict[int, _Moment] = {}
-    for moment in _moments(points, shown, step):
+    for moment in _moments(points, shown, step, latest):
         if shown.since <= moment.at <= shown.until:
             moments[moment.at] = moment
     seen = [moments[at] for at in sorted(moments)]
@@ -87,15 +92,16 @@ def series(points: Sequence[HistoryPoint], shown: Range, step: int) -> Series:
     )
 
 
-def _moments(points: Sequence[HistoryPoint], shown: Range, step: int) -> Iterator[_Moment]:
+def _moments(points: Sequence[HistoryPoint], shown: Range, step: int, latest: Rates | None) -> Iterator[_Moment]:
     for point in points[:1]:
         yield _Moment(point.at, point)
     for before, point in pairwise(points):
+        told = latest if point.at == shown.now else None
         if point.gap:
             yield _Moment(min(before.at + step, point.at - 1), None)
-            yield _Moment(point.at, point)
+            yield _Moment(point.at, point, told or (None, None))
             continue
-        rates = _rates(before, point)
+        rates = told or _rates(before, point)
         for edge in (shown.since, shown.until):
             if before.at < edge < point.at:
                 yield _Moment(edge, before, rates)
@@ -104,7 +110,7 @@ def _moments(points: Sequence[HistoryPoint], shown: Range, step: int) -> Iterato
         yield _Moment(point.at, point, rates)
 
 
-def _rates(before: HistoryPoint, point: HistoryPoint) -> tuple[float | None, float | None]:
+def _rates(before: HistoryPoint, point: HistoryPoint) -> Rates:
     """Return the rates between two points; None over a purge, which begins to count anew."""
     seconds = max(1, point.at - before.at)
     came, went = point.arrived - before.arrived, point.left - before.left

@@ -14,7 +14,7 @@ from pqadmin.accounts.scope import forget
 from pqadmin.dashboard.history import overall
 from pqadmin.dashboard.history.overall import added
 from pqadmin.dashboard.history.ranges import Range, span_of
-from pqadmin.dashboard.history.series import course, series
+from pqadmin.dashboard.history.series import Rates, course, series
 from queues import Queue, Store, Transaction, open_store
 from queues.admin import as_history_point
 from queues.background.leader import Candidate
@@ -23,6 +23,7 @@ from queues.serving.leadership import UPKEEP
 from tests.conftest import Clock
 from tests.dashboard.conftest import Desk
 from tests.dashboard.history.test_history import data_of, record
+from tests.waiting import await_true
 
 HERE = "/charts/?span=1h"
 
@@ -162,6 +163,45 @@ def test_sums_have_a_gap_before_a_process_that_was_elected_has_written_what_it_m
         assert last_has_gap()
         record(store)
         assert last_has_gap()
+
+
+@pytest.mark.parametrize("span", ["10m", "6h"])
+def test_rates_of_all_queues_do_not_fall_to_0_before_the_newest_points_are_written(clock: Clock, span: str) -> None:
+    with open_store("memory:", clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        assert Candidate(store.context, UPKEEP, seconds=600).step()
+        recorder = store.recorder(count=clock)
+        for _ in range(120):
+            clock.advance(1)
+            jobs.push_many([(b"x", 1)] * 7)
+            recorder.look()
+        shown = span_of(span, store.now())
+
+        def rates_in(latest: Rates) -> list[float | None]:
+            points = overall.summed(store, [jobs.status()], shown, everything=True)
+            return list(series(points, shown, shown.resolution.step, latest=latest).rates[0])
+
+        *recorded, newest = rates_in((None, None))
+        assert newest is None
+        assert {rate for rate in recorded if rate is not None} == {7.0}
+        assert rates_in((6.8, 0.0))[-1] == 6.8
+        recorder.flush()
+        clock.advance(60)
+        shown = span_of(span, store.now())
+        assert rates_in((0.0, 0.0))[-2:] == [0.0, 0.0], "nothing came since"
+
+
+def test_the_newest_rates_of_all_queues_are_those_of_the_overview(operator: Desk, store: Store, jobs: Queue) -> None:
+    assert Candidate(store.context, UPKEEP, seconds=600).step()
+    operator.open("/")
+    jobs.push_many([(b"x", 1)] * 90)
+    record(store)
+
+    def newest_rate() -> float | None:
+        rate: float | None = operator.client.get("/charts/data/?span=10m").json()["charts"]["rates"]["columns"][0][-1]
+        return rate
+
+    await_true(newest_rate)
 
 
 @pytest.mark.parametrize("span", ["1h", "24h", "90d"])
