@@ -3,7 +3,7 @@
 from typing import Any
 
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag
-from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import items
 from pqadmin.files.shapes import changed_shape
 from queues import Actions, Changed, Queue, Store
@@ -36,7 +36,7 @@ class ItemCommand(StoreCommand):
             changed_shape(queue, changed),
             f"{queue.name}: {items(changed.count, done)}.",
             *skipped,
-            *undo_line(changed.trash_id),
+            *self.undo_line(changed.trash_id),
         )
 
     def change(self, acts: Actions, queue: Queue, options: Options, **more: Any) -> Changed:

@@ -6,6 +6,7 @@ No command shows a traceback for what a user can cause: a refused action, a miss
 import contextlib
 import os
 import pwd
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -51,6 +52,8 @@ class StoreCommand(OwnCommand):
     listed = ""
     #: Whether a missing store is created; otherwise its path counts as mistyped.
     creates_store = False
+    #: The options that name the store, as they were given.
+    _store_options: tuple[str, ...] = ()
     #: The URL of the store, once it is known, and the kind of JSON that is asked for: document, lines or none.
     _url = ""
     _json = ""
@@ -74,6 +77,8 @@ class StoreCommand(OwnCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the command on the store at its URL."""
         url = self._url = self.store_url(options)
+        given = {f"--{name.replace('_', '-')}": options.get(name) for name in ("store", "server", "token_file")}
+        self._store_options = tuple(word for name, value in given.items() if value for word in (name, str(value)))
         if saved_tokens.is_server(url):
             if not self.on_servers:
                 raise LocalStoreOnly(ON_THE_MACHINE)
@@ -190,6 +195,14 @@ class StoreCommand(OwnCommand):
         """Return whether a JSON line for each is asked for."""
         return self._json == "lines"
 
+    def command_line(self, *words: str) -> str:
+        """Return the line for a shell that runs another command on the same store."""
+        return shlex.join(["pqadmin", *words, *self._store_options])
+
+    def undo_line(self, trash_id: str | None) -> list[str]:
+        """Return the line that says how to undo an action, if it can be undone."""
+        return [] if trash_id is None else [f"Undo: {self.command_line('undo', trash_id)}"]
+
     def answer(self, shape: Shape, *lines: str) -> None:
         """Print the answer: one JSON document, a JSON line for each of what it lists, or lines."""
         if self.lines:
@@ -230,11 +243,6 @@ def refuse_missing(url: str) -> None:
     engine, _, path = url.partition(":")
     if engine == "lmdb" and path and not Path(path).is_file() and not (Path(path) / "data.mdb").exists():
         raise StoreUnavailable("There is no store in {path}; create_queue makes one.", path=str(path))
-
-
-def undo_line(trash_id: str | None) -> list[str]:
-    """Return the line that says how to undo an action, if it can be undone."""
-    return [] if trash_id is None else [f"Undo: pqadmin undo {trash_id}"]
 
 
 def _damage(url: str) -> StoreDamaged | None:

@@ -41,7 +41,11 @@ def test_all_items_are_moved_gone_on_with_and_undone(run: Run, shop: Shop) -> No
     assert values(review) == [b"a", b"b", b"c"]
     back = run("move", "review", "jobs", "--all")
     assert "Moved 3 items from review to jobs." in back.out
-    assert run("undo", back.out.split()[-1], "--json").json == {"queue": "review", "items": 3, "skipped": 0}
+    assert run("undo", back.out.partition("pqadmin undo ")[2].split()[0], "--json").json == {
+        "queue": "review",
+        "items": 3,
+        "skipped": 0,
+    }
     assert values(review) == [b"a", b"b", b"c"]
 
 

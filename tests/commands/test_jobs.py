@@ -32,6 +32,7 @@ def test_a_job_is_listed_run_shown_and_undone(run: Run, shop: Shop) -> None:
     assert run("jobs", "list", "--running").out == "No job is running.\n"
     shown = run("jobs", "show", job.id).out
     assert "30 of 30 looked at, 20 changed" in shown
+    assert f"Undo: pqadmin jobs undo {job.id} --store {shop.url}\n" in shown
     undone = run("jobs", "undo", job.id, "--json").json
     assert (undone["act"], undone["status"], undone["items"], undone["undoes"]) == ("undo", "done", 20, job.id)
     assert jobs.depth() == N

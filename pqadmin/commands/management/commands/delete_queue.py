@@ -1,7 +1,7 @@
 """`pqadmin delete_queue`: delete a queue with all its items."""
 
 from pqadmin.commands.arguments import CONFIRM, QUEUE, REASON
-from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand
 from queues import Store
 
 
@@ -17,5 +17,5 @@ class Command(StoreCommand):
         self.answer(
             {"queue": queue.name, "trash_id": trash_id},
             f"{queue.name} is in the trash with all its items.",
-            *undo_line(trash_id),
+            *self.undo_line(trash_id),
         )

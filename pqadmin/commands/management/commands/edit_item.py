@@ -3,7 +3,7 @@
 from typing import Any
 
 from pqadmin.commands.arguments import QUEUE, REASON, VALUE, VALUE_FILE, Argument, read_value_for
-from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.shapes import changed_shape
 from queues import Store
 from queues.errors import ItemNotFound
@@ -27,5 +27,5 @@ class Command(StoreCommand):
         self.answer(
             changed_shape(queue, changed),
             "The item has this value already." if same else f"{queue.name}: the item has its new value.",
-            *undo_line(changed.trash_id),
+            *self.undo_line(changed.trash_id),
         )

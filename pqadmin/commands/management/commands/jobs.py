@@ -82,9 +82,9 @@ class Command(StoreCommand):
                         progress = self._progress(stop, options)
                         ended.append(acts.run_bulk(job_id, progress=progress, shown=what_searchers_see))
         except Interrupted:
-            left = ended[-1].id if ended else job_ids[0]
+            again = self.command_line("jobs", "run", ended[-1].id if ended else job_ids[0])
             raise CommandError(
-                f"Interrupted. A running site continues it; otherwise run: pqadmin jobs run {left}",
+                f"Interrupted. A running site continues it; otherwise run: {again}",
                 returncode=Exit.INTERRUPTED,
             ) from None
         self._show(ended)
@@ -110,31 +110,30 @@ class Command(StoreCommand):
 
     def _show(self, jobs: list[Job]) -> None:
         shapes = [job_shape(job) for job in jobs]
-        lines = [line for job in jobs for line in _lines(job)] or ["No job is running."]
+        lines = [line for job in jobs for line in self._lines(job)] or ["No job is running."]
         self.answer(shapes[0] if len(shapes) == 1 else {"jobs": shapes}, *lines)
+
+    def _lines(self, job: Job) -> list[str]:
+        to = "" if job.to is None else f" to {visible(job.to)}"
+        counts = f"{job.met:,}{_of(job.total)} looked at, {job.done:,} changed, {job.skipped:,} left alone"
+        lines = [
+            f"{job.id}  {job.act} {job.state} items of {visible(job.queue)}{to}: {job.status}",
+            f"  {counts}; begun by {visible(job.by)}",
+        ]
+        left = job.seconds_left()
+        if left is not None:
+            lines.append(f"  about {age(left)} left, run by {visible(job.runner)}")
+        if job.failure:
+            at = "" if job.failed_at is None else f" (at item {job.failed_at})"
+            lines.append(f"  failed{at}: {visible(job.failure)}")
+        if job.of is not None:
+            lines.append(f"  undoes {job.of}")
+        elif job.undo is not None:
+            lines.append(f"  undone by {job.undo}")
+        elif job.done:
+            lines.append(f"  Undo: {self.command_line('jobs', 'undo', job.id)}")
+        return lines
 
 
 def _of(total: int | None) -> str:
     return "" if total is None else f" of {number(total)}"
-
-
-def _lines(job: Job) -> list[str]:
-    to = "" if job.to is None else f" to {visible(job.to)}"
-    counts = f"{job.met:,}{_of(job.total)} looked at, {job.done:,} changed, {job.skipped:,} left alone"
-    lines = [
-        f"{job.id}  {job.act} {job.state} items of {visible(job.queue)}{to}: {job.status}",
-        f"  {counts}; begun by {visible(job.by)}",
-    ]
-    left = job.seconds_left()
-    if left is not None:
-        lines.append(f"  about {age(left)} left, run by {visible(job.runner)}")
-    if job.failure:
-        at = "" if job.failed_at is None else f" (at item {job.failed_at})"
-        lines.append(f"  failed{at}: {visible(job.failure)}")
-    if job.of is not None:
-        lines.append(f"  undoes {job.of}")
-    elif job.undo is not None:
-        lines.append(f"  undone by {job.undo}")
-    elif job.done:
-        lines.append(f"  Undo: pqadmin jobs undo {job.id}")
-    return lines

@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 from pqadmin.commands.arguments import REASON, Argument, OneOf, flag, read_priority
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.stop_signals import Interrupted, Interruption
-from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import items
 from queues import Actions, Job, Store
 
@@ -42,7 +42,7 @@ class Command(StoreCommand):
                     raise CommandError(f"{job.id} is no move from {source.name} to {target.name}.")
             else:
                 job = acts.begin_bulk("move", source.name, to=target.name, priority=priority, reason=reason)
-            job = _finished(acts, job)
+            job = self._finished(acts, job)
             count = job.done
         self.answer(
             {
@@ -54,25 +54,25 @@ class Command(StoreCommand):
                 "total": None if job is None else job.total,
             },
             f"Moved {items(count)} from {source.name} to {target.name}.",
-            *(undo_line(trash_id if job is None else job.id) if count else ()),
+            *(self.undo_line(trash_id if job is None else job.id) if count else ()),
         )
 
-
-def _finished(acts: Actions, job: Job) -> Job:
-    """Run a bulk job to its end; raise `CommandError` if it is interrupted or fails."""
-    try:
-        with Interruption() as stop, stop.held():
-            job = acts.run_bulk(job.id, progress=lambda _: not stop.requested)
-    except Interrupted:
-        raise CommandError(
-            f"Interrupted. A running site continues it; otherwise run: pqadmin move … --resume {job.id}. "
-            f"To end it: pqadmin jobs cancel {job.id}",
-            returncode=Exit.INTERRUPTED,
-        ) from None
-    if job.status == "failed":
-        at = "" if job.failed_at is None else f"The item is {job.failed_at}. "
-        raise CommandError(
-            f"The job {job.id} has failed after {items(job.done)}: {job.failure} {at}Move or change it by its id, "
-            f"then continue with: pqadmin jobs resume {job.id}"
-        )
-    return job
+    def _finished(self, acts: Actions, job: Job) -> Job:
+        """Run a bulk job to its end; raise `CommandError` if it is interrupted or fails."""
+        try:
+            with Interruption() as stop, stop.held():
+                job = acts.run_bulk(job.id, progress=lambda _: not stop.requested)
+        except Interrupted:
+            again = self.command_line("move", job.queue, str(job.to), "--resume", job.id)
+            raise CommandError(
+                f"Interrupted. A running site continues it; otherwise run: {again}. "
+                f"To end it: {self.command_line('jobs', 'cancel', job.id)}",
+                returncode=Exit.INTERRUPTED,
+            ) from None
+        if job.status == "failed":
+            at = "" if job.failed_at is None else f"The item is {job.failed_at}. "
+            raise CommandError(
+                f"The job {job.id} has failed after {items(job.done)}: {job.failure} {at}Move or change it by its id, "
+                f"then continue with: {self.command_line('jobs', 'resume', job.id)}"
+            )
+        return job

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, KEEP, QUEUE, RAW, REASON, Argument, seconds
 from pqadmin.commands.exec_program import DELAY, EXEC, GRACE, Execution
-from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
 from pqadmin.commands.take_options import check_output, end_of, finish, waited, write_raw
 from pqadmin.files.shapes import item_shape
@@ -106,7 +106,7 @@ class Command(StoreCommand):
         if taken and not options["json"]:
             print_items(console(self.stdout), [popped.item for popped in taken], now)
         items = [{**item_shape(popped.item), "trash_id": popped.trash_id} for popped in taken]
-        undo = [line for popped in taken for line in undo_line(popped.trash_id)]
+        undo = [line for popped in taken for line in self.undo_line(popped.trash_id)]
         if len(undo) > _SHOWN:
             undo[_SHOWN:] = ["The other items can be put back on the trash's page; --json prints the ids of all."]
         self.answer({"queue": name, "items": items}, *undo)

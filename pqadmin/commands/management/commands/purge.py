@@ -1,7 +1,7 @@
 """`pqadmin purge`: purge a queue."""
 
 from pqadmin.commands.arguments import CONFIRM, KEEP, QUEUE, REASON
-from pqadmin.commands.store_command import Options, StoreCommand, undo_line
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import items
 from queues import Store
 
@@ -30,7 +30,7 @@ class Command(StoreCommand):
                 "finished": purged.finished,
             },
             f"Purged {name}: {done}." if purged.count else f"{name} held nothing to purge.",
-            *(line for trash_id in purged.trash_ids for line in undo_line(trash_id)),
+            *(line for trash_id in purged.trash_ids for line in self.undo_line(trash_id)),
         )
         if purged.failure is not None:  # after what was done, which is in the trash
             raise purged.failure
