@@ -164,6 +164,17 @@ def test_a_released_item_is_told_with_the_reason(store: Store, url: str) -> None
         process.terminate()
 
 
+def test_of_a_delayed_item_is_told_when_it_is_due(store: Store, url: str) -> None:
+    mail = store.create_queue("mail", kind="fifo")
+    with command("tail", "mail", "--store", url, text=True) as process:
+        with again(lambda: mail.enqueue(b"begun")):
+            process.stdout.readline()
+        item = mail.enqueue(b"hello", delay=timedelta(hours=1))
+        line = next(line for line in process.stdout if item.id in line)
+        assert line.rstrip().endswith(f"{item.id}  delayed, due {item.due_at:%Y-%m-%d %H:%M:%S} UTC: hello")
+        process.terminate()
+
+
 def test_its_lines_are_harmless_and_a_queue_that_is_deleted_ends_it(store: Store, url: str) -> None:
     mail = store.create_queue("mail", priority_type="str")
     with command("tail", "mail", "--store", url, text=True) as process:

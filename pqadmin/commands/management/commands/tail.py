@@ -95,5 +95,6 @@ def _line(event: Event) -> str:
         "released": f"{item.state}, attempt {item.attempts}{why}",
         "dead": f"after attempt {item.attempts}{why}",
     }.get(event.what)
-    value = foreign.preview(item, NOTHING, _VALUE_WIDTH) if more is None else more
+    due = f"delayed, due {write.moment(item.due_at)}: " if item.state == "delayed" else ""
+    value = due + foreign.preview(item, NOTHING, _VALUE_WIDTH) if more is None else more
     return f"{what:<12} {foreign.priority_short(item):>8}  {item.id}  {value}"
