@@ -24,7 +24,7 @@ from queues import open_store
 from queues.errors import StoreError
 
 #: Arguments that are names of queues.
-_QUEUES = ("queue", "queues", "source", "target", "confirm")
+_QUEUES = ("queue", "queues", "name", "source", "target", "confirm")
 #: Seconds after which a store that does not answer has no names.
 _PATIENCE = 2.0
 

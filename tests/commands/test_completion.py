@@ -79,6 +79,7 @@ def test_names_of_queues_are_completed(tmp_path: Path, url: str) -> None:
     assert completed("pqadmin move mail orders:", tmp_path, **names) == ["orders:eu", "orders:us"]
     assert completed(f"pqadmin tail --store {url} or", tmp_path) == ["orders:eu", "orders:us"]
     assert completed("pqadmin depth mail orders:u", tmp_path, **names) == ["orders:us"]
+    assert completed("pqadmin targets or", tmp_path, **names) == ["orders:eu", "orders:us"]
 
 
 def test_a_store_that_is_not_there_has_no_names_and_is_not_made(tmp_path: Path) -> None:
