@@ -17,11 +17,25 @@ from queues.errors import display_name
 WIDE = 110
 #: The narrowest one for a table with kinds, ends and consumers.
 _TABLE = 130
-_COLUMNS: tuple[tuple[str, int, Callable[[Row, datetime], str]], ...] = (
-    ("Ready", 9, lambda row, now: depth_text(row.status)),
-    ("Delayed", 8, lambda row, now: number_text(row.status, row.status.totals.delayed)),
-    ("Leased", 7, lambda row, now: number_text(row.status, row.status.totals.leased)),
-    ("Dead", 6, lambda row, now: number_text(row.status, row.status.totals.dead)),
+_Column = tuple[str, int, Callable[[Row, datetime], str]]
+
+
+def _depth_column(state: str, size: int) -> _Column:
+    """Return the column of a state's depths, in short where the digits have no room."""
+
+    def cell(row: Row, now: datetime) -> str:
+        n = getattr(row.status.totals, state)
+        told = depth_text(row.status) if state == "ready" else number_text(row.status, n)
+        return told if cell_len(told) < size else ("≈" if row.status.attached else "") + write.brief(n)
+
+    return state.capitalize(), size, cell
+
+
+_COLUMNS: tuple[_Column, ...] = (
+    _depth_column("ready", 9),
+    _depth_column("delayed", 8),
+    _depth_column("leased", 7),
+    _depth_column("dead", 6),
     ("In/s", 7, lambda row, now: write.rate(row.rate_in)),
     ("Out/s", 7, lambda row, now: write.rate(row.rate_out)),
     ("Oldest", 8, lambda row, now: "" if row.status.oldest is None else write.age_since(row.status.oldest, now)),
@@ -81,5 +95,7 @@ def _fitted(text: str, width: int) -> str:
 
 
 def right(text: str, width: int) -> str:
-    """Return text at the right of so many cells, cut where it is too long."""
-    return " " * (width - cell_len(text)) + text if cell_len(text) < width else " " + set_cell_size(text, width - 1)
+    """Return text at the right of so many cells; one that is too long is cut, and says so."""
+    if cell_len(text) >= width:
+        text = set_cell_size(text, width - 2).rstrip() + write.ELLIPSIS
+    return " " * (width - cell_len(text)) + text

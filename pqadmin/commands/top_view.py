@@ -314,7 +314,8 @@ def _consumer_line(one: Consumer) -> Text:
 
 def _item_line(word: str, item: Item, now: datetime) -> Text:
     """Write an item of an end: its priority, age and value."""
-    told = f" {word:<4}{right(foreign.priority_short(item), 12)}  {right(write.age_since(item.since, now), 7)}  "
+    priority, age = foreign.priority_short(item), write.age_since(item.since, now)
+    told = f" {word:<4}{right(priority, write.PRIORITY_WIDTH + 1)}  {right(age, 7)}  "
     return Text.assemble((told, "dim"), foreign.preview(item, NOTHING, 200))
 
 

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -160,6 +161,26 @@ def test_hostile_names_values_and_reasons_stay_in_their_places(run: Run, shop: S
             assert not any(char < " " or "\x7f" <= char < "\xa0" for char in text)
     list_of = drawn(View(seen=Seen(rows=rows, now=now)))
     assert len({line[3:29] for line in list_of[3:6]}) == 3
+
+
+def test_long_priorities_are_told_whole_or_as_cut(run: Run, shop: Shop) -> None:
+    shop.store.create_queue("times").push_many([(b"a", 1795968934989), (b"b", 10**100)])
+    shop.store.create_queue("words", priority_type="str").push(b"c", "单" * 40)
+    rows, now = BoardReader(shop.store).read()
+    for row in rows:
+        for mode in ("list", "open"):
+            text = "\n".join(drawn(View(seen=Seen(rows=rows, now=now), mode=mode, chosen=row.status.id), 100))
+            for wanted in (" 1795968934989 ", "0…00000 ") if row.status.name == "times" else ("单…",):
+                assert wanted in text
+
+
+def test_numbers_of_items_without_room_are_told_in_short(run: Run, shop: Shop) -> None:
+    shop.store.create_queue("jobs").push(b"a", 1)
+    (row,), now = BoardReader(shop.store).read()
+    many = replace(row.status.totals, ready=1_234_567, delayed=99_999, leased=100_000, dead=10_000)
+    row = replace(row, status=replace(row.status, totals=many))
+    line = drawn(View(seen=Seen(rows=[row], now=now)))[3]
+    assert line[28:58].replace("\u202f", ",").split() == ["1.2M", "99,999", "100k", "10k"]
 
 
 def test_numbers_that_are_old_say_so(run: Run, shop: Shop) -> None:
