@@ -152,7 +152,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
+    return (str(error) or type(error).__name__)[:200]
 
 
 _ENCODERS: dict[str, Callable[[Any], bytes]] = {

@@ -139,8 +139,8 @@ def test_values_are_nested_at_most_200_levels_deep(store: Store, jobs: Queue, co
 
 
 def test_bytes_that_do_not_decode_are_told_so(store: Store) -> None:
-    with pytest.raises(BadValue, match="cannot decode this value"):
-        store.create_queue("jobs", codec="json").push(Raw(b"{"), 1)
+    with pytest.raises(BadValue, match="cannot decode this value: JSON is malformed"):
+        store.create_queue("jobs", codec="json").push(Raw(b"[1 2]"), 1)
 
 
 def test_an_item_that_does_not_decode_is_taken_with_its_bytes(store: Store) -> None:
