@@ -37,7 +37,8 @@ class Arguments(CommandParser):
         """End the command with one line for a shell; raise `CommandError` for a caller."""
         if not self.called_from_command_line:
             super().error(message)
-        self._end(Exit.USAGE, "UsageError", f"{self.prog}: {write.one_line(message)}; see {self.prog} --help")
+        told = write.one_line(message).removesuffix(".")
+        self._end(Exit.USAGE, "UsageError", f"{self.prog}: {told}; see {self.prog} --help")
 
     def refuse(self, message: str) -> NoReturn:
         """End the command as refused, as `error` does."""

@@ -107,6 +107,13 @@ def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_
             ["serve", "--port", "x"],
             "python -m pqadmin serve: argument --port: a port is a number from 0 to 65535; see … --help",
         ),
+        (
+            ["targets", "mail", "--oldest", "5x"],
+            (
+                "python -m pqadmin targets: argument --oldest: '5x': "
+                "Give a length of time, such as 90 s, 15 min or 1 h 30 min. Or off, or inherit; see … --help"
+            ),
+        ),
         (["push"], "python -m pqadmin push: the following arguments are required: queue; see … --help"),
         (
             ["pop", "jobs", "-n", "x\ny"],
