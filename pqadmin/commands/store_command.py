@@ -64,7 +64,11 @@ class StoreCommand(OwnCommand):
             argument.add(parser)
         if self.has_store:
             OneOf(
-                Argument("--store", metavar="URL", help="the store, lmdb:PATH (default: that of PQADMIN_STORE)"),
+                Argument(
+                    "--store",
+                    metavar="URL",
+                    help="the store, lmdb:PATH, fdb:CLUSTER_FILE or https://HOST (default: that of PQADMIN_STORE)",
+                ),
                 Argument("--server", metavar="URL", help="the store of the site there, https://HOST"),
             ).add(parser)
             parser.add_argument("--token-file", metavar="FILE", help="the token for the site, in a file of mode 600")

@@ -166,7 +166,7 @@ def sees_job(may: Scope, job: Job) -> bool:
 
 def job(may: Scope, job_id: str) -> Job:
     """Return a job that the person sees; raise `JobNotFound`."""
-    gone = _("No act on many items has this id; its time may have run out.")
+    gone = _("No bulk job has this id; its time may have run out.")
     try:
         found = get_store().actions("").job(job_id)
     except JobNotFound:

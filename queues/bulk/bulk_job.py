@@ -230,7 +230,7 @@ def read_job(tr: ReadTransaction, keyspace: Keyspace, job_id: str | bytes) -> Jo
 
 
 def _not_found() -> JobNotFound:
-    return JobNotFound("No act on many items has this id; its time may have run out.")
+    return JobNotFound("No bulk job has this id; its time may have run out.")
 
 
 def begin_job(tr: Transaction, keyspace: Keyspace, job: Job) -> None:

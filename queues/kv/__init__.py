@@ -43,7 +43,7 @@ def open_kv(
 
         return open_cluster(rest, clock=clock, slots=slots)
     raise BadStoreURL(
-        "{url}: there is no engine {engine}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:",
+        "{url}: there is no engine {engine}; use lmdb:PATH, fdb:CLUSTER_FILE, memory: or https://HOST",
         url=repr(url),
         engine=repr(engine),
     )
@@ -87,7 +87,9 @@ def verify_store(url: str) -> None:
 def _parts(url: str) -> tuple[str, str]:
     engine, colon, rest = url.partition(":")
     if not colon or "\0" in rest:
-        raise BadStoreURL("{url} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE or memory:", url=repr(url))
+        raise BadStoreURL(
+            "{url} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE, memory: or https://HOST", url=repr(url)
+        )
     return engine, rest
 
 
@@ -107,7 +109,7 @@ def _embedded_path(url: str) -> str:
     if engine == "memory":
         raise EmbeddedOnly("{url} lives in memory: backups are of embedded stores (lmdb:PATH) only.", url=url)
     raise BadStoreURL(
-        "{url}: there is no engine {engine}; use lmdb:PATH, fdb:CLUSTER_FILE or memory:",
+        "{url}: there is no engine {engine}; backups are of embedded stores (lmdb:PATH) only.",
         url=repr(url),
         engine=repr(engine),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from queues.errors import BadTime, BadToken, BadValue, StaleLease
+from queues.errors import BadTime, BadToken, BadValue, StaleLease, display_name
 from queues.items import finished, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.lease_expiry import ExpiredRead
@@ -27,6 +27,8 @@ from queues.operations.open_queue import OpenQueue, Request, check_number, execu
 
 #: Why an attached queue has no leases.
 NO_LEASES = "other programs ignore leases."
+#: Characters of what is no token that are shown: a token has 57.
+_SHOWN = 80
 
 #: A lease by the item's id and the lease's nonce.
 LeaseKey = tuple[bytes, bytes]
@@ -128,13 +130,14 @@ def _token(lease: object) -> str:
 
 def _parse(lease: object) -> LeaseKey:
     """Return (rand, nonce) of a lease; raise `BadToken`."""
-    item_id, _, rest = _token(lease).partition("-")
+    token = _token(lease)
+    item_id, _, rest = token.partition("-")
     try:
         rand, nonce = bytes.fromhex(item_id), bytes.fromhex(rest)
     except ValueError:
         rand = nonce = b""
     if len(rand) != ids.SIZE or rand.hex() != item_id or len(nonce) != NONCE_SIZE:
-        raise BadToken("This is not the token of a lease.")
+        raise BadToken("“{token}” is not the token of a lease.", token=display_name(token[:_SHOWN]))
     return rand, nonce
 
 

@@ -53,7 +53,7 @@ def test_options_come_before_between_and_behind_the_arguments(run: Run, shop: Sh
     file = tmp_path / "jobs.csv"
     assert run("export_items", "jobs", "--format", "csv", str(file)).code == 0
     assert file.read_text().count("\n") == 3
-    assert run("jobs", "show", "--json", "0" * 40).error.startswith("No act on many items has this id")
+    assert run("jobs", "show", "--json", "0" * 40).error.startswith("No bulk job has this id")
     assert run("move", "jobs", "--priority", "7", "--all", "elsewhere").error == "No queue is named “elsewhere”."
 
 

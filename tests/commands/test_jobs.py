@@ -90,8 +90,8 @@ def test_what_cannot_be_done_is_said(run: Run, shop: Shop) -> None:
     jobs, _ = fill(shop)
     for arguments, words in (
         (("show",), "Name the job"),
-        (("show", "nonsense"), "No act on many items has this id"),
-        (("undo", "00" * 20), "No act on many items has this id"),
+        (("show", "nonsense"), "No bulk job has this id"),
+        (("undo", "00" * 20), "No bulk job has this id"),
     ):
         refused = run("jobs", *arguments)
         assert (refused.code, words in refused.error) == (1, True)

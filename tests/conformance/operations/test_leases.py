@@ -164,6 +164,8 @@ def test_many_are_acknowledged_and_stale_ones_told(jobs: Queue, clock: Clock) ->
     assert jobs.totals().traffic["ack"] == 2
     assert jobs.ack_many([]) == jobs.ack_many(long) == []
     lease = jobs.lease()
+    with pytest.raises(BadToken, match="“xyz” is not the token of a lease"):
+        jobs.ack_many([lease, "xyz"])
     with pytest.raises(BadToken):
         jobs.ack_many([lease.token[:40].upper() + lease.token[40:]])
     assert jobs.ack_many([lease, lease.token, lease]) == []

@@ -32,6 +32,8 @@ def get(kv: KeyValueStore, key: bytes) -> bytes | None:
         ("lmdb:", "path of a folder"),
         ("lmdb:a\0b", "lmdb:PATH"),
         ("redis:x", "no engine 'redis'"),
+        ("redis:x", "https://HOST"),
+        ("nothing", "https://HOST"),
         ("fdb:a\0b", "fdb:CLUSTER_FILE"),
     ],
 )
