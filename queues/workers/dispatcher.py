@@ -11,11 +11,9 @@ from queues.errors import ForkedStore, QueueError, QueueNotFound, StoreClosed, S
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
+from queues.workers.rests import AFTER_TROUBLE
 
 log = logging.getLogger("queues.workers")
-
-#: Seconds to rest after the store failed.
-AFTER_TROUBLE = 1.0
 
 
 class Dispatcher:

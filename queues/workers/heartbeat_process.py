@@ -22,7 +22,8 @@ from queues.model.store_address import StoreAddress
 from queues.opening import open_store
 from queues.queue import Queue
 from queues.store import Store
-from queues.workers.lease_extender import AFTER_TROUBLE, HeldLease, LeaseExtender
+from queues.workers.lease_extender import HeldLease, LeaseExtender
+from queues.workers.rests import AFTER_TROUBLE
 
 log = logging.getLogger("queues.workers")
 

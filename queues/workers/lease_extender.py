@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from queues.errors import QueueError, StaleLease, StoreError
 from queues.queue import Queue
+from queues.workers.rests import LONGEST_REST, REFUSED, rest_after
 
 log = logging.getLogger("queues.workers")
 
 #: A lease is extended when this part of it is over.
 PART = 1 / 3
-#: Seconds until the next try, at most, when it could not be extended.
-AFTER_TROUBLE = 1.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -28,6 +27,8 @@ class HeldLease:
     seconds: float
     #: When it is extended next, by the monotonic clock.
     extend_at: float = 0.0
+    #: Seconds between the last two tries, if it could not be extended.
+    rest: float = 0.0
 
     @property
     def item_id(self) -> str:
@@ -93,6 +94,9 @@ class LeaseExtender:
             known = isinstance(error, StoreError | QueueError)
             why = error if known else f"{type(error).__name__}: {error}"
             log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, why)
-            held.extend_at = time.monotonic() + min(AFTER_TROUBLE, held.seconds * PART)
+            held.rest = rest_after(error, held.rest)
+            most = LONGEST_REST if isinstance(error, REFUSED) else held.seconds * PART
+            held.extend_at = time.monotonic() + min(held.rest, most)
         else:
+            held.rest = 0.0
             held.extend_at = time.monotonic() + held.seconds * PART

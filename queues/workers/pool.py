@@ -27,9 +27,10 @@ from queues.model.duration import GRACE, Duration, seconds_of
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
-from queues.workers.dispatcher import AFTER_TROUBLE, Dispatcher, tend
+from queues.workers.dispatcher import Dispatcher, tend
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
+from queues.workers.rests import rest_after
 from queues.workers.settling import Settling, Task, place_of
 from queues.workers.worker import Handler, Worker
 
@@ -91,6 +92,8 @@ class Pool:
         self._turn = 0
         #: Queues that failed, and until when they are left alone; used by the feeder only.
         self._resting: dict[Queue, float] = {}
+        #: Seconds of the last rest of such a queue, and, at None, of all.
+        self._rested: dict[Queue | None, float] = {}
         self._at_work = 0
         self._stopping = threading.Event()
         self._pause = threading.Event()
@@ -277,26 +280,33 @@ class Pool:
     def _lease(self, wanted: int) -> tuple[list[Task], bool]:
         """Return at most `wanted` leased items, and whether nothing was due. Wait once if there are none."""
         self._heartbeats.await_ready(self._stopping)
-        awake, rest = self._awake()
         try:
-            outlooks = self._store.outlooks(awake)
-            ready = [queue for queue in awake if queue in outlooks and outlooks[queue].ready]
-            if tasks := self._lease_in_turn(ready, outlooks, wanted):
-                return tasks, False
-            if ready or tend(outlooks):
-                return [], False
-            if not awake or (self._once and rest is not None):  # a resting queue may have items
-                self._stopping.wait(rest)
-                return [], False
-            if not self._once:  # the dispatcher does what is due, which wakes the feeder
-                self._store.wait_for_items(outlooks.values(), timeout=LONGEST if rest is None else rest)
+            found = self._look(wanted)
+            self._rested.pop(None, None)
+            return found
         except (StoreClosed, ForkedStore) as error:
             log.error("Work ends: %s", error)  # noqa: TRY400 # the message is complete
             self._stopping.set()
         except (StoreError, QueueError) as error:
-            log.warning("Workers rest for %g s: %s", AFTER_TROUBLE, error)
-            self._stopping.wait(AFTER_TROUBLE)
+            rest = self._rested[None] = rest_after(error, self._rested.get(None, 0.0))
+            log.warning("Workers rest for %g s: %s", rest, error)
+            self._stopping.wait(rest)
+        return [], False
+
+    def _look(self, wanted: int) -> tuple[list[Task], bool]:
+        """Do what `_lease` does; raise what the store raises."""
+        awake, rest = self._awake()
+        outlooks = self._store.outlooks(awake)
+        ready = [queue for queue in awake if queue in outlooks and outlooks[queue].ready]
+        if tasks := self._lease_in_turn(ready, outlooks, wanted):
+            return tasks, False
+        if ready or tend(outlooks):
             return [], False
+        if not awake or (self._once and rest is not None):  # a resting queue may have items
+            self._stopping.wait(rest)
+            return [], False
+        if not self._once:  # the dispatcher does what is due, which wakes the feeder
+            self._store.wait_for_items(outlooks.values(), timeout=LONGEST if rest is None else rest)
         return [], True
 
     def _lease_in_turn(self, ready: Sequence[Queue], outlooks: Mapping[Queue, Outlook], wanted: int) -> list[Task]:
@@ -310,10 +320,13 @@ class Pool:
             except (StoreClosed, ForkedStore):
                 raise
             except (StoreError, QueueError) as error:
-                log.warning("%s: rests for %g s: %s", queue.name, AFTER_TROUBLE, error)
-                self._resting[queue] = time.monotonic() + AFTER_TROUBLE
+                rest = self._rested[queue] = rest_after(error, self._rested.get(queue, 0.0))
+                log.warning("%s: rests for %g s: %s", queue.name, rest, error)
+                self._resting[queue] = time.monotonic() + rest
                 if tasks:  # they do not wait for further queues, which may be slow to fail too
                     break
+            else:
+                self._rested.pop(queue, None)
         return tasks
 
     def _awake(self) -> tuple[list[Queue], float | None]:

@@ -27,6 +27,7 @@ from queues.operations.lease_block import told
 from queues.operations.settle import ack_request, settled
 from queues.queue import Queue
 from queues.store import Store
+from queues.workers.rests import REFUSED
 from queues.workers.worker import Handler
 
 T = TypeVar("T")
@@ -157,7 +158,7 @@ class Settling:
                 if task not in self._given_back:
                     log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
                 return False
-            except (StoreClosed, ForkedStore, QueueError) as error:
+            except (StoreClosed, ForkedStore, QueueError, *REFUSED) as error:
                 log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
                 return False
             except (StoreUnavailable, Conflict, OutcomeUnknown) as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -14,8 +15,10 @@ from typing import Any
 import httpx
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.models import Token
 from pqadmin.accounts.rights import Role
 from pqadmin.api.handler import ApiHandler
 from queues import AsyncStore, FifoQueue, PriorityQueue, Query, Store, open_store
@@ -45,7 +48,7 @@ from queues.errors import (
 from queues.remote.store import open_remote
 from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
-from tests.waiting import begin
+from tests.waiting import await_true, begin
 
 
 def opened(secret: str | None, app: Any = None, *, timeout: float = 5) -> Store:
@@ -224,6 +227,32 @@ def test_a_token_does_what_it_is_for(local: Store, transactional_db: None, token
         with pytest.raises(NotPermitted):
             taker.create_queue("more")
     assert local.queue("jobs").depth() == 0
+
+
+def test_a_worker_of_a_revoked_token_says_so_in_short_and_ever_more_seldom(
+    local: Store, transactional_db: None, token: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    item = local.create_queue("jobs", codec="text").push("x", 1)
+    worker = Worker()
+
+    @worker.handles("jobs", seconds=6)
+    def work(job: Job) -> None:
+        Token.objects.update(revoked_at=timezone.now())
+        await_true(lambda: "not extended" in caplog.text)
+
+    with opened(token(verbs=[Verb.TAKE])) as store:
+        pool = Pool(store, worker, ["jobs"], threads=1)
+        pool.start()
+        await_true(lambda: "rest for 4 s" in caplog.text)
+        pool.stop(0)
+    revoked = "localhost answers: The token is revoked."
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [
+        f"jobs: the lease of item {item.id} was not extended: {revoked}",
+        f"jobs: item {item.id} was not acknowledged: {revoked}",
+        *(f"Workers rest for {n} s: {revoked}" for n in (1, 2, 4)),
+    ]
+    assert not any(record.exc_info for record in caplog.records)
 
 
 def test_a_queue_that_may_not_be_seen_is_not_there(

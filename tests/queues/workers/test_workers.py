@@ -259,7 +259,7 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
         return lease(queue, n, **how)
 
     monkeypatch.setattr(Queue, "lease_many", fail)
-    monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 10 * LONG)
+    monkeypatch.setattr("queues.workers.rests.AFTER_TROUBLE", 10 * LONG)
     with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail", threads=2) as pool:
 
         def push_both(tr: Transaction) -> None:
@@ -286,7 +286,7 @@ def test_once_does_not_end_while_a_queue_that_failed_rests(
         return lease(queue, n, **how)
 
     monkeypatch.setattr(Queue, "lease_many", fail_first)
-    monkeypatch.setattr("queues.workers.pool.AFTER_TROUBLE", 0.01)
+    monkeypatch.setattr("queues.workers.rests.AFTER_TROUBLE", 0.01)
     store.create_queue("mail")
     jobs.push(b"a", priority=1)
     assert work_once(store, worker_of(desk, "jobs", "mail"), "jobs", "mail").stats().done == 1
