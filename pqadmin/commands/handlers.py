@@ -16,7 +16,7 @@ from django.apps import apps
 from django.core.management.base import CommandError
 from django.db import close_old_connections
 
-from pqadmin.conf.log import OneLine
+from pqadmin.conf.log import log_lines
 from queues.workers import Function, Job, Worker
 
 #: The name of the Worker in a module, unless another is given.
@@ -45,11 +45,7 @@ def log_to_stderr(level: int) -> None:
     for name, logger in logging.root.manager.loggerDict.items():
         if isinstance(logger, logging.Logger) and name.partition(".")[0] == "queues":
             logger.disabled = False  # Django's logging setup disables existing loggers
-    queues = logging.getLogger("queues")
-    if not queues.hasHandlers():
-        handler = logging.StreamHandler()
-        handler.setFormatter(OneLine())
-        queues.addHandler(handler)
+    log_lines("queues")
     logging.getLogger("queues.workers").setLevel(level)
 
 

@@ -49,6 +49,15 @@ class JsonLine(OneLine):
         return json.dumps({"log": told | {"message": super().format(record)}})
 
 
+def log_lines(name: str = "") -> None:
+    """Write the log, or a logger's part of it, to standard error, unless logging is set up."""
+    logger = logging.getLogger(name)
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(OneLine())
+        logger.addHandler(handler)
+
+
 def log_json() -> None:
     """Write what the root logger's handlers write as JSON from now on."""
     for handler in logging.root.handlers:

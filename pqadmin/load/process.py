@@ -1,6 +1,7 @@
 """One process of a load: it pushes or takes by a schedule.
 
-It imports the queue core alone, opens the store for itself, and counts in memory that it shares with the command.
+It imports little beside the queue core, opens the store for itself, and counts in memory that it shares with the
+command.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from random import Random
 from threading import BrokenBarrierError
 from typing import Literal
 
+from pqadmin.conf.log import log_lines
 from pqadmin.load import plan as planning
 from pqadmin.load.pace import Pace
 from pqadmin.load.plan import QueuePlan
@@ -64,6 +66,7 @@ class Job:
 def main(job: Job, counts: Array[c_longlong], together: Barrier, began: c_double, stop: Event) -> None:
     """Work until stopped or until the command is gone. The entry of a spawned process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command handles it
+    log_lines()
     try:
         with open_store(job.store_url) as store:
             work = _Work(job, counts, {plan.name: store.queue(plan.name) for plan in job.plans})

@@ -1,6 +1,8 @@
 """The parts of a load: its schedule and its plan."""
 
 import json
+import re
+import sys
 from random import Random
 
 import pytest
@@ -10,8 +12,10 @@ from hypothesis import strategies as st
 from pqadmin.load import plan as planning
 from pqadmin.load.pace import Burst, Pace
 from pqadmin.load.plan import plans
+from queues import Store
 from queues.model.names import check_name
 from queues.model.priority import normalize
+from tests.programs import run_to_end
 
 BURSTS = st.none() | st.builds(
     lambda period, part, factor: Burst(period=period, length=period * part, factor=factor),
@@ -19,6 +23,23 @@ BURSTS = st.none() | st.builds(
     st.floats(0.05, 0.95),
     st.floats(0.1, 50),
 )
+
+
+def test_a_process_of_a_load_writes_its_log_as_the_site_does(store: Store, url: str) -> None:
+    store.create_queue("jobs")
+    look = (
+        "import logging, multiprocessing, sys\n"
+        "from pqadmin.load.pace import Pace\n"
+        "from pqadmin.load.process import Job, main\n"
+        "stop = multiprocessing.Event()\n"
+        "stop.set()\n"
+        "job = Job(role='worker', number=0, store_url=sys.argv[1], plans=[], pace=Pace(rate=1, burst=None), seed=1)\n"
+        "counts, began = multiprocessing.RawArray('q', 5), multiprocessing.RawValue('d', 0.0)\n"
+        "main(job, counts, multiprocessing.Barrier(1), began, stop)\n"
+        "logging.getLogger('queues.kv').warning('slow')\n"
+    )
+    done = run_to_end([sys.executable, "-c", look, url])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING queues\.kv: slow\n", done.stderr)
 
 
 @given(rate=st.floats(0.1, 10_000), burst=BURSTS, count=st.integers(1, 100_000))
