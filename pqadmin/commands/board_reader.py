@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from pqadmin.live.board.rows import Row
+from pqadmin.live.board.rows import Row, load_of
 from queues import Store
 from queues.admin import Site
 
@@ -112,8 +112,12 @@ class _SiteBoard:
     def read(self) -> Reading:
         queues, at = self._site.queues(self._prefix)
         rows = [Row(one.status, at, one.verdict, one.rate_in, one.rate_out) for one in queues]
-        self._rows = {row.status.id: self._same(row) for row in rows}
+        self._rows = {row.status.id: self._same(self._loaded(row)) for row in rows}
         return list(self._rows.values()), at
+
+    def _loaded(self, row: Row) -> Row:
+        old = self._rows.get(row.status.id)
+        return replace(row, load=load_of(row.ready, 0 if old is None else old.load))
 
     def _same(self, row: Row) -> Row:
         """Return the row of before, if the queue was not changed since."""

@@ -19,7 +19,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.board.health import LEVELS
 from pqadmin.live.board.row_html import COLUMNS, render_rows
-from pqadmin.live.board.rows import Row, row_of
+from pqadmin.live.board.rows import Row, load_of, row_of
 from pqadmin.live.board.sums import total_of
 from pqadmin.live.words import attached_words, trend_words, words, worst_words
 from pqadmin.pages.queue_context import mix
@@ -256,7 +256,7 @@ def _row(
         next_expiry=None,
         drift=code is HealthCode.DRIFT,
     )
-    return Row(status, now, _verdict(code, now, ready), rate_in, rate_out)
+    return Row(status, now, _verdict(code, now, ready), rate_in, rate_out, load=load_of(ready))
 
 
 #: The level, the number and the limit of a reason.

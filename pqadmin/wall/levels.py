@@ -8,9 +8,9 @@ from pqadmin.live.board.rows import Row
 _LATER = ("", "unreadable", "paused", "attached", "empty")
 
 
-def worst_first(row: Row, now: datetime) -> tuple[int, int, int, str]:
-    """Sort by level. Among equals coarsely by age or depth, then by name, so that tiles seldom change places."""
-    return -row.verdict.level, _LATER.index(row.mark), -_coarsely(row, now), row.status.name
+def worst_first(row: Row, now: datetime) -> tuple[int, int, int, int, str]:
+    """Sort by level. Among equals coarsely by depth and age, then by name, so that tiles seldom change places."""
+    return -row.verdict.level, _LATER.index(row.mark), -row.load, -_age(row, now), row.status.name
 
 
 def deepest_first(row: Row) -> tuple[int, str]:
@@ -18,8 +18,9 @@ def deepest_first(row: Row) -> tuple[int, str]:
     return -(-1 if row.ready is None else row.ready), row.status.name
 
 
-def _coarsely(row: Row, now: datetime) -> int:
+def _age(row: Row, now: datetime) -> int:
+    """Return for how long a queue has been in trouble, in powers of two of seconds."""
     if not row.troubled:
-        return len(str(row.ready or 0))
+        return 0
     since = min((reason.since for reason in row.verdict.reasons), default=now.timestamp())
     return max(0, int(now.timestamp() - since)).bit_length()

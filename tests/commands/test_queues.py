@@ -11,6 +11,7 @@ from rich.console import Console
 
 from pqadmin.commands.board_reader import BoardReader
 from pqadmin.commands.queue_columns import queue_list
+from pqadmin.commands.top_view import Seen, View
 from queues import Queue, Store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.commands.terminals import on_terminal
@@ -40,6 +41,17 @@ def test_trouble_lists_what_is_not_ok_the_worst_first(run: Run, shop: Shop) -> N
         "b:paused",
         "a:damaged",
     ]
+
+
+def test_of_equally_bad_queues_the_one_where_more_items_wait_comes_first(run: Run, shop: Shop) -> None:
+    depths = {"a": 3, "b": 0, "c": 120, "d": 4, "e": 15}
+    for name, depth in depths.items():
+        shop.store.create_queue(name).push_many([(b"x", n) for n in range(depth)])
+        shop.store.actions("ada").pause(name, reason="deploy")
+    listed = run("queues", "--trouble", "--json").json["queues"]
+    assert [shape["queue"] for shape in listed] == ["c", "e", "a", "d", "b"]
+    rows, now = BoardReader(shop.store).read()
+    assert [row.status.name for row in View(seen=Seen(rows=rows, now=now)).rows()] == ["c", "e", "a", "d", "b"]
 
 
 def test_the_verdict_is_the_recorded_one(run: Run, shop: Shop, jobs: Queue) -> None:

@@ -18,12 +18,21 @@ from pqadmin.live import frame_json
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.overviews import EVERYTHING, Overview
 from pqadmin.live.board.row_html import render_rows
+from pqadmin.live.board.rows import load_of
 from pqadmin.live.monitor import Monitor
 from queues import Snapshot, Store, Totals, open_store
 from queues.admin import TargetRules
 from queues.model.limits import Limits
 from queues.status.status import unreadable_status
 from tests.live.conftest import PATIENCE
+
+
+def test_rows_do_not_change_places_for_an_item_more_or_less() -> None:
+    assert [load_of(n) for n in (None, 0, 1, 9, 10, 1_000)] == [0, 0, 1, 1, 2, 4]
+    loads = [0]
+    for ready in (9, 10, 9, 11, 6, 5, 9, 0):
+        loads.append(load_of(ready, loads[-1]))
+    assert loads[1:] == [1, 2, 2, 2, 2, 1, 1, 0]
 
 
 def test_a_store_that_was_replaced_by_a_backup_is_shown_as_it_is(

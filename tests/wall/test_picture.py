@@ -59,6 +59,12 @@ def kill(store: Store, name: str) -> None:
     queue.release(queue.lease(seconds=60))
 
 
+def test_of_those_in_equal_trouble_the_deepest_come_first(thirty: Store, monitor: Monitor) -> None:
+    for n in (0, 5, 20, 29):
+        kill(thirty, f"jobs:{n:02}")
+    assert names(chosen(monitor, spec()))[:4] == ["jobs:20", "jobs:29", "jobs:05", "jobs:00"]
+
+
 @pytest.mark.parametrize("order", ["name", "depth"])
 def test_no_order_hides_what_is_in_trouble(order: str, thirty: Store, monitor: Monitor) -> None:
     for name in ("jobs:02", "jobs:29"):

@@ -311,7 +311,8 @@ class Board:
         return _FOREVER if known.watch.settled else now + WATCH_EVERY
 
     def _derive(self, known: _Queue, status: QueueStatus, now: float) -> Row:
-        return row_of(status, known.as_of, self._verdict(known, status, now), rates=known.meter.rates(now))
+        verdict = self._verdict(known, status, now)
+        return row_of(status, known.as_of, verdict, rates=known.meter.rates(now), before=known.row)
 
     def _verdict(self, known: _Queue, status: QueueStatus, now: float) -> HealthVerdict:
         """Return the verdict on a status; what was not confirmed for long is unknown."""

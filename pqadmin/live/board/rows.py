@@ -10,6 +10,8 @@ from queues.admin import HealthCode, HealthLevel, HealthTrend, HealthVerdict, Ta
 
 #: The most telling reason first.
 _RANKS = {code: rank for rank, code in enumerate(HealthCode)}
+#: The powers of ten of items by which equally bad queues are told apart; all beyond are one.
+_LOADS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,8 @@ class Row:
     verdict: HealthVerdict
     rate_in: float | None = None
     rate_out: float | None = None
+    #: The power of ten of ready items, as `load_of` gives it.
+    load: int = 0
 
     @property
     def level(self) -> str:
@@ -53,9 +57,10 @@ class Row:
 
     @property
     def rank(self) -> int:
-        """Return the place of the row's verdict among all: by level, the worst first, then by its first reason."""
+        """Return the place of the row among all: by level, the worst first, by its first reason, then by its load."""
         first = next((_RANKS[code] for code in self.verdict.codes), len(_RANKS))
-        return (HealthLevel.CRITICAL - self.verdict.level) * (len(_RANKS) + 1) + first
+        place = (HealthLevel.CRITICAL - self.verdict.level) * (len(_RANKS) + 1) + first
+        return place * (_LOADS + 1) + (_LOADS - self.load if self.troubled else 0)
 
     @property
     def ready(self) -> int | None:
@@ -69,12 +74,23 @@ def depth_of(status: QueueStatus) -> int | None:
     return None if unknown else status.totals.ready
 
 
+def load_of(ready: int | None, before: int = 0) -> int:
+    """Return how many digits a number of ready items has; 0 for none.
+
+    After the load before, a smaller one counts when it is half of what that begins with: rows do not change places for
+    an item more or less.
+    """
+    load = min(len(str(ready)), _LOADS) if ready else 0
+    return before if load < before and 2 * (ready or 0) > 10 ** (before - 1) else load
+
+
 def row_of(
     status: QueueStatus,
     as_of: datetime,
     verdict: HealthVerdict | None = None,
     *,
     rates: tuple[float, float] | None = None,
+    before: Row | None = None,
 ) -> Row:
     """Return the row of a status that was read at `as_of`; without a verdict, with that of the recorded health.
 
@@ -83,4 +99,5 @@ def row_of(
     if verdict is None:
         verdict = Watch().look(status, as_of.timestamp(), Targets())
     rate_in, rate_out = rates or (None, None)
-    return Row(status, as_of, verdict, rate_in=three_digits(rate_in), rate_out=three_digits(rate_out))
+    load = load_of(depth_of(status), 0 if before is None else before.load)
+    return Row(status, as_of, verdict, rate_in=three_digits(rate_in), rate_out=three_digits(rate_out), load=load)
