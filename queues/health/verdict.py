@@ -39,6 +39,8 @@ _UNUSUAL, _LEARNED = 3.0, 300.0
 _UPWARD, _DOWNWARD = 0.5, 0.1
 #: Seconds without a take from consumers that are alive, and that hold items, as a multiple of what is allowed without.
 _ALIVE = 5.0
+#: Seconds after a pause within which consumers that wait take again.
+_AGAIN = 10.0
 #: Seconds without anything finished, and items that came back meanwhile, that say that consumers fail.
 _FRUITLESS, _FAILED = 90.0, 5
 #: Seconds after its first take within which a consumer tells of itself, with its first heartbeat.
@@ -136,6 +138,8 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     #: Seconds for which its items were watched without a sign of a consumer, since there was no record, or a gap; None:
     #: they were not, or there was a sign.
     unproven: float | None = None
+    #: Seconds of pauses since there was a sign of a consumer: they count against none, but the silence began before.
+    rested: float = 0.0
 
     @property
     def consumers(self) -> int | None:
@@ -311,9 +315,11 @@ def _watched(before: Health, seen: Observation) -> Health:
     marks = Marks() if paused else before.marks
     if by_hand:
         marks = marks.shifted(seen.ready - was.ready)
-    unseen = waiting and not paused and seen.signs == was.signs
-    silent = before.silent + seconds if unseen else 0.0
-    untaken = 0.0 if paused or not waiting or taken else before.untaken + seconds
+    # A pause counts against no consumer; what was not taken before it was not taken after it either.
+    worked = 0.0 if paused else seconds
+    unseen = waiting and seen.signs == was.signs
+    silent = before.silent + worked if unseen else 0.0
+    untaken = before.untaken + worked if waiting and not taken else 0.0
     usual = before.usual
     returned, finished = seen.returned - was.returned, seen.done != was.done
     if taken:
@@ -338,12 +344,18 @@ def _watched(before: Health, seen: Observation) -> Health:
         silent=silent,
         untaken=untaken,
         usual=usual,
-        fruitless=0.0 if paused or finished else before.fruitless + seconds,
-        failed=0 if paused or finished else before.failed + returned,
+        fruitless=0.0 if finished else before.fruitless + worked,
+        failed=0 if finished else _failed(before.failed + returned, paused=paused),
         began=before.began if before.began is not None else _first(seen),
-        unproven=_unproven(before, seen, seconds, unseen=unseen),
+        unproven=_unproven(before, seen, worked, unseen=unseen),
+        rested=before.rested + (max(0.0, seen.at - was.at) if paused else 0.0) if silent else 0.0,
         **_untold(before, seen, seconds, taken),
     )
+
+
+def _failed(items: int, *, paused: bool) -> int:
+    """Return how many items came back. After a pause it takes one more to say that consumers fail: they may be new."""
+    return min(items, _FAILED - 1) if paused else items
 
 
 def _unproven(before: Health, seen: Observation, seconds: float, *, unseen: bool) -> float | None:
@@ -410,8 +422,15 @@ def _idle(health: Health, targets: Targets, *, own: bool) -> Iterator[Signal]:
             gone = _CRITICAL if silent >= (allowed if number == 0 and seen.lost else usual) else _OK
         elif silent >= usual:
             alone = _CRITICAL if not held and silent >= max(_ALIVE * allowed, usual) else _WARNING
-    yield Signal(Code.NO_CONSUMER, gone, since=seen.at - silent)
-    yield Signal(Code.NONE_TAKEN, alone, since=seen.at - silent, value=float(number) if number else None)
+    began, value = seen.at - silent - health.rested, float(number) if number else None
+    up, down = _AGAIN if health.rested else 0.0, _calm(seen)
+    yield Signal(Code.NO_CONSUMER, gone, up=up, down=down, since=began)
+    yield Signal(Code.NONE_TAKEN, alone, up=up, down=down, since=began, value=value)
+
+
+def _calm(seen: Observation) -> float:
+    """Return for how many seconds a stall is told after its end. A pause is a person's act: it is followed at once."""
+    return 60.0 if seen.paused is None else 0.0
 
 
 def _is_quiet(health: Health) -> bool:
@@ -438,7 +457,8 @@ def _fruitless(health: Health, *, own: bool) -> Signal:
     fails = own and health.fruitless >= _FRUITLESS and health.failed >= _FAILED
     # What came back long ago says nothing of now.
     fails = fails and health.averages.returned[1] > _NONE
-    return Signal(Code.NOTHING_DONE, _CRITICAL if fails else _OK, since=health.seen.at - health.fruitless)
+    since = health.seen.at - health.fruitless
+    return Signal(Code.NOTHING_DONE, _CRITICAL if fails else _OK, down=_calm(health.seen), since=since)
 
 
 def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
@@ -451,7 +471,7 @@ def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
         level = _OK
     grows_by = max(_SLOWLY, averages.of(averages.net)[1])
     up = max(0.0, targets.growing - DEFAULTS.growing)
-    return Signal(Code.GROWING, level, up=up, down=60.0 if health.seen.paused is None else 0.0, value=grows_by)
+    return Signal(Code.GROWING, level, up=up, down=_calm(health.seen), value=grows_by)
 
 
 def _retries(health: Health, *, own: bool) -> Signal:
@@ -553,6 +573,13 @@ def _follows(reason: Reason, raised: Mapping[Code, int]) -> bool:
     return any(raised.get(cause, Level.OK) >= reason.level for cause in _FOLLOWS.get(reason.code, ()))
 
 
+def _is_unmoved(health: Health) -> bool:
+    """Say whether none was taken for so long that nothing can be said of what waits."""
+    # What is held may be long jobs; where nothing is, a minute without a take is long, be it as usual or not.
+    unmoved = health.untaken >= max(_LEARNED, _UNUSUAL * health.usual)
+    return unmoved or (not health.seen.leased and health.silent >= (health.targets.no_consumer or _WATCHED))
+
+
 def _trend(before: Trend, health: Health) -> Trend:
     seen, latches = health.seen, health.latches
     raised = {code for code, latch in latches.items() if latch.level}
@@ -565,8 +592,7 @@ def _trend(before: Trend, health: Health) -> Trend:
         return Trend.STALLED
     if Code.GROWING in raised:
         return Trend.GROWING
-    unmoved = health.untaken >= max(_LEARNED, _UNUSUAL * health.usual)
-    if hung or (seen.ready and (unmoved or _is_quiet(health) or _is_unproven(health))):
+    if hung or (seen.ready and (_is_unmoved(health) or _is_quiet(health) or _is_unproven(health))):
         return Trend.UNKNOWN
     if not seen.ready and not any(average[0] > _NONE for average in (health.averages.pushed, health.averages.taken)):
         return Trend.EMPTY

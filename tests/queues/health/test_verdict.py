@@ -35,6 +35,62 @@ def test_a_stalled_queue_is_critical_and_says_since_when() -> None:
     assert verdict.reasons[0].since == BEGIN
 
 
+def resumed(stall: int, *later: Observation) -> list[Verdict]:
+    """Return the verdicts from a pause of five minutes on, in a stall that began so many seconds before it."""
+    before = stalled(stall)
+    pause = [msgspec.structs.replace(before[0], at=BEGIN + stall + n, paused=BEGIN + stall) for n in range(1, 300, 10)]
+    return watched(*before, *pause, *later)[len(before) :]
+
+
+def after_pause(stall: int, seconds: int, **more: object) -> list[Observation]:
+    """Return observations after that pause, every two seconds."""
+    begin = BEGIN + stall + 300
+    return [msgspec.structs.replace(stalled(0, **more)[0], at=begin + n) for n in range(0, seconds + 1, 2)]
+
+
+@pytest.mark.parametrize("stall", [90, 420])
+def test_a_stalled_queue_is_stalled_again_soon_after_a_pause(stall: int) -> None:
+    """The pause itself counts against no consumer, but nothing was taken before it either."""
+    verdicts = resumed(stall, *after_pause(stall, 60))
+    paused, later = verdicts[:30], verdicts[30:]
+    assert {verdict.codes for verdict in paused} == {(Code.PAUSED,)}, "what a person does is followed at once"
+    assert {verdict.trend for verdict in later} == {Trend.UNKNOWN, Trend.STALLED}
+    assert {verdict.codes for verdict in later[7:]} == {(Code.NO_CONSUMER,)}
+    assert later[-1].reasons[0].since == BEGIN
+
+
+def test_consumers_that_take_soon_after_a_pause_are_no_stall() -> None:
+    waits = after_pause(420, 8, consumers=2)
+    takes = [
+        msgspec.structs.replace(seen, taken=20 + n, done=20 + n, ready=9 - n % 2, consumers=2)
+        for n, seen in enumerate(after_pause(420, 120)[5:])
+    ]
+    assert {verdict.level for verdict in resumed(420, *waits, *takes)[30:]} == {Level.OK}
+
+
+def test_the_time_of_a_pause_counts_against_no_consumer() -> None:
+    """It is silent for half a minute before it, and for as long after it."""
+    took = Observation(BEGIN - 10, ready=10, pushed=20, taken=10, done=10, oldest=BEGIN - 11)
+    before = [took, *stalled(30)]
+    pause = [msgspec.structs.replace(before[-1], at=BEGIN + n, paused=BEGIN + 31) for n in range(40, 640, 10)]
+    later = [msgspec.structs.replace(before[-1], at=BEGIN + 640 + n) for n in range(0, 25, 2)]
+    assert {verdict.level for verdict in watched(*before, *pause, *later)[-len(later) :]} == {Level.OK}
+
+
+def test_consumers_that_fail_after_a_pause_too_are_told_with_the_next_item_that_comes_back() -> None:
+    fails = [
+        Observation(BEGIN + n, ready=9, pushed=9, taken=n // 2, released=n // 2, consumers=1, oldest=BEGIN)
+        for n in range(0, 300, 10)
+    ]
+    pause = [msgspec.structs.replace(fails[-1], at=BEGIN + 290 + n, paused=BEGIN + 291) for n in range(10, 310, 10)]
+    waits = msgspec.structs.replace(fails[-1], at=BEGIN + 610)
+    again = msgspec.structs.replace(fails[-1], at=BEGIN + 620, taken=146, released=146)
+    told = [verdict.codes for verdict in watched(*fails, *pause, waits, again)]
+    assert Code.NOTHING_DONE in told[len(fails) - 1]
+    assert {Code.NOTHING_DONE in codes for codes in told[len(fails) : -1]} == {False}
+    assert Code.NOTHING_DONE in told[-1]
+
+
 def test_health_that_was_stored_and_read_goes_on_the_same() -> None:
     once = stored = None
     for observation in stalled(600):
