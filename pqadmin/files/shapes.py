@@ -173,6 +173,7 @@ def verdict_shape(verdict: HealthVerdict) -> Shape:
                 "since": time_shape(time_of_ms(round(reason.since * 1000))),
                 "value": reason.value,
                 "limit": reason.limit,
+                "until": None if reason.until is None else time_shape(time_of_ms(round(reason.until * 1000))),
             }
             for reason in verdict.reasons
         ],

@@ -142,6 +142,7 @@ def row(row: Row) -> str:
                     "since": int(reason.since) * 1000,
                     "value": reason.value,
                     "limit": reason.limit,
+                    "until": None if reason.until is None else int(reason.until) * 1000,
                 }
                 for reason in row.verdict.reasons
             ],

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
+from msgspec.structs import replace
 
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
@@ -22,6 +23,8 @@ _WORDS = {
     "level-unknown": pgettext_lazy("level", "unknown"),
     "level-ok": pgettext_lazy("level", "ok"),
     "since": gettext_lazy("since %(at)s"),
+    "from": gettext_lazy("from %(at)s"),
+    "until": gettext_lazy("%(reason)s, until %(at)s"),
     "first": gettext_lazy("the first at %(at)s"),
     "target": gettext_lazy("target %(limit)s"),
     "attached-title": gettext_lazy("The items are written by other programs; prefix %(prefix)s"),
@@ -182,8 +185,13 @@ def tells_time(row: Row) -> bool:
 def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool = False) -> str:
     """Describe one reason of a queue's verdict in a short phrase; `whole` with the exact numbers of now.
 
-    A number of now that is within its target explains no trouble: then what was told stays.
+    A number of now that is within its target explains no trouble: then what was told stays. A stall that has ended is
+    told as it was at its end.
     """
+    if reason.until is not None:
+        ended = datetime.fromtimestamp(reason.until, UTC)
+        words = reason_words(row, replace(reason, until=None), ended, whole=whole)
+        return _say("until", reason=words, at=write.clock(ended, now))
     code, value, totals = reason.code, reason.value or 0.0, row.status.totals
     if code is HealthCode.PAUSED and row.status.pause is not None:
         return pause_words(row.status.pause, now, whole=whole)
@@ -222,7 +230,8 @@ def detail_words(reason: HealthReason, now: datetime) -> str:
     """Say since when a reason holds, and the target of an age or of dead items, which come one after the other."""
     code, limit = reason.code, reason.limit or 0.0
     one = code is HealthCode.DEAD and limit <= 1
-    words = _say("first" if one else "since", at=write.clock(datetime.fromtimestamp(reason.since, UTC), now))
+    known = "first" if one else "since" if reason.until is None else "from"
+    words = _say(known, at=write.clock(datetime.fromtimestamp(reason.since, UTC), now))
     if one or code not in (HealthCode.OLD, HealthCode.DEAD):
         return words
     shown = write.age(limit) if code is HealthCode.OLD else write.number(int(limit))

@@ -520,6 +520,8 @@ def _beyond(
 def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
     seen, at = health.seen, health.seen.at
     told_before = {reason.code: reason.value for reason in before.reasons}
+    ends = {reason.code: reason.until for reason in before.reasons}
+    over = _over(health)
     reasons = []
     for signal in signals:
         latch = health.latches.get(signal.code.value)
@@ -528,7 +530,8 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
             value = tell(signal.value, told_before.get(signal.code))
             if value is None or (signal.limit and not signal.beyond):  # no number of now explains the trouble
                 value = told_before.get(signal.code, value)
-            reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit))
+            until = (ends.get(signal.code) or at) if signal.code in over else None
+            reasons.append(Reason(signal.code, Level(latch.level), min(latch.since, at), value, signal.limit, until))
     if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
         reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]
     raised = {reason.code: reason.level for reason in reasons}
@@ -561,6 +564,16 @@ def _verdict(before: Verdict, health: Health, signals: list[Signal]) -> Verdict:
     )
 
 
+#: Reasons that say that nothing is taken or finished.
+_STALLS = frozenset({Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE})
+
+
+def _over(health: Health) -> frozenset[Code]:
+    """Return the stalls that have ended, though their levels hold for a while."""
+    found = ((code, health.latches.get(code)) for code in _STALLS)
+    return frozenset(code for code, latch in found if latch is not None and latch.level and not latch.toward)
+
+
 #: Reasons that follow from another one, which then tells enough.
 _FOLLOWS: Mapping[Code, frozenset[Code]] = {
     Code.RETRIES: frozenset({Code.NOTHING_DONE}),
@@ -582,7 +595,8 @@ def _is_unmoved(health: Health) -> bool:
 
 def _trend(before: Trend, health: Health) -> Trend:
     seen, latches = health.seen, health.latches
-    raised = {code for code, latch in latches.items() if latch.level}
+    over = _over(health)
+    raised = {code for code, latch in latches.items() if latch.level} - over
     if seen.attached:
         return Trend.UNKNOWN
     if seen.paused is not None:
@@ -599,4 +613,4 @@ def _trend(before: Trend, health: Health) -> Trend:
     marks = health.marks
     if seen.ready and marks.drains(before is Trend.DRAINING):
         return Trend.DRAINING
-    return Trend.STEADY
+    return Trend.UNKNOWN if over else Trend.STEADY

@@ -194,7 +194,14 @@ def _status_of(shape: Shape) -> QueueStatus:
 
 def _verdict_of(shape: Shape) -> Verdict:
     reasons = tuple(
-        Reason(Code(one["code"]), Level[one["level"].upper()], _seconds(one["since"]), one["value"], one["limit"])
+        Reason(
+            code=Code(one["code"]),
+            level=Level[one["level"].upper()],
+            since=_seconds(one["since"]),
+            value=one["value"],
+            limit=one["limit"],
+            until=None if one.get("until") is None else _seconds(one["until"]),
+        )
         for one in shape["reasons"]
     )
     return Verdict(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,23 @@ def test_the_browser_tells_a_reason_as_python_does(page: Page) -> None:
         with override(language):
             shown = page.evaluate(TELL, [language, words(), VECTORS["reason"]])
         assert shown == [vector[told] for vector in VECTORS["reason"]]
+
+
+#: Tells a stall of four minutes that ended a minute ago, at 00:04:00 UTC.
+TELL_ENDED = """async () => {
+    const { detailWords, reasonWords } = await import("/static/pqadmin/js/words.js");
+    const reason = { code: "no-consumer", value: null, limit: null, since: 0, until: 240_000 };
+    return [reasonWords({ oldest: null, pause: null }, reason, 300_000, true), detailWords(reason, 300_000)];
+}"""
+
+
+def test_the_browser_tells_the_end_of_a_stall_as_python_does(page: Page) -> None:
+    page.goto("/")
+    now = datetime.fromtimestamp(300, UTC)
+    assert page.evaluate(TELL_ENDED) == [
+        f"no consumer for 4 min, until {write.clock(datetime.fromtimestamp(240, UTC), now)}",
+        f"from {write.clock(datetime.fromtimestamp(0, UTC), now)}",
+    ]
 
 
 def test_the_browser_writes_what_python_writes(page: Page) -> None:

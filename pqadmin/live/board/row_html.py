@@ -229,7 +229,8 @@ def _row(row: Row, pen: _Pen, labels: SimpleNamespace, acts: bool | None, starre
         line=_line(line),
         attached=_safe(attached_title(status.prefix)) if status.attached else "",
     )
-    stalled = " data-stalled" if STALLED.intersection(row.verdict.codes) else ""
+    going_on = (reason.code for reason in row.verdict.reasons if reason.until is None)
+    stalled = " data-stalled" if STALLED.intersection(going_on) else ""
     name = _safe(status.name)
     return f'<tr data-queue="{name}" data-level="{row.level}" data-mark="{row.mark}"{stalled}>{cells}</tr>\n'
 

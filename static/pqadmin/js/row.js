@@ -294,7 +294,7 @@ export function applyRow(root, row, now) {
   newest.set(root, row);
   if (root.dataset.queue !== row.name) rename(root, row);
   if (root.matches("tr")) {
-    root.toggleAttribute("data-stalled", row.reasons.some((reason) => STALLED.has(reason.code)));
+    root.toggleAttribute("data-stalled", row.reasons.some((reason) => STALLED.has(reason.code) && !reason.until));
     makeCounts(root, row);
     setPause(root, row, now);
   }

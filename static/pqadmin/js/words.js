@@ -92,8 +92,12 @@ export function flagWords(row) {
   return parts.join(" · ");
 }
 
-/** One reason of a row's verdict, in a short phrase; `whole` with the exact numbers of now. */
+/** One reason of a row's verdict, in a short phrase; `whole` with the exact numbers of now. An ended stall: as it was. */
 export function reasonWords(row, reason, now, whole = false) {
+  if (reason.until) {
+    const words = reasonWords(row, { ...reason, until: null }, reason.until, whole);
+    return word("until", { reason: words, at: clock(reason.until, now) });
+  }
   const { code, value, limit } = reason;
   if (code === "paused" && row.pause !== null) return pauseWords(row.pause, now, whole);
   if (code === "unreadable") return word("reason-unreadable", { reason: inLanguage(row.unreadable, row.said) });
@@ -121,9 +125,9 @@ export function reasonWords(row, reason, now, whole = false) {
 }
 
 /** Since when a reason holds, and the target of an age or of dead items, which come one after the other. */
-export function detailWords({ code, limit, since }, now) {
+export function detailWords({ code, limit, since, until }, now) {
   const isOne = code === "dead" && (limit ?? 0) <= 1;
-  const words = word(isOne ? "first" : "since", { at: clock(since, now) });
+  const words = word(isOne ? "first" : until ? "from" : "since", { at: clock(since, now) });
   if (isOne || (code !== "old" && code !== "dead")) return words;
   return `${words} · ${word("target", { limit: code === "old" ? age(limit) : number(Math.floor(limit)) })}`;
 }

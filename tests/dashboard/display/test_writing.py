@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import timezone
+from django.utils.translation import override
 
 from pqadmin.dashboard.overview.filters import parse
 from pqadmin.dashboard.overview.ordering import Order, arrange
@@ -21,7 +22,7 @@ from pqadmin.live.board.overviews import Overview
 from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import total_of
-from pqadmin.live.words import detail_words, levels_words
+from pqadmin.live.words import detail_words, levels_words, reason_words
 from queues import Pause, QueueStatus, Totals
 from queues.admin import HealthCode, HealthLevel, HealthReason, HealthVerdict
 
@@ -125,6 +126,21 @@ def test_dead_items_are_told_with_the_time_of_the_first() -> None:
     assert told(HealthCode.DEAD, 50.0) == f"since {at} · target 50"
     assert told(HealthCode.OLD, 900.0) == f"since {at} · target 15 min".replace("15 min", write.age(900))
     assert told(HealthCode.DEEP, 50.0) == f"since {at}"
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "detail"),
+    [
+        ("en", "no consumer for 4 min, until 14:01:11 UTC", "from 13:57:11 UTC"),
+        ("zh-hans", "已有 4 min 没有消费者，至 14:01:11 UTC 为止", "始于 13:57:11 UTC"),
+    ],
+)
+def test_a_stall_that_ended_is_told_with_its_end(language: str, words: str, detail: str) -> None:
+    began, ended = NOW - timedelta(minutes=5), NOW - timedelta(minutes=1)
+    reason = HealthReason(HealthCode.NO_CONSUMER, HealthLevel.CRITICAL, began.timestamp(), until=ended.timestamp())
+    with override(language):
+        told = reason_words(row("jobs", 9), reason, NOW, whole=True), detail_words(reason, NOW)
+    assert told == (words, detail)
 
 
 @pytest.mark.parametrize("code", [HealthCode.NO_CONSUMER, HealthCode.NONE_TAKEN, HealthCode.NOTHING_DONE])

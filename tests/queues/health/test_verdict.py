@@ -106,6 +106,29 @@ def test_a_single_take_does_not_calm_a_stalled_queue_at_once(taken: int) -> None
     assert watched(*stalled(300), back)[-1].level is Level.CRITICAL
 
 
+def test_a_stall_that_just_ended_is_told_with_its_end_and_is_no_stall_any_more() -> None:
+    takes = [
+        Observation(BEGIN + 300 + n, ready=9, pushed=20 + n, taken=11 + n, done=11 + n, consumers=1, oldest=BEGIN + n)
+        for n in range(10, 100, 10)
+    ]
+    verdicts = watched(*stalled(300), *takes)
+    held, later = verdicts[31:37], verdicts[37:]
+    assert {verdict.level for verdict in held} == {Level.CRITICAL}
+    assert {reason.until for verdict in held for reason in verdict.reasons} == {BEGIN + 310}
+    assert {verdict.trend for verdict in held} == {Trend.UNKNOWN}
+    assert {verdict.level for verdict in later} == {Level.OK}
+    assert verdicts[30].reasons[0].until is None
+
+
+def test_a_stall_that_goes_on_after_a_single_take_is_told_without_an_end_again() -> None:
+    took = Observation(BEGIN + 310, ready=8, pushed=20, taken=12, done=12, oldest=BEGIN, consumers=1)
+    lost = msgspec.structs.replace(took, consumers=0, ended=BEGIN + 311, lost=True)
+    back = [msgspec.structs.replace(lost, at=BEGIN + 310 + n) for n in range(10, 130, 10)]
+    verdicts = watched(*stalled(300), took, *back)
+    assert verdicts[31].reasons[0].until == BEGIN + 310
+    assert (verdicts[-1].codes, verdicts[-1].reasons[0].until) == ((Code.NO_CONSUMER,), None)
+
+
 def test_acts_of_people_change_no_verdict() -> None:
     acted = [msgspec.structs.replace(seen, hands=n * 3, ready=9 - n % 3) for n, seen in enumerate(stalled(1_200))]
     levels = [verdict.level for verdict in watched(*acted)]
