@@ -25,7 +25,7 @@ _WORDS = {
     "since": gettext_lazy("since %(at)s"),
     "from": gettext_lazy("from %(at)s"),
     "until": gettext_lazy("%(reason)s, until %(at)s"),
-    "first": gettext_lazy("the first at %(at)s"),
+    "first": gettext_lazy("seen first at %(at)s"),
     "target": gettext_lazy("target %(limit)s"),
     "attached-title": gettext_lazy("The items are written by other programs; prefix %(prefix)s"),
     "counting": gettext_lazy("counting…"),

@@ -169,7 +169,7 @@ def test_the_verdict_is_live_on_the_queues_page_and_in_the_titles_of_tabs(page: 
     expect(reasons).to_have_text(re.compile("nothing taken yet .* Start a worker"))
     expect(page).to_have_title("ok (2) · jobs · pqadmin")
     jobs.release(jobs.lease(seconds=60), reason="ValueError: no")
-    expect(reasons).to_have_text(re.compile(r"1 dead\s+the first at .* Open the dead items"))
+    expect(reasons).to_have_text(re.compile(r"1 dead\s+seen first at .* Open the dead items"))
     expect(reasons).to_have_attribute("data-level", "warning")
     expect(page.locator(".verdict-level")).to_have_attribute("data-level", "warning")
     expect(page).to_have_title("warning (1) · jobs · pqadmin")

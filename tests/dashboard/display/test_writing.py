@@ -117,12 +117,12 @@ def names(rows: list[Row], *, order: Order | None = None, wanted: str = "") -> l
     return [row.status.name for group in listing.groups for row in group.rows]
 
 
-def test_dead_items_are_told_with_the_time_of_the_first() -> None:
+def test_dead_items_are_told_with_the_time_when_some_were_seen_first() -> None:
     def told(code: HealthCode, limit: float) -> str:
         return detail_words(HealthReason(code, HealthLevel.WARNING, NOW.timestamp() - 60, limit=limit), NOW)
 
     at = write.clock(NOW - timedelta(minutes=1), NOW)
-    assert told(HealthCode.DEAD, 1.0) == f"the first at {at}"
+    assert told(HealthCode.DEAD, 1.0) == f"seen first at {at}"
     assert told(HealthCode.DEAD, 50.0) == f"since {at} · target 50"
     assert told(HealthCode.OLD, 900.0) == f"since {at} · target 15 min".replace("15 min", write.age(900))
     assert told(HealthCode.DEEP, 50.0) == f"since {at}"
