@@ -39,7 +39,7 @@ _UNUSUAL, _LEARNED = 3.0, 300.0
 _UPWARD, _DOWNWARD = 0.5, 0.1
 #: Seconds without a take from consumers that are alive, and that hold items, as a multiple of what is allowed without.
 _ALIVE = 5.0
-#: Seconds after a pause within which consumers that wait take again.
+#: Seconds after a pause within which consumers that wait take again; after which nothing finished is a failure.
 _AGAIN = 10.0
 #: Seconds without anything finished, and items that came back meanwhile, that say that consumers fail.
 _FRUITLESS, _FAILED = 90.0, 5
@@ -593,6 +593,12 @@ def _is_unmoved(health: Health) -> bool:
     return unmoved or (not health.seen.leased and health.silent >= (health.targets.no_consumer or _WATCHED))
 
 
+def _is_failing(health: Health) -> bool:
+    """Say whether what was taken came back, and none was finished, be it for too short a time to say so."""
+    several = health.failed >= _FAILED and health.fruitless >= _AGAIN
+    return several or (bool(health.failed) and not health.seen.done)
+
+
 def _trend(before: Trend, health: Health) -> Trend:
     seen, latches = health.seen, health.latches
     over = _over(health)
@@ -613,4 +619,4 @@ def _trend(before: Trend, health: Health) -> Trend:
     marks = health.marks
     if seen.ready and marks.drains(before is Trend.DRAINING):
         return Trend.DRAINING
-    return Trend.UNKNOWN if over else Trend.STEADY
+    return Trend.UNKNOWN if over or _is_failing(health) else Trend.STEADY

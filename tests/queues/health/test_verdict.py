@@ -205,6 +205,23 @@ def test_a_queue_from_which_nothing_moves_is_not_said_to_keep_up() -> None:
     assert verdicts[-1].level is Level.WARNING
 
 
+def failing(second: int, finished: int = 0) -> Observation:
+    """Return a queue of which an item comes back every two seconds."""
+    back = second // 2
+    return Observation(
+        BEGIN + second, ready=57, leased=3, dead=back // 3, pushed=60, taken=3 + back, done=finished, released=back,
+        consumers=6, oldest=BEGIN,
+    )  # fmt: skip
+
+
+def test_a_queue_of_which_every_attempt_fails_is_not_said_to_keep_up() -> None:
+    new = watched(*map(failing, range(0, 90, 2)))
+    assert {verdict.trend for verdict in new[1:]} == {Trend.UNKNOWN}
+    older = watched(*(failing(second, min(second, 300)) for second in range(0, 390, 2)))
+    assert {verdict.trend for verdict in older[10:150]} == {Trend.STEADY}
+    assert {verdict.trend for verdict in older[157:]} == {Trend.UNKNOWN}
+
+
 def test_a_long_failure_teaches_no_long_jobs() -> None:
     """Jobs of ten seconds hang for five hours, until another process takes; then they hang again."""
     many = [(n, n // 10) for n in range(0, 3_600, 10)]
