@@ -272,6 +272,15 @@ LIMIT_OF: Mapping[str, str] = {
 }
 
 
+#: Seconds beyond a target after which it is a warning.
+_WARNS: Mapping[Code, float] = {Code.OLD: 30.0, Code.DEEP: 30.0, Code.WAITS: 60.0}
+
+
+def warns_after(limit: str) -> float:
+    """Return for how many seconds a queue is beyond a limit until that counts."""
+    return next((seconds for code, seconds in _WARNS.items() if LIMIT_OF[code] == limit), 0.0)
+
+
 def _retargeted(before: Health, signals: list[Signal], targets: Targets) -> tuple[Health, list[Signal]]:
     """Let the reasons of a changed target follow at once: hysteresis is against noise, not against people."""
     latches, followed = dict(before.latches), []
@@ -394,9 +403,9 @@ def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
     drains = health.marks.falls()
     crossed = None if seen.oldest is None else seen.oldest + targets.oldest
     waiting = own and not _is_quiet(health)
-    yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, up=30.0, since=crossed)
-    yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working, up=30.0)
-    waits = _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own, up=60.0)
+    yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, since=crossed)
+    yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working)
+    waits = _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own)
     yield replace(waits, value=seen.wait)
     many = bool(targets.dead) and seen.dead >= targets.dead
     dead, level = told_at_least(float(seen.dead)), _WARNING if many else _OK
@@ -405,23 +414,38 @@ def _signals(health: Health, targets: Targets) -> Iterator[Signal]:
     yield Signal(Code.PAUSED, _OK if seen.paused is None else _WARNING, down=0.0, since=seen.paused)
 
 
+class Silence(Struct, frozen=True):
+    """For how long nothing was taken while items waited, and for how long that is well."""
+
+    seconds: float
+    #: By the target; None: it is never too long, as what is held may be worked on.
+    least: float | None
+    #: By the target and the usual pause.
+    longest: float
+
+
+def silence_of(health: Health, targets: Targets) -> Silence:
+    """Return for how long no consumer gave a sign, or took where items are held, and when that is too long."""
+    seen, number = health.seen, health.consumers
+    if not seen.leased or number == 0:
+        # One that ended by itself may come again, as it does when it comes by every few minutes.
+        usual = 0.0 if number == 0 and seen.lost else _UNUSUAL * min(health.usual, _LEARNED)
+        return Silence(health.silent, targets.no_consumer, max(targets.no_consumer, usual))
+    # Consumers that hold items are at work, as far as is known: they hang, or their jobs take long.
+    least = _ALIVE * targets.no_consumer if number else None
+    return Silence(min(health.untaken, health.fruitless), least, max(least or 0.0, _UNUSUAL * health.usual))
+
+
 def _idle(health: Health, targets: Targets, *, own: bool) -> Iterator[Signal]:
     """Yield whether items wait without a consumer, or with consumers that take none."""
-    seen, allowed = health.seen, targets.no_consumer
+    seen, number, silence = health.seen, health.consumers, silence_of(health, targets)
+    silent, least = silence.seconds, silence.least
     gone = alone = _OK
-    number, silent, pause = health.consumers, health.silent, min(health.usual, _LEARNED)
-    held = seen.leased and number != 0
-    if held:
-        # Consumers that hold items are at work, as far as is known: they hang, or their jobs take long.
-        allowed = _ALIVE * allowed if number else 0.0
-        silent, pause = min(health.untaken, health.fruitless), health.usual
-    if own and allowed and seen.ready and not _is_quiet(health):
-        usual = max(allowed, _UNUSUAL * pause)
+    if own and least and seen.ready and not _is_quiet(health) and silent >= silence.longest:
         if not number:
-            # One that ended by itself may come again, as it does when it comes by every few minutes.
-            gone = _CRITICAL if silent >= (allowed if number == 0 and seen.lost else usual) else _OK
-        elif silent >= usual:
-            alone = _CRITICAL if not held and silent >= max(_ALIVE * allowed, usual) else _WARNING
+            gone = _CRITICAL
+        else:
+            alone = _CRITICAL if not seen.leased and silent >= max(_ALIVE * least, silence.longest) else _WARNING
     began, value = seen.at - silent - health.rested, float(number) if number else None
     up, down = _AGAIN if health.rested else 0.0, _calm(seen)
     yield Signal(Code.NO_CONSUMER, gone, up=up, down=down, since=began)
@@ -490,11 +514,11 @@ def _retries(health: Health, *, own: bool) -> Signal:
 
 
 def _beyond(
-    code: Code, value: float, limit: float, *, drains: bool, applies: bool, up: float, since: float | None = None
+    code: Code, value: float, limit: float, *, drains: bool, applies: bool, since: float | None = None
 ) -> Signal:
     """Return whether a number is beyond its target, or twice that. A queue that drains is never critical by it."""
     level: int | None = None
-    warns = up
+    up = warns = _WARNS[code]
     if not applies or not limit or value < _WITHIN * limit:
         level = _OK
     elif value >= _TWICE * limit and not drains:

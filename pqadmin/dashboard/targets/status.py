@@ -18,6 +18,8 @@ from queues.admin import (
     TargetOrigin,
     TargetRules,
     health_at,
+    health_warns_after,
+    silence_of,
 )
 
 
@@ -79,7 +81,7 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
         elif health.targets.unreadable and target.origin is not TargetOrigin.QUEUE:
             state, note = "unknown", _("targets cannot be read")
         elif limit != "growing" and value is not None and value >= target.limit:
-            note = _why_not(status, health, now)
+            note = _why_not(limit, status, health, now)
         found.append(
             Line(
                 limit=limit,
@@ -123,10 +125,20 @@ def _shown(limit: str, value: float | None) -> str:
     return _("no") if not value and limit in ("growing", "no_consumer") else write.age(value)
 
 
-def _why_not(status: QueueStatus, health: Health, now: datetime) -> str:
+def _why_not(limit: str, status: QueueStatus, health: Health, now: datetime) -> str:
     """Say why a value beyond its limit does not count."""
     if status.pause is not None and status.pause.holds(int(now.timestamp() * 1_000)):
         return _("does not count during a pause")
     if HealthCode.QUIET in health.verdict.codes:
         return _("does not count yet: nothing was ever taken, in the first hour")
-    return _("just over the limit: counts if it stays so")
+    if limit != "no_consumer":
+        return _("counts after %(age)s beyond the limit") % {"age": write.age(health_warns_after(limit))}
+    silence = silence_of(health, health.targets)
+    if silence.least is None:
+        return _("does not count: what is held may be worked on")
+    age = write.age(silence.longest)
+    if silence.seconds >= silence.longest:
+        return _("counts in a few seconds, unless an item is taken")
+    if silence.longest > silence.least:
+        return _("counts after %(age)s, three times its usual pause") % {"age": age}
+    return _("counts after %(age)s: consumers hold items") % {"age": age}

@@ -14,7 +14,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import forget
 from pqadmin.dashboard.targets import views
-from pqadmin.dashboard.targets.status import lines
+from pqadmin.dashboard.targets.status import Line, lines
 from queues import Store, open_store
 from queues.health import encode
 from queues.health.breaches import Breaches
@@ -358,6 +358,39 @@ def test_growth_where_nothing_is_taken_is_told_beside_its_target(desk: Callable[
     assert status.health.verdict.codes == ("no-consumer",)
     assert (found["no_consumer"].state, found["growing"].state) == ("critical", "warning")
     assert found["growing"].value == "8 min"
+
+
+def judged(store: Store, clock: Clock, seconds: int) -> dict[str, Line]:
+    """Let a recorder look every ten seconds, and return the lines of the queue's targets."""
+    recorder = store.recorder(count=clock)
+    for _ in range(seconds // 10):
+        clock.advance(10)
+        recorder.look()
+    recorder.flush()
+    return {line.limit: line for line in lines(store.queue("jobs").status(), store.targets.rules(), store.now())}
+
+
+def test_why_a_value_beyond_its_limit_does_not_count_is_told_by_the_rule_that_holds(tmp_path: Path) -> None:
+    clock = Clock()
+    with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        store.targets.set("*", no_consumer=60, oldest=900, depth=200)
+        jobs.push_many([(b"x", 1)] * 99)
+        for _ in range(9):  # one comes by every five minutes
+            jobs.pop_min()
+            judged(store, clock, 300)
+        jobs.pop_min()
+        found = judged(store, clock, 120)
+        assert (found["no_consumer"].value, found["no_consumer"].state) == ("110 s", "within")
+        assert found["no_consumer"].note == "counts after 14 min, three times its usual pause"
+        jobs.push_many([(b"x", 1)] * 200)
+        assert judged(store, clock, 10)["depth"].note == "counts after 30 s beyond the limit"
+        held = jobs.lease_many(2, seconds=3_600)
+        found = judged(store, clock, 120)
+        assert found["no_consumer"].note == "does not count: what is held may be worked on"
+        jobs.ack_many(held)
+        jobs.pause(reason="deploy")
+        assert judged(store, clock, 120)["depth"].note == "does not count during a pause"
 
 
 def test_the_time_beyond_a_target_begins_where_it_was_crossed(desk: Callable[..., Desk], tmp_path: Path) -> None:
