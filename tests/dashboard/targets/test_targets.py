@@ -286,7 +286,7 @@ def test_the_queue_page_tells_how_long_a_target_is_missed(desk: Callable[..., De
     recorder.flush()
     page = desk(Role.VIEWER).open("/queues/orders:eu/")
     assert "Ready items 5 set here 5 warning" in page
-    assert "for 0." in page
+    assert "beyond the limit for 0." in page, "not since when it is told as a warning"
     assert "Oldest claimable item 15 min default" in page
     store.queue("orders:eu").configure(target_depth=0)
     vic = desk(Role.VIEWER, "vic")
