@@ -22,6 +22,8 @@ class Averages(Struct, frozen=True, array_like=True):
     returned: Average = _ZERO
     #: The change of the ready items, acts of people left out.
     net: Average = _ZERO
+    #: All of the queue's life was watched, and before it there was nothing.
+    whole: bool = False
 
     def after(self, seconds: float, *, pushed: int, taken: int, done: int, returned: int, net: int) -> "Averages":
         """Return the averages after some seconds in which so many items were pushed, taken …"""
@@ -41,7 +43,12 @@ class Averages(Struct, frozen=True, array_like=True):
             done=average(self.done, done),
             returned=average(self.returned, returned),
             net=average(self.net, net),
+            whole=self.whole,
         )
+
+    def told(self, average: Average) -> tuple[float, ...]:
+        """Return an average as it is told: of a queue that is younger than its minutes, with the time before it."""
+        return average if self.whole else self.of(average)
 
     def of(self, average: Average) -> Average:
         """Return an average as if what was watched were all there is: right from the first seconds on."""

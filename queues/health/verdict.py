@@ -217,6 +217,11 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
     return replace(health, verdict=_verdict(before.verdict, health, signals))
 
 
+def born(at: float) -> Health:
+    """Return the health of a queue that was not there yet at a time, and is since."""
+    return Health(seen=Observation(at), verdict=Verdict(Level.OK, at), averages=Averages(whole=True))
+
+
 def _unreadable(before: Health | None, seen: Observation) -> Health:
     """Return the health of an unreadable queue: what was known is kept for later."""
     told_before = () if before is None else before.verdict.reasons

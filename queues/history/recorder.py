@@ -23,7 +23,7 @@ from queues.context import StoreContext
 from queues.errors import NewerFormat
 from queues.health import Health, Level, TargetRules, Targets, advance, encode
 from queues.health.target_records import read_rules
-from queues.health.verdict import STALE
+from queues.health.verdict import STALE, born
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.read_history import ALL_QUEUES
@@ -117,6 +117,9 @@ class Recorder:
         self._count = count
         self._ids: tuple[int, ...] = ()
         self._directory: int | None = None
+        #: When it looked last, and of queues that are new since: when they were not there yet.
+        self._looked = 0.0
+        self._unborn: dict[int, float] = {}
         self._next = 0
         #: Ids of queues that were written to, the latest last.
         self._hot: dict[int, None] = {}
@@ -319,8 +322,11 @@ class Recorder:
     def _take_in(self, sample: _Sample, now: int) -> int:
         """Store the sample, make the points that are due, and return the number of queues with one."""
         if sample.ids is not None:
+            if self._directory is not None:
+                self._unborn |= dict.fromkeys(set(sample.ids) - set(self._ids), self._looked)
             self._ids = sample.ids
             for queue_id in (self._tracks.keys() | self._changes.keys() | self._hot.keys()) - set(sample.ids):
+                self._unborn.pop(queue_id, None)
                 self._tracks.pop(queue_id, None)
                 self._changes.pop(queue_id, None)
                 self._hot.pop(queue_id, None)
@@ -338,9 +344,13 @@ class Recorder:
         for queue_id, status in sample.snapshot.queues.items():
             track = self._tracks.get(queue_id)
             if track is None:
-                line = _line(sample.blocks[queue_id], now)
+                blocks = sample.blocks[queue_id]
+                line, unborn = _line(blocks, now), self._unborn.pop(queue_id, None)
+                recorded = self._watched(status.health)
+                if unborn is not None and recorded is None and all(block == [] for block in blocks.values()):
+                    recorded = born(unborn)  # one that was restored has been recorded
                 self._tracks[queue_id] = track = _Track(
-                    status=status, line=line, health=self._watched(status.health), written=status.health
+                    status=status, line=line, health=recorded, written=status.health
                 )
                 self._compare(line, as_point(status, now).counts)
                 if status.health is not None:
@@ -356,6 +366,7 @@ class Recorder:
                 written += 1
                 self._heat(queue_id)
         self._add_up(sample.snapshot.queues, now)
+        self._looked = at
         return written
 
     def _watched(self, health: Health | None) -> Health | None:

@@ -57,5 +57,5 @@ def average_rates(status: QueueStatus, targets: Targets, now: datetime) -> tuple
     if health is None:
         return None
     averages = health.averages
-    pushed, taken = averages.of(averages.pushed), averages.of(averages.taken)
+    pushed, taken = averages.told(averages.pushed), averages.told(averages.taken)
     return [round(rate, 3) for rate in pushed], [round(rate, 3) for rate in taken]

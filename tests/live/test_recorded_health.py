@@ -209,6 +209,30 @@ def test_every_process_tells_the_same_averages_also_just_after_a_restart(store: 
     assert told() == before
 
 
+def test_what_a_queue_got_before_it_was_looked_at_first_counts_if_it_is_new(store: Store, clock: Clock) -> None:
+    site = Site(store, clock)
+    site.recorder.look()
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 500)
+
+    def pushed() -> list[float]:
+        """Return the items that each average tells of its minutes."""
+        told = average_rates(jobs.status(), DEFAULTS, store.now())
+        assert told is not None
+        return [round(rate * seconds) for rate, seconds in zip(told[0], (60, 300, 900), strict=True)]
+
+    site.pass_time(20, jobs)
+    assert pushed() == pytest.approx([390, 475, 492], abs=5), "500, and a part of them is forgotten"
+    ana = store.actions("ana")
+    trash_id = ana.delete_queue("jobs", confirm="jobs")
+    site.recorder.look()
+    clock.advance(10)
+    site.recorder.look()
+    ana.undo(trash_id)
+    site.pass_time(20, jobs)
+    assert pushed() == pytest.approx([200, 420, 470], abs=40), "one that comes back is not new"
+
+
 def test_a_consumer_that_died_while_no_process_watched_is_not_said_to_be_well(store: Store, clock: Clock) -> None:
     jobs = store.create_queue("jobs")
     site = Site(store, clock)

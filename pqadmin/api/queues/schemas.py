@@ -208,7 +208,7 @@ class Purged(Schema):
 
 
 class Averages(Schema):
-    """Items a second that programs push and take, averaged over 1, 5 and 15 minutes; kept in the store."""
+    """Items a second that programs push and take: averages of 1, 5 and 15 minutes that decay like load averages."""
 
     pushed: list[float]
     taken: list[float]
