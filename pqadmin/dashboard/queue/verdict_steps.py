@@ -102,14 +102,21 @@ def _error(row: Row, failed: tuple[Item, Attempt]) -> dict[str, Any]:
     }
 
 
+def _returned(row: Row, failed: tuple[Item, Attempt] | None) -> str:
+    """Return the state in which items are that came back: that of the newest failure, or the likeliest one."""
+    if failed is not None:
+        return failed[0].state
+    totals = row.status.totals
+    return next((state for state in ("delayed", "ready", "dead") if getattr(totals, state)), "leased")
+
+
 def steps(row: Row, now: datetime, failed: tuple[Item, Attempt] | None = None) -> Sequence[Step]:
     """Return every reason with its next step, those of the verdict first, with their words.
 
     `failed` is an item whose attempt failed lately, with that attempt.
     """
     reasons = {reason.code: reason for reason in row.verdict.reasons}
-    totals = row.status.totals
-    returned = "delayed" if totals.delayed else "ready" if totals.ready else "leased"
+    returned = _returned(row, failed)
     queue = shlex.quote(write.visible(row.status.name))
     nexts = {code: (_html(words, queue), link.format(returned=returned)) for code, (words, link) in _NEXT.items()}
     return [

@@ -60,6 +60,7 @@ def test_the_newest_error_is_told_beside_the_reason(operator: Desk, failing: Fai
         reason = told(operator)
         (address,) = re.findall(r'data-part="error"\s+href="([^"]+)"', reason)
         assert "OSError: no answer to call 19" in reason
+        assert delay is None or "?state=delayed#items" in reason
         assert "OSError: no answer to call 19" in operator.open(address).html
 
 
@@ -69,7 +70,9 @@ def test_the_newest_error_of_dead_items_is_told_too(operator: Desk, failing: Fai
             jobs.release(lease, reason=f"OSError: no answer to call {n}")
 
     with failing(fail, max_attempts=1):
-        assert "OSError: no answer to call 19" in told(operator)
+        reason = told(operator)
+    assert "OSError: no answer to call 19" in reason
+    assert "?state=dead#items" in reason, "the ready ones have no attempt"
 
 
 def test_a_hostile_error_is_cut_redacted_and_plain(operator: Desk, failing: Fail) -> None:
@@ -94,4 +97,6 @@ def test_where_no_attempt_told_an_error_none_is_shown(operator: Desk, failing: F
             jobs.release(lease)
 
     with failing(fail):
-        assert 'data-part="error"' not in told(operator)
+        reason = told(operator)
+    assert 'data-part="error"' not in reason
+    assert "?state=ready#items" in reason
