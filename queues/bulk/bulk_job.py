@@ -136,9 +136,11 @@ class Job:
     @property
     def speed(self) -> float | None:
         """Items met a second, lately; None when it was not seen for long enough."""
-        if not self.seen or self.held_ms - HELD_MS - self.seen[0][0] < _LEAST_MS:
+        now_ms = self.held_ms - HELD_MS
+        now_ms += int(self.wait(now_ms) * 1000)  # the rest after a chunk is a part of its time
+        if not self.seen or now_ms - self.seen[0][0] < _LEAST_MS:
             return None
-        return (self.met - self.seen[0][1]) * 1000 / (self.held_ms - HELD_MS - self.seen[0][0])
+        return (self.met - self.seen[0][1]) * 1000 / (now_ms - self.seen[0][0])
 
     @property
     def holding(self) -> Holding:
@@ -180,14 +182,13 @@ class Job:
 
 def onward(job: Job, *, now_ms: int, met: int, done: int) -> Job:
     """Return the job after a step that met and changed so many items."""
-    seen = job.seen
-    if not seen or now_ms < seen[-1][0]:
-        seen = ((now_ms, job.met + met),) * 2
-    elif now_ms - seen[1][0] >= _SPEED_MS:
-        seen = (seen[1], (now_ms, job.met + met))
-    due_ms = job.due_ms
+    seen, due_ms, end_ms = job.seen, job.due_ms, now_ms
     if job.rate is not None:
-        due_ms = now_ms + int(job.wait(now_ms) * 1000) + math.ceil(done * 1000 / job.rate)
+        end_ms = due_ms = now_ms + int(job.wait(now_ms) * 1000) + math.ceil(done * 1000 / job.rate)
+    if not seen or end_ms < seen[-1][0]:
+        seen = ((end_ms, job.met + met),) * 2
+    elif end_ms - seen[1][0] >= _SPEED_MS:
+        seen = (seen[1], (end_ms, job.met + met))
     return replace(
         job,
         met=job.met + met,

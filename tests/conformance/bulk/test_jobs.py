@@ -221,6 +221,21 @@ def test_a_rate_is_kept_and_the_time_left_is_told(store: Store, clock: Clock) ->
             ann.begin_bulk("delete", "jobs", rate=rate)
 
 
+def test_the_speed_of_a_job_with_a_rate_is_never_above_it(store: Store, clock: Clock) -> None:
+    fill(store, clock)
+    ann, told = store.actions("ann"), []
+
+    def progress(job: Job) -> bool:
+        told.append(job.speed)
+        return True
+
+    ann.run_bulk(ann.begin_bulk("delete", "jobs", rate=7).id, progress=progress, pause=clock.advance)
+    speeds = [speed for speed in told if speed is not None]
+    assert len(speeds) >= 5
+    assert max(speeds) == pytest.approx(7)
+    assert min(speeds) == pytest.approx(7)
+
+
 def test_what_is_passed_over_does_not_hasten_a_forecast(ann: Actions, jobs: Queue, clock: Clock) -> None:
     jobs.push_many([(b"other", 1)] * 300 + [(b"meant", 2)] * 60)
     told = []
