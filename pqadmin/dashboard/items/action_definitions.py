@@ -108,7 +108,7 @@ ITEM_ACTS = {
                 "count",
             ),
             done=ngettext_lazy(
-                "Retried the item: it is ready again.", "Retried %(n)s items: they are ready again.", "count"
+                "Retried the item: it became ready again.", "Retried %(n)s items: they became ready again.", "count"
             ),
             only=gettext_lazy("Only dead items are retried."),
             not_attached=gettext_lazy("its items are never dead."),

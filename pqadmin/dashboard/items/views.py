@@ -1,6 +1,7 @@
 """The page of one item: its value in the view that fits, what is known about it, and what can be done with it."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -147,6 +148,13 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str, *, code: int =
         else history.of_finished(finished, status.redact)
     )
     rand = parse_item_id(item_id)
+    told = history.history_of(
+        item_id,
+        may,
+        None if where is None else where.item,
+        NOTHING if where is None else rules_of(where.redact),
+        queue_id=None if finished is None else status.id,
+    )
     context = about(
         request,
         status,
@@ -159,13 +167,10 @@ def gone(request: HttpRequest, status: QueueStatus, item_id: str, *, code: int =
         restore_number=form_idempotency.number(request, f"restore:{where.trash_id}")
         if where and where.trash_id
         else "",
-        history=history.history_of(
-            item_id,
-            may,
-            None if where is None else where.item,
-            NOTHING if where is None else rules_of(where.redact),
-            queue_id=None if finished is None else status.id,
-        ),
+        history=told,
+        last=next(iter(told["lines"]), None),
+        item_url=item_url(status.name, quote(item_id[:25_000], safe="")),
+        now=store_now(),
     )
     return render(request, "dashboard/gone.html", context, status=404 if finished is None else code)
 

@@ -142,6 +142,20 @@ def test_an_item_that_a_program_took_left_no_trace(operator: Desk, jobs: Queue) 
     assert operator.open(f"{HERE}{item.id}/download/").status == 404
 
 
+def test_of_an_item_that_was_taken_after_its_retry_the_last_act_is_told(
+    operator: Desk, jobs: Queue, store: Store
+) -> None:
+    item = in_state(jobs, "dead")
+    store.actions("eve").retry_dead("jobs", [item.id])
+    assert re.search(r"as of \d\d:\d\d:\d\d UTC", operator.open(f"{HERE}{item.id}/").text)
+    jobs.pop_min()
+    page = operator.open(f"{HERE}{item.id}/")
+    assert re.search(r"Its timeline ends with: eve retried, [-0-9]+ [:0-9]+ UTC; a program or an act", page.text)
+    assert "or it never was here" not in page
+    assert re.search(r"as of \d\d:\d\d:\d\d UTC", page.text)
+    assert f'href="{HERE}{item.id}/">Look again' in page.html
+
+
 @pytest.mark.parametrize(
     ("act", "words"),
     [

@@ -9,7 +9,7 @@ from django.utils import translation
 from queues import Store
 from tests.dashboard.conftest import Desk
 
-PUSHED = re.compile(r'<time datetime="([^"]+)" title="([^"]+)">([^<]+)</time>')
+PUSHED = re.compile(r'Pushed</dt><dd><time datetime="([^"]+)" title="([^"]+)">([^<]+)</time>')
 
 
 def test_times_are_in_the_chosen_zone_with_utc_on_hover(operator: Desk, store: Store) -> None:
