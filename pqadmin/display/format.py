@@ -126,12 +126,15 @@ def age_since(moment: datetime | None, now: datetime) -> str:
 
 
 def countdown(seconds: float | None) -> str:
-    """Write the time that is left until a moment, to the second and rounded up: 0:04, 12:30, 1:02:03, 3 d."""
+    """Write the time that is left until a moment, to the second and rounded up: 0:04, 12:30, 1:02:03.
+
+    From 48 hours on it is rounded to the nearest day: 3 d.
+    """
     if seconds is None:
         return UNKNOWN
     left = max(0, math.ceil(seconds))
     if left >= 48 * 3600:
-        return age(left)
+        return age(left + 12 * 3600)
     minutes, rest = divmod(left, 60)
     if minutes < 60:
         return f"{minutes}:{rest:02}"

@@ -60,6 +60,7 @@ function write(time, at, now) {
 }
 
 function coarse(left) {
+  if (left >= 48 * 3600) return countdown(left);
   return left < 120 ? `${Math.ceil(left / STEP) * STEP} s` : age(left);
 }
 

@@ -74,11 +74,11 @@ export function about(seconds) {
   return step < 3600 ? `${step / 60} min` : `${step / 3600} h`;
 }
 
-/** The time that is left until a moment, to the second and rounded up: 0:04, 12:30, 1:02:03, 3 d. */
+/** The time that is left until a moment, to the second and rounded up, from 48 hours on to the nearest day: 12:30, 3 d. */
 export function countdown(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;
   const left = Math.max(0, Math.ceil(seconds));
-  if (left >= 48 * 3600) return age(left);
+  if (left >= 48 * 3600) return age(left + 12 * 3600);
   const two = (n) => String(n).padStart(2, "0");
   const minutes = Math.floor(left / 60);
   if (minutes < 60) return `${minutes}:${two(left % 60)}`;
