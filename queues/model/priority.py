@@ -32,6 +32,8 @@ def check_type(priority_type: str) -> PriorityType:
 
 def normalize(priority: object, priority_type: PriorityType) -> Priority:
     """Return the priority as the queue keeps it; raise `BadPriority`."""
+    if priority is None:
+        raise BadPriority("A priority is needed: {noun}.", noun=_NOUN[priority_type])
     if isinstance(priority, bool):
         raise BadPriority("A priority of this queue is {noun}, not a bool.", noun=_NOUN[priority_type])
     if priority_type == "int":
@@ -94,7 +96,7 @@ def _kind(priority: object) -> str:
     return _KINDS.get(type(priority), f"a {type(priority).__name__}")
 
 
-_KINDS = {float: Words("a float"), str: Words("text"), type(None): Words("nothing"), bytes: Words("bytes")}
+_KINDS = {float: Words("a float"), str: Words("text"), bytes: Words("bytes")}
 
 
 def parse_priority(text: str, priority_type: PriorityType) -> Priority:

@@ -69,3 +69,12 @@ def test_a_whole_number_that_no_float_holds_is_not_rounded() -> None:
 
 def test_text_is_kept_in_one_spelling() -> None:
     assert normalize("cafe\u0301", "str") == "café"
+
+
+@pytest.mark.parametrize(
+    ("priority_type", "words"), [("int", "a whole number"), ("float", "a number"), ("str", "text")]
+)
+def test_a_missing_priority_is_asked_for(priority_type: str, words: str) -> None:
+    with pytest.raises(BadPriority) as caught:
+        normalize(None, priority_type)
+    assert str(caught.value) == f"A priority is needed: {words}."
