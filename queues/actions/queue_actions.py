@@ -178,4 +178,5 @@ def _hex(queue: Queue) -> str:
 def _made_of(queue: Queue) -> dict[str, str]:
     """Return what an audit record says of a new queue."""
     codec = {} if queue.codec == "bytes" else {"codec": queue.codec}
-    return {"kind": queue.kind, "priority_type": queue.priority_type, **codec}
+    of_priorities = {} if queue.kind == "fifo" else {"priority_type": queue.priority_type}
+    return {"kind": queue.kind, **of_priorities, **codec}

@@ -113,6 +113,15 @@ def test_a_queue_that_is_gone_keeps_its_history(operator: Desk, store: Store, bu
     assert "popped min" in what(page)
 
 
+def test_a_new_fifo_queue_has_no_type_of_priorities(operator: Desk, ann: Actions) -> None:
+    ann.create_queue("jobs")
+    assert "type of priorities" in operator.open("/audit/?queue=jobs")
+    ann.create_queue("line", kind="fifo")
+    page = operator.open("/audit/?queue=line")
+    assert "kind fifo" in page
+    assert "type of priorities" not in page
+
+
 def test_pages_go_by_cursor_and_a_damaged_one_is_said(operator: Desk, ann: Actions) -> None:
     ann.create_queue("jobs")
     for n in range(60):
