@@ -96,10 +96,10 @@ def ages(drawn: Series) -> list[Kind]:
     kinds = [
         Kind(
             name="oldest",
-            title=_("Oldest claimable"),
+            title=_("Oldest age"),
             unit=_("the longest wait then"),
             written="age",
-            labels=[_("oldest")],
+            labels=[_("oldest age")],
             times=drawn.times,
             columns=[drawn.oldest],
         )

@@ -106,7 +106,7 @@ def _address(state: Mapping[str, str | None]) -> str:
 
 
 def _heads(order: Order, state: Mapping[str, str]) -> list[dict[str, str]]:
-    labels = (_("Queue"), _("Ready"), _("In/s"), _("Out/s"), _("Oldest"))
+    labels = (_("Queue"), _("Ready"), _("In/s"), _("Out/s"), _("Oldest age"))
     heads = []
     for (field, descending_first), label in zip(SORTS.items(), labels, strict=True):
         active = order.sort == field

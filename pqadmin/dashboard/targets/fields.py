@@ -20,7 +20,7 @@ NAMES = tuple(PREFIX + limit for limit in LIMIT_NAMES)
 ITEMS = frozenset({"depth", "dead"})
 LABELS: dict[str, str | Promise] = {
     "depth": gettext_lazy("Ready items"),
-    "oldest": gettext_lazy("Oldest claimable item"),
+    "oldest": gettext_lazy("Oldest age"),
     "wait": gettext_lazy("Wait of 95 of 100"),
     "dead": gettext_lazy("Dead items"),
     "no_consumer": gettext_lazy("Without a consumer"),

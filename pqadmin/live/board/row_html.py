@@ -41,7 +41,7 @@ _LABELS = {
     "ready": gettext_lazy("ready"),
     "rate_in": gettext_lazy("in/s"),
     "rate_out": gettext_lazy("out/s"),
-    "oldest": gettext_lazy("oldest"),
+    "oldest": gettext_lazy("oldest age"),
     "delayed": gettext_lazy("delayed"),
     "leased": gettext_lazy("leased"),
     "dead": gettext_lazy("dead"),

@@ -121,7 +121,7 @@ def test_a_pattern_is_previewed_saved_changed_and_removed(operator: Desk, store:
     assert "Saved the targets of orders:*." in saved
     assert "orders:* Ready items 5 2 2 orders:eu , orders:us" in saved.text.replace(" ,", " ,")
     changed = operator.send(operator.open(edit("orders:*")), edit("orders:*"), target_depth="", target_oldest="15 min")
-    assert "Oldest claimable item 15 min" in changed
+    assert "Oldest age 15 min" in changed
     assert store.targets.patterns() == {"orders:*": Limits(oldest=900)}
     removed = operator.send(changed, f"{edit('orders:*')}remove/")
     assert store.targets.patterns() == {}
@@ -132,7 +132,7 @@ def test_a_pattern_is_previewed_saved_changed_and_removed(operator: Desk, store:
     audit = operator.open("/audit/")
     assert "set targets" in audit
     assert "removed targets" in audit
-    assert "seconds of the oldest item 900" in audit.text.replace(":", "")
+    assert "oldest age in seconds 900" in audit.text.replace(":", "")
 
 
 def test_what_is_not_known_is_not_told_as_within(operator: Desk, store: Store) -> None:
@@ -287,7 +287,7 @@ def test_the_queue_page_tells_how_long_a_target_is_missed(desk: Callable[..., De
     page = desk(Role.VIEWER).open("/queues/orders:eu/")
     assert "Ready items 5 set here 5 warning" in page
     assert "beyond the limit for 0." in page, "not since when it is told as a warning"
-    assert "Oldest claimable item 15 min default" in page
+    assert "Oldest age 15 min default" in page
     store.queue("orders:eu").configure(target_depth=0)
     vic = desk(Role.VIEWER, "vic")
     fragment = vic.client.get("/queues/orders:eu/targets/", headers={"HX-Request": "true"}).content.decode()

@@ -55,7 +55,7 @@ class Command(StoreCommand):
     arguments = (
         Argument("name", nargs="?", help="a queue, or a pattern such as 'orders:*'"),
         Argument("--depth", type=_items, default=..., metavar="N", help="ready items; off, or inherit"),
-        Argument("--oldest", type=_limit, default=..., metavar="TIME", help="wait of the oldest item, such as 15min"),
+        Argument("--oldest", type=_limit, default=..., metavar="TIME", help="oldest age, such as 15min"),
         Argument("--wait", type=_limit, default=..., metavar="TIME", help="wait of 95 of 100 taken items"),
         Argument("--dead", type=_items, default=..., metavar="N", help="dead items"),
         Argument("--no-consumer", type=_limit, default=..., metavar="TIME", help="time in which none is taken"),
