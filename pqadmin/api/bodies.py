@@ -83,20 +83,58 @@ def checked(found: Any, model: type[M]) -> M:
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        raise invalid(told(found, "body")) from None
+        raise invalid(told(error.errors(include_url=False, include_input=False), "body")) from None
 
 
 def told(errors: Iterable[Any], place: str = "") -> list[dict[str, Any]]:
     """Return what is wrong, and where, without what was sent; without a place the first part of each says which."""
-    return [
-        {
-            "in": place or str(one["loc"][0]),
-            "field": ".".join(map(str, one["loc"] if place else one["loc"][1:])),
-            "message": str(one["msg"]),
-        }
-        for one in islice(errors, _MOST_ERRORS)
-    ]
+    return [_told(one, place) for one in islice(errors, _MOST_ERRORS)]
+
+
+def _told(error: Any, place: str) -> dict[str, Any]:
+    where = list(map(str, error["loc"]))
+    if not place:
+        place, *where = where
+        if place == "body":  # a view's parameter of this name holds it
+            where = where[1:]
+    return {"in": place, "field": ".".join(where), "message": _plain(error)}
+
+
+#: What pydantic says in words of its own, by the types of its errors.
+_PLAIN = {
+    "missing": "is needed",
+    "extra_forbidden": "is not known here",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "should be an object"),
+    "list_type": "should be a list",
+    "string_type": "should be text",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "should be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "should be a number"),
+    "finite_number": "should be a finite number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "should be true or false"),
+    "greater_than": "should be more than {gt}",
+    "greater_than_equal": "should be at least {ge}",
+    "less_than": "should be less than {lt}",
+    "less_than_equal": "should be at most {le}",
+    "string_too_short": "should have at least {min_length:,} characters",
+    "string_too_long": "should have at most {max_length:,} characters",
+    "too_short": "should have at least {min_length:,}, not {actual_length:,}",
+    "too_long": "should have at most {max_length:,}, not {actual_length}",
+    "string_pattern_mismatch": "should match {pattern}",
+    "literal_error": "should be {expected}",
+    "value_error": "{error}",
+    "timezone_aware": "should have a time zone",
+}
+
+
+def _plain(error: Any) -> str:
+    """Return the words of an error of pydantic."""
+    words = _PLAIN.get(error["type"])
+    if words is None:
+        return str(error["msg"]).replace("Input should", "should")
+    values = error.get("ctx", {})
+    return words.format(
+        **{name: int(v) if isinstance(v, float) and v.is_integer() else v for name, v in values.items()}
+    )
 
 
 def invalid(errors: list[dict[str, Any]]) -> Problem:

@@ -211,6 +211,41 @@ async def test_a_push_that_is_wrong_anywhere_pushes_nothing(program: Program, jo
     assert jobs.depth() == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field", "message"),
+    [
+        ("ack", {"leases": []}, "leases", "should have at least 1, not 0"),
+        ("ack", {"leases": ["a"], "prio": 1}, "prio", "is not known here"),
+        ("ack", {}, "leases", "is needed"),
+        ("ack", [], "", "should be an object"),
+        ("release", {"leases": ["a"], "delay": -1}, "delay", "should be at least 0"),
+        ("items", {"value": "a", "prio": 1}, "prio", "is not known here"),
+        ("items", {"value": 1, "priority": 1}, "value", "should be text"),
+        ("items", [], "", "should be an object"),
+        (
+            "items",
+            {"items": [{"priority": 1}]},
+            "items.0",
+            "exactly one of value, value_base64 and value_json is needed",
+        ),
+        ("pop?n=x", None, "n", "should be a whole number"),
+        ("release?return=all", {"leases": ["a"]}, "return", "should be 'value'"),
+    ],
+)
+async def test_what_is_wrong_is_told_in_plain_words(
+    program: Program, jobs, path: str, body: Any, field: str, message: str
+) -> None:
+    found = problem(await program.post(f"queues/jobs/{path}", json=body), 422, "InvalidRequest")
+    place = "query" if "?" in path else "body"
+    assert found["errors"] == [{"in": place, "field": field, "message": message}]
+    assert found["detail"] == f"The request is not valid. {field or place}: {message}."
+
+
+async def test_a_missing_priority_is_asked_for(program: Program, jobs) -> None:
+    found = problem(await program.post("queues/jobs/items", json={"value": "a"}), 422, "BadPriority")
+    assert found["detail"] == "A priority is needed: a whole number."
+
+
 async def test_bodies_that_cannot_be_read_are_refused(program: Program, jobs) -> None:
     post = program.post
     json_type = {"Content-Type": "application/json"}
