@@ -19,6 +19,7 @@ from pqadmin.api.administration import boards, people, tokens
 from pqadmin.api.bodies import JSONBodies, invalid, told
 from pqadmin.api.docs import about
 from pqadmin.api.events import stream
+from pqadmin.api.parameters import refuse_unknown
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import catalog, groups, operations, push_templates, sample_load, store_clients
 from pqadmin.api.request_caller import CsrfRefused, caller_of
@@ -63,6 +64,7 @@ for _router in dict.fromkeys(
         *(verbs, items, bulk, audit_and_trash, search, stream, people, tokens, boards),
     )
 ):
+    refuse_unknown(_router)
     api.add_router("", _router)
 api.add_router("", about.router_of(api))
 

@@ -21,7 +21,7 @@ NDJSON, CSV = "application/x-ndjson", "text/csv"
 #: Digits of a number that may be beyond a double, which `from_json` reads as infinite.
 _PERHAPS_INFINITE = re.compile(rb"[0-9]{309}|[eE]\+?[0-9]{3}")
 #: Errors that are told of one request.
-_MOST_ERRORS = 20
+MOST_ERRORS = 20
 
 
 class Body(BaseModel):
@@ -88,7 +88,7 @@ def checked(found: Any, model: type[M]) -> M:
 
 def told(errors: Iterable[Any], place: str = "") -> list[dict[str, Any]]:
     """Return what is wrong, and where, without what was sent; without a place the first part of each says which."""
-    return [_told(one, place) for one in islice(errors, _MOST_ERRORS)]
+    return [_told(one, place) for one in islice(errors, MOST_ERRORS)]
 
 
 def _told(error: Any, place: str) -> dict[str, Any]:

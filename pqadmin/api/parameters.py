@@ -1,13 +1,17 @@
 """Parameters that operations share: cursors, limits, ETags, reasons."""
 
 import re
-from typing import Annotated
+from difflib import get_close_matches
+from typing import Annotated, Any
 
+from django.http import HttpRequest
 from ninja import Body as Sent
-from ninja import Header, Path, Query
+from ninja import Header, NinjaAPI, Path, Query, Router
+from ninja.operation import Operation
+from ninja.params.models import ParamModel, QueryModel
 from pydantic import Field, StrictStr
 
-from pqadmin.api.bodies import Body, invalid
+from pqadmin.api.bodies import MOST_ERRORS, Body, invalid
 
 _TAG = re.compile(r'(?:W/)?"?([^\s",]+)"?')
 #: Where a list goes on: what the answer before it gave as `next`.
@@ -52,3 +56,34 @@ def seen_tag(if_match: str | None) -> str | None:
     if one is None:
         raise invalid([{"in": "header", "field": "If-Match", "message": "is one ETag, or *"}])
     return one[1]
+
+
+def refuse_unknown(router: Router) -> None:
+    """Let the operations of a router refuse query parameters that they do not have."""
+    for view in router.path_operations.values():
+        for operation in view.operations:
+            operation.models.append(_no_others(operation))
+
+
+def _no_others(operation: Operation) -> type[ParamModel]:
+    """Return a model of no parameters, which refuses those of the query that no other model has."""
+    models: list[Any] = [model for model in operation.models if issubclass(model, QueryModel)]
+    known = {name for model in models for name in model.__ninja_flatten_map__}
+
+    class NoOthers(QueryModel):
+        __ninja_param_source__ = "query"  # type: ignore[assignment] # ninja sets it on classes that it makes
+
+        @classmethod
+        def resolve(cls, request: HttpRequest, api: NinjaAPI, path_params: dict[str, Any]) -> "NoOthers":
+            unknown = [name for name in request.GET if name not in known]
+            if unknown:
+                raise invalid([_unknown(name, known) for name in unknown[:MOST_ERRORS]])
+            return cls()
+
+    return NoOthers
+
+
+def _unknown(name: str, known: set[str]) -> dict[str, Any]:
+    near = get_close_matches(name[:100], known, n=1)
+    message = "is not known here" + (f"; did you mean {near[0]}?" if near else "")
+    return {"in": "query", "field": name[:100], "message": message}

@@ -142,6 +142,7 @@ CASES = [
     Case("items", b'{"value": "7", "priority": 1e999}', (JSON,)),
     Case("items", b'{"value": "7", "unknown": 5}', (JSON,)),
     Case("items", b'{"value": "7"', (JSON,)),
+    Case("items?retrun=value", b'{"value": "7", "priority": 5}', (JSON,), fast=False),
     Case("items", b"", (JSON,)),
     Case("items", b'{"value": "1", "priority": 1}', ("Content-Type: application/x-ndjson",), fast=False),
     Case("items", b"<a/>", ("Content-Type: application/xml",), fast=False),

@@ -246,6 +246,17 @@ async def test_a_missing_priority_is_asked_for(program: Program, jobs) -> None:
     assert found["detail"] == "A priority is needed: a whole number."
 
 
+@pytest.mark.parametrize("path", ["pop?wiat=1", "pop?n=1&wiat=1&_=2", "ack?x", "lease?wait=1&Wait=2"])
+async def test_an_unknown_query_parameter_is_refused(program: Program, jobs, path: str) -> None:
+    jobs.push(b"a", 1)
+    found = problem(await program.post(f"queues/jobs/{path}", json={"leases": ["a"]}), 422, "InvalidRequest")
+    assert found["errors"][0]["in"] == "query"
+    assert "is not known here" in found["detail"]
+    assert ("wiat: is not known here; did you mean wait?" in found["detail"]) == ("wiat" in path)
+    assert jobs.depth() == 1
+    assert (await Program(None).post(f"queues/jobs/{path}")).status_code == 401
+
+
 async def test_bodies_that_cannot_be_read_are_refused(program: Program, jobs) -> None:
     post = program.post
     json_type = {"Content-Type": "application/json"}
@@ -334,15 +345,15 @@ async def test_leases_are_acknowledged_released_and_extended_each_with_its_resul
 
 
 @pytest.mark.parametrize(
-    ("path", "body"),
+    ("path", "other_path", "body"),
     [
-        ("items", {"value": "new", "priority": 9}),
-        ("pop?n=2", None),
-        ("lease?n=2", None),
+        ("items", "items?return=value", {"value": "new", "priority": 9}),
+        ("pop?n=2", "pop?n=3", None),
+        ("lease?n=2", "lease?n=3", None),
     ],
 )
 async def test_a_request_with_a_key_is_executed_once_and_answered_the_same(
-    program: Program, site: Store, jobs, path: str, body: Any
+    program: Program, site: Store, jobs, path: str, other_path: str, body: Any
 ) -> None:
     for n in range(4):
         jobs.push(str(n).encode(), n)
@@ -353,7 +364,7 @@ async def test_a_request_with_a_key_is_executed_once_and_answered_the_same(
     assert (second.status_code, second.json()) == (first.status_code, first.json())
     assert ("Idempotent-Replay" in first.headers, second.headers["Idempotent-Replay"]) == (False, "true")
     assert jobs.depth() == depth
-    other = await program.post(f"queues/jobs/{path.partition('?')[0]}?x=1", json=body, headers=key)
+    other = await program.post(f"queues/jobs/{other_path}", json=body, headers=key)
     problem(other, 422, "KeyReused")
     problem(await program.post("queues/jobs/pop", headers={"Idempotency-Key": "k" * 201}), 422, "InvalidRequest")
     assert jobs.depth() == depth
