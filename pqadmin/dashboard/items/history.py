@@ -139,8 +139,8 @@ def attempts_of(item: Item, rules: Redaction, told: Mapping[str, Any]) -> list[d
 _ENDS = {
     "released": gettext_lazy("released"),
     "expired": gettext_lazy("lost the lease: it expired"),
-    "died": gettext_lazy("released; the item was dead"),
-    "expired, died": gettext_lazy("lost the lease: it expired; the item was dead"),
+    "died": gettext_lazy("released; the item died"),
+    "expired, died": gettext_lazy("lost the lease: it expired; the item died"),
 }
 
 
@@ -148,7 +148,7 @@ def _end_words(one: Attempt, by: str | None) -> str:
     """Say how an attempt ended; `by` is the person that released it."""
     if by is None or by == write.shorten(write.visible(one.worker), 60):
         return str(_ENDS[_end_of(one)])
-    words = _("taken back by %(by)s; the item was dead") if one.died else _("taken back by %(by)s")
+    words = _("taken back by %(by)s; the item died") if one.died else _("taken back by %(by)s")
     return words % {"by": by}
 
 

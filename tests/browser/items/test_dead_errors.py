@@ -79,7 +79,7 @@ def test_a_list_of_one_group_and_its_sample(new_page: NewPage, jobs: Queue) -> N
     page.go_back()
     page.locator(".dead-errors tbody tr").first.get_by_role("link", name="Sample").click()
     attempt = page.locator(".attempts li")
-    expect(attempt).to_contain_text("render-7 released; the item was dead")
+    expect(attempt).to_contain_text("render-7 released; the item died")
     expect(attempt.locator("pre")).to_be_hidden()
     attempt.locator("summary").click()
     expect(attempt.locator("pre")).to_contain_text("Timeout: 2 s")

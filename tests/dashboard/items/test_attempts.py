@@ -57,7 +57,7 @@ def test_an_item_shows_its_attempts_the_newest_first(operator: Desk, jobs: Queue
     page = operator.open(f"/queues/jobs/items/{item.id}/")
     text = page.text[page.text.index("the last 20") : page.text.index("Timeline")]
     last = text.index("died-3 lost the lease: it expired")
-    assert text.index("render-7 released; the item was dead") < text.index("ValueError: <b>no</b>") < last
+    assert text.index("render-7 released; the item died") < text.index("ValueError: <b>no</b>") < last
     assert "Traceback: line�[31m ValueError: <b>no</b>" in text[:last]
 
 
@@ -80,7 +80,7 @@ def test_the_timeline_tells_what_is_known(operator: Desk, ann: Actions, jobs: Qu
         "due",
         "ann delayed",
         "ann retried",
-        "w released; the item was dead attempt 2 second",
+        "w released; the item died attempt 2 second",
         "w leased attempt 2",
         "w released attempt 1 first",
         "w leased attempt 1",
@@ -118,14 +118,14 @@ def test_a_release_by_a_person_is_not_told_as_one_of_the_worker(
     ann.release("jobs", [item.id], reason="no news")
     page = operator.open(f"/queues/jobs/items/{item.id}/")
     assert timeline(page) == [
-        "ann released; the item was dead attempt 2 of hung-1 no news",
+        "ann released; the item died attempt 2 of hung-1 no news",
         "hung-1 leased attempt 2",
         "render-7 released attempt 1 own",
         "render-7 leased attempt 1",
         "pushed",
     ]
     attempts = page.text[page.text.index("the last 20") : page.text.index("Timeline")]
-    assert "2 hung-1 taken back by ann; the item was dead no news" in attempts
+    assert "2 hung-1 taken back by ann; the item died no news" in attempts
     assert "1 render-7 released own" in attempts
 
 
@@ -173,7 +173,7 @@ def test_an_item_in_the_trash_still_has_its_timeline(operator: Desk, store: Stor
     (dead,) = die(jobs, "boom")
     store.actions("ann").delete_item("jobs", dead.id)
     lines = timeline(operator.open(f"/queues/jobs/items/{dead.id}/"))
-    assert lines[:2] == ["ann deleted", "render-7 released; the item was dead attempt 2 boom"]
+    assert lines[:2] == ["ann deleted", "render-7 released; the item died attempt 2 boom"]
     assert lines[-1] == "pushed"
 
 
