@@ -1,5 +1,6 @@
 """Status of the targets of a queue: each one, the value now, and for how long the queue is and was beyond it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ from pqadmin.dashboard.targets.fields import ITEMS, LABELS, shown_limit
 from pqadmin.display import format as write
 from queues import QueueStatus
 from queues.admin import (
+    LIMIT_OF,
     NOTHING_KNOWN,
     Health,
     HealthCode,
@@ -39,6 +41,8 @@ class Line:
     note: str = ""
     #: Since when the queue is beyond it.
     since: datetime | None = None
+    #: When that ended, while its level holds for a while.
+    until: datetime | None = None
     #: How much of the last day it was.
     day: Share = NOTHING_KNOWN
 
@@ -67,7 +71,8 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
     """Return each target of a queue, with the value now and whether the queue is beyond it."""
     health = health_at(status, rules.targets(status.name, status.limits), now)
     beyond = {} if health is None else health.missed
-    values = _values(status, health, now)
+    ends = _ends(health)
+    values = _values(status, health, ends, now)
     found = []
     for limit, target in rules.resolve(status.name, status.limits).items():
         value, latch = values[limit], beyond.get(limit)
@@ -92,15 +97,29 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
                 state=state,
                 note=note,
                 since=None if latch is None else _crossed(limit, target, latch.since, now),
+                until=ends.get(limit),
                 day=NOTHING_KNOWN if health is None else health.breaches.share(limit, now.timestamp()),
             )
         )
     return found
 
 
-def _values(status: QueueStatus, health: Health | None, now: datetime) -> dict[str, float | None]:
+def _ends(health: Health | None) -> dict[str, datetime]:
+    """Return by limit when a stall ended that is told for a while yet."""
+    reasons = () if health is None else health.verdict.reasons
+    return {
+        LIMIT_OF[one.code]: datetime.fromtimestamp(one.until, UTC)
+        for one in reasons
+        if one.until and one.code in LIMIT_OF
+    }
+
+
+def _values(
+    status: QueueStatus, health: Health | None, ends: Mapping[str, datetime], now: datetime
+) -> dict[str, float | None]:
     """Return the numbers that limits are compared with; None where there is none."""
-    lasts = {} if health is None else {limit: now.timestamp() - latch.since for limit, latch in health.missed.items()}
+    missed = {} if health is None else {limit: latch for limit, latch in health.missed.items() if limit not in ends}
+    lasts = {limit: now.timestamp() - latch.since for limit, latch in missed.items()}
     return {
         "depth": status.totals.ready,
         "oldest": None if status.oldest is None else max(0.0, (now - status.oldest).total_seconds()),

@@ -393,6 +393,20 @@ def test_why_a_value_beyond_its_limit_does_not_count_is_told_by_the_rule_that_ho
         assert judged(store, clock, 120)["depth"].note == "does not count during a pause"
 
 
+def test_a_stall_that_ended_is_beyond_its_target_until_then(tmp_path: Path) -> None:
+    clock = Clock()
+    with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:
+        jobs = store.create_queue("jobs")
+        jobs.push_many([(b"x", 1)] * 99)
+        jobs.pop_min()
+        assert judged(store, clock, 300)["no_consumer"].state == "critical"
+        jobs.pop_min()
+        ended = judged(store, clock, 20)["no_consumer"]
+    assert (ended.state, ended.value) == ("critical", "10 s")
+    assert ended.until is not None
+    assert clock() - ended.until.timestamp() == pytest.approx(10, abs=1)
+
+
 def test_the_time_beyond_a_target_begins_where_it_was_crossed(desk: Callable[..., Desk], tmp_path: Path) -> None:
     clock = Clock()
     with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:
