@@ -27,6 +27,7 @@ _WORDS = {
     "until": gettext_lazy("%(reason)s, until %(at)s"),
     "first": gettext_lazy("seen first at %(at)s"),
     "target": gettext_lazy("target %(limit)s"),
+    "above": gettext_lazy("above the target of %(limit)s since %(at)s"),
     "attached-title": gettext_lazy("The items are written by other programs; prefix %(prefix)s"),
     "counting": gettext_lazy("counting…"),
     "counted": gettext_lazy("counted %(age)s ago"),
@@ -228,14 +229,14 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
 
 def detail_words(reason: HealthReason, now: datetime) -> str:
     """Say since when a reason holds, and the target of an age or of dead items, which come one after the other."""
-    code, limit = reason.code, reason.limit or 0.0
+    code, limit, at = reason.code, reason.limit or 0.0, write.clock(datetime.fromtimestamp(reason.since, UTC), now)
+    if code is HealthCode.OLD:  # its own words tell the age, which began before
+        return _say("above", limit=write.age(limit), at=at)
     one = code is HealthCode.DEAD and limit <= 1
-    known = "first" if one else "since" if reason.until is None else "from"
-    words = _say(known, at=write.clock(datetime.fromtimestamp(reason.since, UTC), now))
-    if one or code not in (HealthCode.OLD, HealthCode.DEAD):
+    words = _say("first" if one else "since" if reason.until is None else "from", at=at)
+    if one or code is not HealthCode.DEAD:
         return words
-    shown = write.age(limit) if code is HealthCode.OLD else write.number(int(limit))
-    return words + " · " + _say("target", limit=shown)
+    return words + " · " + _say("target", limit=write.number(int(limit)))
 
 
 def worst_words(row: Row) -> str:

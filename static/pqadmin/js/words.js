@@ -126,10 +126,11 @@ export function reasonWords(row, reason, now, whole = false) {
 
 /** Since when a reason holds, and the target of an age or of dead items, which come one after the other. */
 export function detailWords({ code, limit, since, until }, now) {
+  if (code === "old") return word("above", { limit: age(limit ?? 0), at: clock(since, now) });
   const isOne = code === "dead" && (limit ?? 0) <= 1;
   const words = word(isOne ? "first" : until ? "from" : "since", { at: clock(since, now) });
-  if (isOne || (code !== "old" && code !== "dead")) return words;
-  return `${words} · ${word("target", { limit: code === "old" ? age(limit) : number(Math.floor(limit)) })}`;
+  if (isOne || code !== "dead") return words;
+  return `${words} · ${word("target", { limit: number(Math.floor(limit)) })}`;
 }
 
 /** The queue of a group that needs attention most, by its name, but for one that is well. */

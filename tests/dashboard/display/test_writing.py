@@ -124,7 +124,7 @@ def test_dead_items_are_told_with_the_time_when_some_were_seen_first() -> None:
     at = write.clock(NOW - timedelta(minutes=1), NOW)
     assert told(HealthCode.DEAD, 1.0) == f"seen first at {at}"
     assert told(HealthCode.DEAD, 50.0) == f"since {at} · target 50"
-    assert told(HealthCode.OLD, 900.0) == f"since {at} · target 15 min".replace("15 min", write.age(900))
+    assert told(HealthCode.OLD, 900.0) == f"above the target of {write.age(900)} since {at}"
     assert told(HealthCode.DEEP, 50.0) == f"since {at}"
 
 
