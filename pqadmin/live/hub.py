@@ -147,7 +147,7 @@ class Hub:
                 subscription.recover()
             else:
                 subscription.fail(*trouble)
-            if new and subscription.grow:
+            if new and subscription.grow and not subscription.filtered:
                 if subscription.sight not in seen:
                     sees = subscription.sight.teller(Right.READ)
                     seen[subscription.sight] = frozenset(queue_id for queue_id, name in new.items() if sees(name))

@@ -14,6 +14,8 @@ MAX_SCREEN = 500
 #: Characters of a topic: a name has at most 200.
 _MAX_TOPIC = 260
 _MAX_ID_DIGITS = 20
+#: Characters of a filter.
+MAX_FILTER = 400
 #: Groups that one screen may hold sums of, and characters of their names as shown: each may be written as an escape.
 MAX_GROUPS, _MAX_LABEL = 200, 2_000
 
@@ -38,13 +40,14 @@ Number = Annotated[int, Meta(ge=0, lt=2**53)]
 class Watch(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="watch"):
     """The screen shows this topic: for the overview these queues, and new ones too if `grow`.
 
-    `complete` says that the screen means to show every queue there is.
+    `complete` says that the screen means to show every queue there is; with a `filter`, every queue that passes it.
     """
 
     topic: Annotated[str, Meta(max_length=_MAX_TOPIC)] = ""
     queues: tuple[QueueId, ...] = ()
     grow: bool = False
     complete: bool = False
+    filter: Annotated[str, Meta(max_length=MAX_FILTER)] = ""
     #: Labels of groups with shown sums.
     groups: tuple[Label, ...] = ()
 

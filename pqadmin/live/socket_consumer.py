@@ -203,8 +203,9 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
                 raise BadRequest("unknown-queue", "There is no queue of that name.")
             return frozenset([found])
         ids = watch.ids
-        there = board.in_sight(self.subscription.sight) if watch.complete else frozenset()
-        if watch.complete and len(there) <= requests.MAX_SCREEN:
+        everything = watch.complete and not watch.filter
+        there = board.in_sight(self.subscription.sight) if everything else frozenset()
+        if everything and len(there) <= requests.MAX_SCREEN:
             # Those that are gone may fill what room is left, and no more.
             ids = there.union(sorted(ids - there)[: requests.MAX_SCREEN - len(there)])
         return ids
@@ -222,6 +223,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is 
         now, wall = asyncio.get_running_loop().time(), store_now().timestamp()
         hub, subscription = self._monitor.hub, self.subscription
         tick, as_of = hub.tick, hub.as_of.get(subscription.sight, 0)
+        if subscription.match(tick):
+            hub.screens_changed(self)
         message = subscription.take(tick, now=now, wall=wall, as_of=as_of)
         if message is not None or tick is None or (total := tick.sums.get(subscription.sight)) is None:
             return message

@@ -30,6 +30,8 @@ class Shown(NamedTuple):
     single: bool
     sight: Scope
     labels: frozenset[str]
+    #: The filter of an overview.
+    wanted: str = ""
 
 
 class Subscription:
@@ -46,6 +48,8 @@ class Subscription:
         #: To be told in the next frame, changed or not.
         self._owed: frozenset[int] = frozenset()
         self._gone: frozenset[int] = frozenset()
+        #: What passed the filter when that was looked at last.
+        self._matching: frozenset[int] | None = None
         self._seq = 0
         self._flying: deque[tuple[int, float]] = deque()
         self._last = now
@@ -60,18 +64,25 @@ class Subscription:
     @property
     def shown(self) -> Shown:
         """What must be read for this socket now: nothing for a hidden tab."""
-        ids, labels = (frozenset[int](), frozenset[str]()) if self.hidden else (self._view.ids, self._view.labels)
-        return Shown(ids, self.single, self.sight, labels)
+        view = self._view
+        if self.hidden:
+            return Shown(frozenset(), self.single, self.sight, frozenset())
+        return Shown(view.ids, self.single, self.sight, view.labels, view.wanted)
 
     @property
     def single(self) -> bool:
         """Return whether the screen is one queue's page, with the items of both its ends."""
         return self.topic is not None and self.topic != OVERVIEW
 
+    @property
+    def filtered(self) -> bool:
+        """Return whether the screen shows the queues that pass a filter."""
+        return bool(self._view.wanted)
+
     def watch(self, watch: Watch, ids: frozenset[int], lost: frozenset[int] = frozenset()) -> None:
         """Show another topic or other queues: the next frame is a whole one, which tells that `lost` ones are gone."""
-        self.topic, self.grow, self._gone = watch.topic, watch.grow, frozenset()
-        self._view = view_of(watch.topic, ids, frozenset(watch.groups), self.sight)
+        self.topic, self.grow, self._gone, self._matching = watch.topic, watch.grow, frozenset(), None
+        self._view = view_of(watch.topic, ids, frozenset(watch.groups), self.sight, watch.filter)
         self.resync()
         self._owed = lost
 
@@ -81,10 +92,10 @@ class Subscription:
             return
         self.sight, view = sight_of(scope), self._view
         lost = view.ids - in_sight - self._gone
-        self._view = view_of(view.topic, view.ids & in_sight, view.labels, self.sight)
+        self._view = view_of(view.topic, view.ids & in_sight, view.labels, self.sight, view.wanted)
         self.resync()
-        self._owed = lost
-        if self.grow:
+        self._owed, self._matching = lost, None
+        if self.grow and not self.filtered:
             self.add(in_sight)
 
     def resync(self) -> None:
@@ -105,8 +116,22 @@ class Subscription:
             shown -= self._gone
             self._gone = frozenset()
         fresh = fresh[: max(0, MAX_SCREEN - len(shown))]
-        self._view = view_of(self._view.topic, shown.union(fresh), self._view.labels, self.sight)
+        view = self._view
+        self._view = view_of(view.topic, shown.union(fresh), view.labels, self.sight, view.wanted)
         self._owed |= frozenset(fresh)
+
+    def match(self, tick: Tick | None) -> bool:
+        """Put the queues that pass the screen's filter on it, unless they are too many. Return whether some came."""
+        if tick is None or not (self.grow and self.filtered) or self.hidden:
+            return False
+        found = tick.matching(self._view)
+        if found is None or found is self._matching:
+            return False
+        self._matching = found
+        fresh = found - self._view.ids if len(found) <= MAX_SCREEN else frozenset()
+        if fresh:
+            self.add(fresh)
+        return bool(fresh)
 
     @property
     def waits(self) -> bool:

@@ -26,6 +26,8 @@ class View(NamedTuple):
     #: The groups with shown sums.
     labels: frozenset[str]
     sight: Scope
+    #: The filter of an overview; empty: all queues pass.
+    wanted: str = ""
 
     @property
     def overview(self) -> bool:
@@ -34,15 +36,23 @@ class View(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def view_of(topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope) -> View:
+def view_of(topic: str, ids: frozenset[int], labels: frozenset[str], sight: Scope, wanted: str = "") -> View:
     """Return the one view of these queues: comparing a hundred ids takes longer than a frame."""
-    return View(topic, ids, labels, sight)
+    return View(topic, ids, labels, sight, wanted)
 
 
 class Dated(NamedTuple):
     """A JSON text, and the number of the tick since which it is so."""
 
     text: str
+    since: int
+
+
+class Matches(NamedTuple):
+    """The queues that pass a filter, and the number of the tick since which it is so."""
+
+    #: None for a filter that is not followed: one by favorites, or one of too many.
+    ids: frozenset[int] | None
     since: int
 
 
@@ -54,6 +64,8 @@ class Sum:
     #: By label, those that are on a screen.
     groups: Mapping[str, Dated]
     standing: frame_json.Standing
+    #: By the text of each filter on a screen.
+    matches: Mapping[str, Matches] = field(default_factory=dict)
 
 
 class Told(NamedTuple):
@@ -85,6 +97,12 @@ class Tick:
                 return cut
         return None
 
+    def matching(self, view: View) -> frozenset[int] | None:
+        """Return the queues that pass the filter of a view. None without one, and while that is not known."""
+        total = self.sums.get(view.sight) if view.wanted else None
+        matches = None if total is None else total.matches.get(view.wanted)
+        return None if matches is None else matches.ids
+
     def tell(self, view: View, since: int, owed: frozenset[int]) -> Told | None:
         """Return the frame of a view that has everything up to the tick `since`. None until all of it was read.
 
@@ -102,13 +120,17 @@ class Tick:
         cut, total = self.covering(view.ids, ends=not view.overview), self.sums.get(view.sight)
         if cut is None or total is None or not view.labels <= total.groups.keys():
             return None
+        matches = total.matches.get(view.wanted) if view.wanted else None
+        if view.wanted and matches is None:
+            return None
         changed, full = self.changed, since == NEVER
         wanted = view.ids if full else frozenset(i for i in view.ids if changed.get(i, self.number) > since)
         wanted |= owed
         groups = [
             total.groups[label].text for label in sorted(view.labels) if full or total.groups[label].since > since
         ]
-        if not (wanted or full or groups or (view.overview and total.total.since > since)):
+        matched = matches is not None and (full or matches.since > since)
+        if not (wanted or full or groups or matched or (view.overview and total.total.since > since)):
             return Told(b"", wanted, wanted)
         everything, sees = view.sight.everything, view.sight.sees
         shown = [i for i in sorted(wanted & view.ids) if i in cut.rows and (everything or sees(cut.names[i]))]
@@ -123,7 +145,17 @@ class Tick:
         ]
         if view.labels:
             parts.append(f',"groups":[{",".join(groups)}]')
+        if matches is not None and matched:
+            parts.append(f',"matches":{_matches_text(matches, view.ids)}')
         if not view.overview and shown and shown[0] in cut.ends:
             parts.append(f',"ends":{cut.ends[shown[0]]}')
         parts.append("}")
         return Told("".join(parts).encode(), frozenset(shown), gone)
+
+
+def _matches_text(matches: Matches, ids: frozenset[int]) -> str:
+    """Return how many queues pass a filter and which of a screen do not."""
+    if matches.ids is None:
+        return "null"
+    out = ",".join([f'"{i}"' for i in sorted(ids - matches.ids)])
+    return f'{{"count":{len(matches.ids)},"out":[{out}]}}'

@@ -13,7 +13,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from pqadmin.dashboard.overview.filters import Filter
+from pqadmin.live.board.filters import Filter
 from pqadmin.live.board.overviews import Overview
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary, groups_of, label_of

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from pqadmin.accounts.roles import Right, require
 from pqadmin.accounts.scope import scope_of
 from pqadmin.dashboard.overview import favorites
-from pqadmin.dashboard.overview.filters import parse
 from pqadmin.dashboard.overview.ordering import SORTS, WINDOW, Order, arrange
+from pqadmin.live.board.filters import parse
 from pqadmin.live.board.row_html import COLUMNS, render_blank_row, render_rows
 from pqadmin.live.board.sparklines import SPARKS
 from pqadmin.live.monitor import get_monitor
@@ -85,7 +85,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "first_url": _address(state),
         "window": WINDOW,
         "windowed": bool(asked["after"]),
-        "complete": not wanted and not asked["after"] and listing.cursor is None,
+        "complete": not asked["after"] and listing.cursor is None,
     }
     fragment = request.headers.get("HX-Target", "") == "section#queues"
     return render(request, "dashboard/_queues.html" if fragment else "dashboard/overview.html", context)

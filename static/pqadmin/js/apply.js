@@ -6,7 +6,7 @@ import { isAttended, moveBefore, onceLeft, setText, stay } from "./attention.js"
 import { applyConsumers } from "./consumers.js";
 import { setCountdown } from "./countdown.js";
 import { number } from "./format.js";
-import { byRank, takeRows } from "./order.js";
+import { byRank, isFiltered, showCounts, takeRows } from "./order.js";
 import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
 import { attachedWords, isPaused, levelsWords, word, worstWords } from "./words.js";
 
@@ -77,13 +77,14 @@ export class Screen {
   /** Take in a frame; the newest state of each queue wins. */
   add(frame) {
     if (this.#pending === null || frame.full) {
-      this.#pending = { rows: new Map(), gone: new Set(), groups: new Map(), seq: 0, total: null, ends: null, full: false };
+      this.#pending = { rows: new Map(), gone: new Set(), groups: new Map(), seq: 0, total: null, ends: null, full: false, matches: undefined };
     }
     const pending = this.#pending;
     pending.full ||= frame.full;
     pending.seq = frame.seq;
     pending.total = frame.total;
     pending.ends = frame.ends ?? pending.ends;
+    if (frame.matches !== undefined) pending.matches = frame.matches;
     for (const row of frame.rows) {
       pending.rows.set(row.id, row);
       pending.gone.delete(row.id);
@@ -138,8 +139,10 @@ export class Screen {
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
+    if (pending.matches !== undefined) applyMatches(pending.matches);
     for (const sum of isFiltered() ? sumsOfRows() : pending.groups.values()) setGroup(sum, now);
     this.#totals(pending.total, now);
+    showCounts(pending.total.queues);
   }
 
   #append(strangers, now) {
@@ -224,16 +227,23 @@ function isFolded(row) {
   return headOf(splitName(row.shown)[0])?.querySelector(".fold[aria-expanded=false]") != null;
 }
 
-/** Whether the table shows but the queues that pass a filter: frames have the sums of whole groups. */
-export function isFiltered() {
-  return Boolean(new URLSearchParams(location.search).get("q"));
+/** Note which rows do not pass the filter; `order.js` takes them away, and asks where the server does not follow it. */
+function applyMatches(matches) {
+  const table = document.getElementById("queues");
+  if (table === null || !("watched" in table.dataset)) return; // it came with another filter, which is not watched yet
+  setData(table, "matching", matches === null ? "" : String(matches.count));
+  const out = new Set(matches?.out);
+  for (const row of /** @type {NodeListOf<HTMLElement>} */ (table.querySelectorAll("tr[data-queue]"))) {
+    if (out.has(idOf(row))) row.dataset.out = "";
+    else delete row.dataset.out;
+  }
 }
 
 /** The sums of the groups with all their queues here, added up from what their rows show. */
 function sumsOfRows() {
   const sums = [];
   for (const head of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#queues tr[data-group]"))) {
-    const rows = [...head.parentElement.querySelectorAll("tr[data-queue]:not([data-gone])")].map(rowOf);
+    const rows = [...head.parentElement.querySelectorAll("tr[data-queue]:not([data-gone], [data-out])")].map(rowOf);
     if (rows.length !== Number(head.dataset.queues) || rows.includes(undefined)) continue;
     const sum = { label: head.dataset.group, worst: rows.sort(byRank)[0], levels: {}, in: null, out: null };
     for (const field of ["ready", "delayed", "leased", "dead"]) {

@@ -3,7 +3,7 @@
 
 import { lookNow, queueChanged, startAge } from "./age.js";
 import { Announcer } from "./announce.js";
-import { Screen, isFiltered } from "./apply.js";
+import { Screen } from "./apply.js";
 import { setText } from "./attention.js";
 import { showCopyButtons } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
@@ -12,7 +12,7 @@ import { Freshness } from "./fresh.js";
 import { startPresses } from "./hold_while_pressed.js";
 import { startKeys } from "./keys.js";
 import { startMore } from "./more.js";
-import { keepOrder } from "./order.js";
+import { filter, isFiltered, keepOrder } from "./order.js";
 import { startPalette } from "./palette.js";
 import { refetchTable, startFolds } from "./refetch.js";
 import { nameRows, tickAges } from "./row.js";
@@ -115,8 +115,8 @@ function start(topic) {
   function watchMessage() {
     if (!overview) return { t: "watch", topic };
     const complete = isComplete();
-    const groups = isFiltered() ? [] : screen.groups();
-    return { t: "watch", topic, queues: screen.ids(), grow: complete, complete, groups };
+    const message = { t: "watch", topic, queues: screen.ids(), grow: complete, complete };
+    return isFiltered() ? { ...message, filter: filter() } : { ...message, groups: screen.groups() };
   }
 
   /** Tell the server what is on the screen, if that is something else than before. */
@@ -189,8 +189,8 @@ function showSumsAge(ms, patience) {
   }
 }
 
-/** The table means to show every queue there is, new ones too: neither a filter nor a page cuts it. */
+/** The table means to show every queue that matches its filter, or every one there is, new ones too: no page cuts it. */
 function isComplete() {
-  if (isFiltered() || new URLSearchParams(location.search).get("after")) return false;
+  if (new URLSearchParams(location.search).get("after")) return false;
   return "liveComplete" in document.body.dataset || document.querySelector("#queues[data-live-complete]") !== null;
 }

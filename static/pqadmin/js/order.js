@@ -4,7 +4,7 @@
 
 import { isAttended, replace, setText } from "./attention.js";
 import { number } from "./format.js";
-import { fetchTable } from "./refetch.js";
+import { fetchTable, isAwaited, refetchTable } from "./refetch.js";
 import { idOf, rowOf } from "./row.js";
 import { word } from "./words.js";
 
@@ -27,6 +27,8 @@ let levels = null;
 /** How many queues the server serves in place of what is here, where levels do not tell; and whether that is old. */
 let behind = 0;
 let isOld = false;
+/** Whether the server serves other rows than these, where it does not follow which queues match. */
+let isOther = false;
 document.addEventListener("pqadmin:changed", () => (isOld = true));
 
 /**
@@ -36,17 +38,22 @@ document.addEventListener("pqadmin:changed", () => (isOld = true));
 export function keepOrder(known) {
   levels = known;
   const pill = pillOf();
+  if (pill === null) return "";
   const table = document.querySelector("#queues table.q");
-  if (pill === null || table === null) return "";
-  let plan = planOf(table);
-  if (plan.moved > 0 && isFree()) {
+  if (isUnfollowed()) askForOthers();
+  else isOther = false;
+  let plan = table === null ? null : planOf(table);
+  if (plan !== null && plan.moved > 0 && isFree()) {
     carryOut(table, plan);
     plan = planOf(table);
   }
-  const [isCounted, missing] = missingFrom(table);
-  if (isCounted ? missing > 0 && isFree() : isOld) bring(table, false);
-  const told = Object.entries({ [isCounted ? "worse" : "behind"]: missing, moved: plan.moved }).filter(([, n]) => n > 0);
-  const said = told.map(([code, n]) => word(n === 1 ? `${code}-one` : code, { n: number(n) })).join(" · ");
+  const [isCounted, missing] = table === null || isUnfollowed() ? [true, 0] : missingFrom(table);
+  if (table !== null && (isCounted ? missing > 0 && isFree() : isOld)) bring(table, false);
+  if (outOf(table).length > 0 && isFree()) takeOut(table);
+  const counts = { [isCounted ? "worse" : "behind"]: missing, left: outOf(table).length, moved: plan?.moved ?? 0 };
+  const told = Object.entries(counts).filter(([, n]) => n > 0);
+  const parts = told.map(([code, n]) => word(n === 1 ? `${code}-one` : code, { n: number(n) }));
+  const said = [...(isOther || isAwaited() ? [word("others")] : []), ...parts].join(" · ");
   setText(pill, said === "" ? word("in-order") : `${said} · ${word("reorder")}`);
   // Never from under the pointer, which would press what is below, and never with the focus.
   const hidden = said === "" && !isBusy(pill);
@@ -62,6 +69,68 @@ export function takeRows(rows) {
   return bodies;
 }
 
+/** Say how many rows are shown, and of how many; `all` is how many queues there are. */
+export function showCounts(all) {
+  const region = document.getElementById("queues");
+  if (region === null) return;
+  const none = region.querySelector("[data-hides]");
+  if (none !== null) setText(none, word(all === 1 ? "hides-one" : "hides", { n: number(all) }));
+  const line = region.querySelector("[data-shown-of]");
+  const matching = isFiltered() ? region.dataset.matching : String(all);
+  if (line === null || !matching) return;
+  const shown = region.querySelectorAll("tr[data-queue]:not([data-gone], [data-out])").length;
+  setText(line, word("shown-of", { shown: number(shown), matching: number(matching), all: number(all) }));
+}
+
+/** The rows of queues that match no more. */
+function outOf(table) {
+  return table === null ? [] : [...table.querySelectorAll("tr[data-queue][data-out]")];
+}
+
+/** Take off the rows of queues that match no more, but for one that has the focus. */
+function takeOut(table) {
+  const rows = outOf(table).filter((row) => !row.contains(document.activeElement));
+  if (table.dataset.order !== "group") takeRows(rows);
+  // A heading that counts its queues, or a table without any: the server says what there is instead.
+  if (table.dataset.order === "group" || table.querySelector("tr[data-queue]") === null) refetchTable();
+}
+
+/** Whether the server does not follow which queues match: then the page asks. */
+function isUnfollowed() {
+  return isFiltered() && document.getElementById("queues")?.dataset.matching === "";
+}
+
+/** Ask once in a while which queues match, and show them unless the reader is in the table. */
+async function askForOthers() {
+  if (!isOld || performance.now() - asked < ASK_EVERY) return;
+  asked = performance.now();
+  isOld = false;
+  const page = await fetchTable();
+  const region = document.getElementById("queues");
+  if (page === null || region === null || !isUnfollowed()) return;
+  const keys = (root) => [...root.querySelectorAll(ROWS)].map(keyOf).sort().join("\n");
+  isOther = keys(page) !== keys(region);
+  if (isOther && isFree()) showServed(page);
+}
+
+function showServed(page) {
+  const region = document.getElementById("queues");
+  isOther = false;
+  if (region === null || page === null) return;
+  replace(region, page);
+  window.htmx?.process?.(page);
+}
+
+/** Whether the table shows but the queues that pass a filter: frames have the sums of whole groups. */
+export function isFiltered() {
+  return filter() !== "";
+}
+
+/** The filter in the address; the server takes so many characters of it. */
+export function filter() {
+  return [...(new URLSearchParams(location.search).get("q") ?? "").trim()].slice(0, 400).join("");
+}
+
 function pillOf() {
   const pill = /** @type {HTMLElement | null} */ (document.getElementById("reorder"));
   if (pill !== null) pill.onclick ??= update;
@@ -70,9 +139,12 @@ function pillOf() {
 
 function update() {
   const table = document.querySelector("#queues table.q");
-  if (table !== null) {
+  if (isOther || isAwaited()) {
+    fetchTable().then(showServed);
+  } else if (table !== null) {
     carryOut(table, planOf(table));
     if (missingFrom(table)[1] > 0) bring(table, true);
+    if (outOf(table).length > 0) takeOut(table);
   }
   keepOrder(levels);
 }
@@ -112,8 +184,7 @@ async function bring(table, isWanted) {
   if (behind === 0 || !(isWanted || isFree())) return; // the pill says it
   behind = 0;
   if (table.dataset.order === "group") {
-    replace(document.getElementById("queues"), page);
-    window.htmx?.process?.(page);
+    showServed(page);
     return;
   }
   const served = [...page.querySelectorAll("tr[data-queue]")];
@@ -175,7 +246,7 @@ function carryOut(table, { bodies, rows }) {
 
 /** Rows in order. What no frame has told of, and what is gone, stays in its place. */
 function inOrder(rows, compare) {
-  const known = rows.filter((row) => rowOf(row) !== undefined && !("gone" in row.dataset));
+  const known = rows.filter((row) => rowOf(row) !== undefined && !("gone" in row.dataset) && !("out" in row.dataset));
   const sorted = known.map((row) => [row, rowOf(row)]).sort(compare);
   const kept = new Set(known);
   let next = 0;

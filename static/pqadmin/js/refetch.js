@@ -15,6 +15,11 @@ export function refetchTable() {
   return running;
 }
 
+/** Whether another table is to come, once the reader's pointer, focus and selection have left this one. */
+export function isAwaited() {
+  return running !== null && isAttended(region());
+}
+
 /** Open and shut groups in the page as it is; without scripts the same form leads to the page anew. */
 export function startFolds() {
   document.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {

@@ -13,11 +13,11 @@ import pytest
 from django.utils import timezone
 from django.utils.translation import override
 
-from pqadmin.dashboard.overview.filters import parse
 from pqadmin.dashboard.overview.ordering import Order, arrange
 from pqadmin.display import format as write
 from pqadmin.display.redaction import NOTHING
 from pqadmin.display.values import MAX_NODES, show
+from pqadmin.live.board.filters import parse
 from pqadmin.live.board.overviews import Overview
 from pqadmin.live.board.row_html import render_rows
 from pqadmin.live.board.rows import Row

@@ -24,6 +24,7 @@ MAX_PARTS = 20
 Test = Callable[[Row, datetime], bool]
 
 _TERM = re.compile(r"(?P<field>[a-z-]+)(?P<op>>=|<=|=|>|<)(?P<value>[0-9.]+)(?P<unit>[a-zA-Z]*)")
+_BY_AGE = re.compile(r"(?:^|\s)-?age[<>=]")
 _NUMBER_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _AGE_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -60,6 +61,8 @@ class Filter:
     problems: Sequence[str]
     #: It asks for the reader's own favorites.
     personal: bool = False
+    #: It asks for ages, which grow without a change.
+    ages: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.tests)
@@ -82,7 +85,8 @@ def parse(text: str, favorites: Container[int] = ()) -> Filter:
             problems.append(str(error))
             continue
         tests.append(_not(test) if negated else test)
-    return Filter(text=text, tests=tests, problems=problems, personal="is:favorite" in text.casefold())
+    personal, ages = "is:favorite" in text.casefold(), _BY_AGE.search(text) is not None
+    return Filter(text=text, tests=tests, problems=problems, personal=personal, ages=ages)
 
 
 def _not(test: Test) -> Test:
