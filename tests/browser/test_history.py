@@ -118,7 +118,7 @@ def test_a_legend_at_rest_tells_of_when_its_numbers_are(page: Page, store: Store
     recorder.flush()
     page.goto(f"{HERE}?span=1h")
     times = {c: legend(page, c, "UTC") for c in ("depth", "oldest", "waits")}
-    assert legend(page, "oldest", "oldest") == "–", "nothing waits now"
+    assert legend(page, "oldest", "oldest age") == "–", "nothing waits now"
     assert legend(page, "waits", "half") == "32 s", "at most, as histories keep it"
     assert times["oldest"] == times["depth"] >= times["waits"]
 
