@@ -66,7 +66,7 @@ class Seen:
     asked: Asked
     listed: Listed
     now: datetime
-    #: The item whose attempt failed last among those that were read, where attempts fail, and that attempt.
+    #: Of the items that were read, the one with the newest failed attempt, and that attempt; where attempts fail.
     failed: tuple[Item, Attempt] | None = None
 
 

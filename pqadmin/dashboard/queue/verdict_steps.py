@@ -113,7 +113,7 @@ def _returned(row: Row, failed: tuple[Item, Attempt] | None) -> str:
 def steps(row: Row, now: datetime, failed: tuple[Item, Attempt] | None = None) -> Sequence[Step]:
     """Return every reason with its next step, those of the verdict first, with their words.
 
-    `failed` is an item whose attempt failed lately, with that attempt.
+    `failed` is an item and its attempt, which failed lately.
     """
     reasons = {reason.code: reason for reason in row.verdict.reasons}
     returned = _returned(row, failed)
