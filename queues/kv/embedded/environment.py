@@ -8,6 +8,7 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 
@@ -69,6 +70,8 @@ class Environment:
         self._size = 0
         self._shutting = False
         self._closed = False
+        #: Called when the file was opened again: it may be another one, with other numbers of commits.
+        self.reopened: Callable[[], None] = lambda: None
         self._spares: list[lmdb.Transaction[bytes]] = []
         self._sweep_at = 0.0
         try:
@@ -326,6 +329,7 @@ class Environment:
             try:
                 self._shut()
                 self._open(create=False)
+                self.reopened()
             finally:
                 self._shutting = False
                 self._gate.notify_all()

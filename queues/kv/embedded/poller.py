@@ -73,7 +73,7 @@ class Poller:
         self._own = (first if last <= version <= last + 1 else version, version)
 
     def forget_own(self) -> None:
-        """Forget these numbers, as that of a commit that failed may become another process's."""
+        """Forget these numbers: that of a commit that failed, and all in another file, may be another process's."""
         self._own = _NONE
 
     def _work(self) -> None:

@@ -49,6 +49,7 @@ class Engine:
         self._count_lock = threading.Lock()
         self._reads = 0
         self.poller = Poller(self.board, environment.last_txnid, self.read, environment.folder.name)
+        environment.reopened = self.poller.forget_own
         self.combiner = Combiner(
             self._execute, most=MAX_TICKETS, linger=LINGER, pauses=(PAUSE, LONGEST_PAUSE), abreast=1, **scheduled
         )

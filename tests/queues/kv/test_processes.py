@@ -110,6 +110,28 @@ def test_a_change_in_another_process_wakes(kv: KeyValueStore, url: str, *, write
     assert statistics.median(delays) < 2, delays
 
 
+def test_a_change_in_another_process_wakes_where_an_older_file_came_in_place(kv: KeyValueStore, url: str) -> None:
+    """The numbers of its commits are those that this process gave to its own ones in the file before."""
+    folder = Path(url.partition(":")[2])
+    older = open_kv(f"lmdb:{folder}-older")
+    older.transact(lambda tr: tr.set(b"watched", b""))
+    older.close()
+    for n in range(40):
+        kv.transact(lambda tr, n=n: tr.set(b"own", b"%d" % n))
+    Path(f"{folder}-older", "data.mdb").rename(folder / "data.mdb")
+    assert kv.read(lambda tr: tr.get(b"watched").wait()) == b""
+    with program("push_on_demand", url) as other:
+        assert line(other) == "ready"
+        assert not kv.watch({b"watched": b""}, timeout=0.05)
+        for _ in range(3):
+            known = kv.read(lambda tr: tr.get(b"watched").wait())
+            tell(other)
+            began = time.monotonic()
+            assert kv.watch({b"watched": known}, timeout=30)
+            assert time.monotonic() - began < 20
+            line(other)
+
+
 def test_a_foreign_change_of_another_key_ends_no_watch(kv: KeyValueStore, url: str) -> None:
     with program("push_on_demand", url) as other:
         assert line(other) == "ready"
