@@ -50,6 +50,8 @@ def main() -> int:
         os.environ.setdefault("TMPDIR", str(MEMORY))
     environment, together = browser(), not cluster.find().url
     with tempfile.TemporaryDirectory() as caches:
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):  # each process would compile our modules
+            os.environ.setdefault("PYTHONPYCACHEPREFIX", f"{caches}/bytecode")
         tests = [*TESTS, "-o", f"cache_dir={caches}/tests"]
         browsing = [*BROWSER, "-o", f"cache_dir={caches}/browser"]
         side_by_side = SIDE_BY_SIDE if together else []
