@@ -34,11 +34,11 @@ from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
 from queues.health import unknown as unknown_health
 from queues.health.breaches import NOTHING_KNOWN, Share
+from queues.health.health import STALE as HEALTH_STALE
 from queues.health.rounding import AT_LEAST as TOLD_AT_LEAST
 from queues.health.rounding import with_estimates
-from queues.health.verdict import STALE as HEALTH_STALE
-from queues.health.verdict import silence_of
-from queues.health.verdict import warns_after as health_warns_after
+from queues.health.signals import silence_of
+from queues.health.signals import warns_after as health_warns_after
 from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from queues.errors import Words
+from queues.health.levels import Code
 from queues.model.config import Config
 from queues.model.limits import LIMIT_NAMES, TARGET, UNSET, Limits
 from queues.model.name_patterns import pattern, specificity
@@ -44,6 +45,16 @@ class Targets(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 DEFAULTS = Targets()
+#: The reasons that a target decides.
+LIMIT_OF: Mapping[str, str] = {
+    Code.NO_CONSUMER: "no_consumer",
+    Code.NONE_TAKEN: "no_consumer",
+    Code.GROWING: "growing",
+    Code.OLD: "oldest",
+    Code.DEEP: "depth",
+    Code.WAITS: "wait",
+    Code.DEAD: "dead",
+}
 
 
 class Origin(StrEnum):

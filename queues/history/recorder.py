@@ -22,8 +22,8 @@ from queues.catalog import directory
 from queues.context import StoreContext
 from queues.errors import NewerFormat
 from queues.health import Health, Level, TargetRules, Targets, advance, encode
+from queues.health.health import STALE, born
 from queues.health.target_records import read_rules
-from queues.health.verdict import STALE, born
 from queues.history.open_block import OpenBlock
 from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
 from queues.history.read_history import ALL_QUEUES

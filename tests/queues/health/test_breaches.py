@@ -5,7 +5,7 @@ import pytest
 
 from queues.health import Health, Observation, Targets, advance, decode, encode
 from queues.health.breaches import Share
-from queues.health.verdict import STALE
+from queues.health.health import STALE
 
 BEGIN, HOUR = 497_222 * 3_600.0, 3_600
 CALM = Observation(BEGIN, pushed=9, taken=9, done=9)

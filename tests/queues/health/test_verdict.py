@@ -7,8 +7,9 @@ import pytest
 
 from queues.health import Code, Health, Level, Observation, Targets, Trend, Verdict, advance
 from queues.health.growth import Marks, tau
+from queues.health.health import STALE
 from queues.health.rounding import told
-from queues.health.verdict import STALE, at
+from queues.health.verdict import at
 
 BEGIN = 1_790_000_000.0
 
