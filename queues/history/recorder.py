@@ -20,18 +20,18 @@ import msgspec
 
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.errors import NewerFormat
 from queues.health import Health, Level, TargetRules, Targets, advance, encode
 from queues.health.health import STALE, born
 from queues.health.target_records import read_rules
+from queues.history.line import Line, decoded, differs, is_due, is_time, open_line
 from queues.history.open_block import OpenBlock
-from queues.history.points import HOURS, MINUTES, SECONDS, Point, Resolution, decode
+from queues.history.points import HOURS, MINUTES, RESOLUTIONS, SECONDS, Point, Resolution
 from queues.history.read_history import ALL_QUEUES
 from queues.history.sampling import as_point, mix_of, percentiles
 from queues.history.sums import Sums
+from queues.history.turns import Turns
 from queues.items.counters import CounterDelta, total
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.records import UNREADABLE, warn
 from queues.model.tuples import Range
 from queues.status.health_observation import observation_of
 from queues.status.snapshots import read_statuses
@@ -41,15 +41,8 @@ from queues.status.status import QueueStatus, Snapshot, TotalsRead
 _EVERY, LONGEST = 1.0, 30.0
 #: Seconds for which points wait to be written.
 FLUSH = 10.0
-#: Queues of one round: recently changed ones, and further ones in turn; their writes stay below 1 MB.
-HOT, OTHERS = 200, 200
-#: Queues of one round that are read for the first time: whole, with the ends of their histories.
-FIRST = 200
 #: Seconds for which the waits of a minute are told.
 WAITS_HOLD = 120.0
-#: Seconds by which a clock may step back unnoticed; beyond that, points of the future are dropped.
-_BACK = 60
-_RESOLUTIONS = (SECONDS, MINUTES, HOURS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,33 +50,13 @@ class _Track:
     """The last status of one queue, and the blocks that are being filled."""
 
     status: QueueStatus
-    line: "_Line"
+    line: Line
     #: Now, and as it was written last.
     health: Health | None = None
     written: Health | None = None
     #: Seconds that 95 of 100 items waited that were taken in the last minute, None when none was; and when that ended.
     wait: float | None = None
     waited_at: float = 0.0
-
-
-@dataclass(slots=True, kw_only=True)
-class _Line:
-    """The blocks of one queue, or of the sums, that are being filled."""
-
-    #: By resolution.
-    blocks: dict[str, OpenBlock]
-    #: When this recorder saw it first.
-    first: int
-    #: By resolution, until the next point: the moment up to which it was recorded by another process, where it has
-    #: changed since.
-    unknown_after: dict[str, int]
-    #: How it was at that moment, which its points of minutes and hours do not tell yet.
-    last: Point | None = None
-
-    def has_gap(self, resolution: Resolution) -> bool:
-        """Say whether the next point comes after a time that is unknown, and longer than a step."""
-        known = self.unknown_after.get(resolution.name)
-        return known is not None and self.first - known > resolution.step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +93,11 @@ class Recorder:
         #: When it looked last, and of queues that are new since: when they were not there yet.
         self._looked = 0.0
         self._unborn: dict[int, float] = {}
-        self._next = 0
-        #: Ids of queues that were written to, the latest last.
-        self._hot: dict[int, None] = {}
+        self._turns = Turns()
         self._tracks: dict[int, _Track] = {}
         #: The sums over all queues; not before they were read once.
         self._sums: Sums | None = None
-        self._sums_line: _Line | None = None
+        self._sums_line: Line | None = None
         #: Some queue has changed while no process recorded.
         self._missed = False
         self._changes: dict[int, int] = {}
@@ -173,13 +144,13 @@ class Recorder:
     @property
     def rest(self) -> float:
         """The seconds until the next write, if nothing changes."""
-        if len(self._ids) > HOT + OTHERS or not self._changes.keys() >= set(self._ids):
+        if len(self._ids) > self._turns.size or not self._changes.keys() >= set(self._ids):
             return 0.0
         now = self._context.clock.now_ms() / 1000
         ends = [
             (now // resolution.step + 1) * resolution.step - now
             for resolution in (MINUTES, HOURS)
-            if any(_differs(track.line.blocks[resolution.name], track.status) for track in self._tracks.values())
+            if any(differs(track.line.blocks[resolution.name], track.status) for track in self._tracks.values())
         ]
         if self._waiting_since is not None:
             ends.append(max(0.0, self._waiting_since + FLUSH - self._count()))
@@ -225,7 +196,9 @@ class Recorder:
         changed = total(tr.get(keyspace.directory_change).wait())
         stale = changed != self._directory
         ids, rules = (self._own(tr), read_rules(tr, keyspace)) if stale else (None, None)
-        chosen = self._choose(self._ids if ids is None else ids)
+        chosen = self._turns.choose(
+            self._ids if ids is None else ids, self._context.statuses.take_changed(), self._tracks
+        )
         snapshot = read_statuses(
             tr,
             keyspace,
@@ -242,12 +215,12 @@ class Recorder:
         pending = {
             queue_id: {
                 resolution.name: tr.get_range(*keyspace.history.below(queue_id, resolution.name), limit=1, reverse=True)
-                for resolution in _RESOLUTIONS
+                for resolution in RESOLUTIONS.values()
             }
             for queue_id in new
         }
         blocks = {
-            queue_id: {name: _decoded(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
+            queue_id: {name: decoded(found[0][1]) if (found := read.wait()) else [] for name, read in reads.items()}
             for queue_id, reads in pending.items()
         }
 
@@ -259,7 +232,7 @@ class Recorder:
         waits = {
             queue_id: TotalsRead(tr, keyspace.queue(queue_id).waits)
             for queue_id, status in snapshot.queues.items()
-            if not status.unreadable and any(_is_due(r, last(queue_id, r), status, now) for r in (MINUTES, HOURS))
+            if not status.unreadable and any(is_due(r, last(queue_id, r), status, now) for r in (MINUTES, HOURS))
         }
         return _Sample(
             snapshot=snapshot,
@@ -292,31 +265,6 @@ class Recorder:
         }
         return tuple(sorted(set(directory.names(tr, keyspace).values()) - attached))
 
-    def _choose(self, ids: Sequence[int]) -> list[int]:
-        """Return the queues of this round: changing ones, and some of the rest in turn.
-
-        Only a few are new to the recorder at once, so the first rounds after a start are not too long.
-        """
-        there = set(ids)
-        for queue_id in self._context.statuses.take_changed():
-            if queue_id in there:  # deleted ones would take their places
-                self._heat(queue_id)
-        chosen: dict[int, None] = {}
-        first = 0
-        for queue_id in reversed(self._hot):
-            new = queue_id not in self._tracks
-            if queue_id in there and first + new <= FIRST:
-                chosen[queue_id] = None
-                first += new
-        for _ in range(len(ids)):
-            queue_id = ids[self._next % len(ids)]
-            first += queue_id not in self._tracks and queue_id not in chosen
-            if len(chosen) == HOT + OTHERS or first > FIRST:
-                break
-            chosen[queue_id] = None
-            self._next = (self._next + 1) % len(ids)
-        return list(chosen)
-
     # Evaluation of a sample
 
     def _take_in(self, sample: _Sample, now: int) -> int:
@@ -325,17 +273,17 @@ class Recorder:
             if self._directory is not None:
                 self._unborn |= dict.fromkeys(set(sample.ids) - set(self._ids), self._looked)
             self._ids = sample.ids
-            for queue_id in (self._tracks.keys() | self._changes.keys() | self._hot.keys()) - set(sample.ids):
+            self._turns.keep(sample.ids)
+            for queue_id in (self._tracks.keys() | self._changes.keys() | self._unborn.keys()) - set(sample.ids):
                 self._unborn.pop(queue_id, None)
                 self._tracks.pop(queue_id, None)
                 self._changes.pop(queue_id, None)
-                self._hot.pop(queue_id, None)
                 if self._sums is not None:
                     self._sums.drop(queue_id)
         self._directory = sample.snapshot.directory_change
         self._changes.update(sample.snapshot.changes)
         if ALL_QUEUES in sample.blocks:
-            self._sums_line = _line(sample.blocks[ALL_QUEUES], now)
+            self._sums_line = open_line(sample.blocks[ALL_QUEUES], now)
         at = sample.snapshot.at.timestamp()
         if sample.rules is not None:
             self._rules = sample.rules
@@ -345,7 +293,7 @@ class Recorder:
             track = self._tracks.get(queue_id)
             if track is None:
                 blocks = sample.blocks[queue_id]
-                line, unborn = _line(blocks, now), self._unborn.pop(queue_id, None)
+                line, unborn = open_line(blocks, now), self._unborn.pop(queue_id, None)
                 recorded = self._watched(status.health)
                 if unborn is not None and recorded is None and all(block == [] for block in blocks.values()):
                     recorded = born(unborn)  # one that was restored has been recorded
@@ -359,12 +307,12 @@ class Recorder:
             self._judge(queue_id, track, at)
             if status.unreadable:
                 continue  # its numbers mean nothing
-            due = [r for r in _RESOLUTIONS if _is_due(r, track.line.blocks[r.name], status, now)]
+            due = [r for r in RESOLUTIONS.values() if is_due(r, track.line.blocks[r.name], status, now)]
             for resolution in due:
                 self._add_status(queue_id, track, resolution, now, sample.waits.get(queue_id, {}))
             if due:
                 written += 1
-                self._heat(queue_id)
+                self._turns.put_first(queue_id)
         self._add_up(sample.snapshot.queues, now)
         self._looked = at
         return written
@@ -376,7 +324,7 @@ class Recorder:
             return health
         return advance(health, msgspec.structs.replace(health.seen, at=float(until)), health.targets)
 
-    def _compare(self, line: _Line, counts: tuple[int, ...]) -> None:
+    def _compare(self, line: Line, counts: tuple[int, ...]) -> None:
         """Note until when a queue that is new to this recorder is known: its last point, if it has changed."""
         last = line.blocks[SECONDS.name]
         if last.counts is not None and last.counts != counts and last.at is not None:
@@ -384,7 +332,7 @@ class Recorder:
             # What was written together with the sums says that nothing had changed until then.
             sums = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
             known = max(last.at, min(sums or 0, line.first)) if self._sums is None else last.at
-            line.unknown_after = {resolution.name: known for resolution in _RESOLUTIONS} | line.unknown_after
+            line.unknown_after = dict.fromkeys(RESOLUTIONS, known) | line.unknown_after
             line.last = last.newest
 
     def _add_up(self, read: Mapping[int, QueueStatus], now: int) -> None:
@@ -398,7 +346,7 @@ class Recorder:
             read = {queue_id: track.status for queue_id, track in self._tracks.items()}
             if last.at is not None and self._missed:
                 line.first, line.last = now, last.newest
-                line.unknown_after |= {resolution.name: last.at for resolution in _RESOLUTIONS}
+                line.unknown_after |= dict.fromkeys(RESOLUTIONS, last.at)
         for queue_id, status in read.items():
             if status.unreadable:
                 self._sums.miss(queue_id)
@@ -413,10 +361,10 @@ class Recorder:
             line.first = now
             return
         point = self._sums.point(now)
-        for resolution in _RESOLUTIONS:
+        for resolution in RESOLUTIONS.values():
             block = line.blocks[resolution.name]
             changed = any(point.counts) if block.counts is None else block.counts != point.counts
-            if (changed or line.has_gap(resolution)) and _is_time(resolution, block, now):
+            if (changed or line.has_gap(resolution)) and is_time(resolution, block, now):
                 self._add(ALL_QUEUES, line, resolution, point)
 
     def _judge_again(self, judged: Container[int], at: float) -> None:
@@ -428,7 +376,7 @@ class Recorder:
             and track.health is not None
             and track.health.targets != self._targets_of(track.status)
         )
-        for queue_id, track in islice(retargeted, HOT + OTHERS):
+        for queue_id, track in islice(retargeted, self._turns.size):
             self._judge(queue_id, track, at)
 
     def _targets_of(self, status: QueueStatus) -> Targets:
@@ -457,13 +405,6 @@ class Recorder:
         if self._waiting_since is None:
             self._waiting_since = self._count()
 
-    def _heat(self, queue_id: int) -> None:
-        """Record that a queue changed: the latest ones are read every second."""
-        self._hot.pop(queue_id, None)
-        self._hot[queue_id] = None
-        if len(self._hot) > HOT:
-            self._hot.pop(next(iter(self._hot)))
-
     def _add_status(
         self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
     ) -> None:
@@ -479,7 +420,7 @@ class Recorder:
         if resolution is not SECONDS:
             track.line.blocks[resolution.name].note_waits(histogram)
 
-    def _add(self, queue_id: int, line: _Line, resolution: Resolution, point: Point) -> None:
+    def _add(self, queue_id: int, line: Line, resolution: Resolution, point: Point) -> None:
         """Add a point, preceded by one that ends a time without changes."""
         name, keyspace, now = resolution.name, self._context.keyspace, point.at
         block, gap = line.blocks[name], line.has_gap(resolution)
@@ -548,40 +489,3 @@ def _is_news(written: Health | None, health: Health | None) -> bool:
     if written is None:
         return health.verdict.level is not Level.OK
     return written.verdict != health.verdict
-
-
-def _decoded(block: bytes) -> Sequence[Point] | None:
-    """Return the points of a block; None for one that is damaged. One of a newer release is left alone."""
-    try:
-        return decode(block)
-    except NewerFormat:
-        raise
-    except UNREADABLE as error:
-        warn("A block of a history", error)
-        return None
-
-
-def _line(blocks: Mapping[str, Sequence[Point] | None], now: int) -> _Line:
-    """Return what continues stored blocks; nothing is known of the time of a damaged one."""
-    return _Line(
-        blocks={r.name: OpenBlock(r, blocks[r.name] or ()) for r in _RESOLUTIONS},
-        first=now,
-        unknown_after={name: 0 for name, points in blocks.items() if points is None},
-    )
-
-
-def _is_due(resolution: Resolution, block: OpenBlock, status: QueueStatus, now: int) -> bool:
-    """Return whether a point has to be written."""
-    return _differs(block, status) and _is_time(resolution, block, now)
-
-
-def _is_time(resolution: Resolution, block: OpenBlock, now: int) -> bool:
-    """Return whether the step of the last point is over."""
-    last = block.at
-    return last is None or last > now + _BACK or now // resolution.step > last // resolution.step
-
-
-def _differs(block: OpenBlock, status: QueueStatus) -> bool:
-    """Return whether a status differs from the last point; an unused queue has no history."""
-    counts, last = as_point(status, 0).counts, block.counts
-    return any(counts) if last is None else counts != last

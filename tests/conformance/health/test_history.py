@@ -7,8 +7,7 @@ import pytest
 from queues import Queue, Store
 from queues.background.leader import Candidate
 from queues.errors import NotElected
-from queues.history import ALL_QUEUES, MINUTES, SECONDS, Point
-from queues.history import recorder as recording
+from queues.history import ALL_QUEUES, MINUTES, SECONDS, Point, turns
 from queues.history.points import RESOLUTIONS
 from queues.history.recorder import FLUSH, Recorder
 from queues.kv.port import ReadTransaction, Transaction
@@ -24,7 +23,7 @@ HOT = OTHERS = FIRST = 20
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at few queues at once, so that few are many."""
     for name in ("HOT", "OTHERS", "FIRST"):
-        monkeypatch.setattr(recording, name, HOT)
+        monkeypatch.setattr(turns, name, HOT)
 
 
 def everything(store: Store) -> list[tuple[bytes, bytes]]:
