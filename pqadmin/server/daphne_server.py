@@ -17,7 +17,8 @@ from twisted.logger import LogEvent, LogLevel, formatEvent, globalLogBeginner
 
 from pqadmin.limits.body_size import BODY
 from pqadmin.live.fast_path import PIPE
-from pqadmin.server.http_channel import FastPath, Limits, SiteFactory, SiteRequest
+from pqadmin.server.http_channel import FastPath, Limits, SiteFactory
+from pqadmin.server.http_request import SiteRequest
 from pqadmin.server.receive_rate import Pace, unsent
 from pqadmin.server.site_socket import MAX_MESSAGE, SiteSocket, accept_compression
 from queues.admin import LogLimit

@@ -8,32 +8,25 @@ too.
 import asyncio
 import contextlib
 import logging
-import re
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from io import BytesIO
-from typing import IO, Any, Protocol
-from urllib.parse import unquote
+from typing import Any, Protocol
 
-from daphne.http_protocol import HTTPFactory, WebRequest
-from daphne.utils import HEADER_NAME_RE
-from twisted.internet import protocol
-from twisted.protocols import policies
+from daphne.http_protocol import HTTPFactory
 from twisted.web import http
 
 from pqadmin.conf import ip
-from pqadmin.limits.body_size import API, BODY
 from pqadmin.limits.concurrency import Places
 from pqadmin.server import plain_page
+from pqadmin.server.http_request import SiteRequest
 from pqadmin.server.lone_client import LoneClient
 from pqadmin.server.receive_rate import unsent
+from pqadmin.server.refusal import Refusal
 from pqadmin.server.whole_request import Answer, WholeRequest, whole_request
 from queues.admin import LogLimit
 
-_Protocol: Any = protocol.Protocol  # half of Twisted is typed, not this half
-_TimeoutMixin: Any = policies.TimeoutMixin
-_HTTPChannel: Any = http.HTTPChannel
+_HTTPChannel: Any = http.HTTPChannel  # half of Twisted is typed, not this half
 
 log = logging.getLogger(__name__)
 _limited = LogLimit(log)
@@ -46,15 +39,11 @@ LEAST, EVERY = 20_000, 20.0
 LINGER, MOST_PAST = 5.0, 64_000_000
 #: Bytes on the wire for each byte of a body: chunks of one byte take six.
 _OVERHEAD = 4
-#: Headers that Daphne reads itself, and bytes that none may hold.
-_OF_DAPHNE = {b"upgrade", b"daphne-root-path"}
-_BAD = re.compile(rb"[\0\r\n]")
-_API = API.encode("ascii")
 _SLACK = 65_536
 #: Seconds for which a request of the fast path goes on without its client, as Daphne's requests do.
 _GOES_ON = 5.0
-#: Connections over a limit that are told so at once; more are closed without a word. Seconds that they have.
-TOLD_AT_ONCE, TOLD_WITHIN = 50, 3.0
+#: Connections over a limit that are told so at once; more are closed without a word.
+TOLD_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,118 +67,6 @@ class FastPath(Protocol):
 
         `in_loop` lets the event loop execute it itself: see `pqadmin.server.lone_client`.
         """
-
-
-class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
-    """A request with a body that the application reads first."""
-
-    content: Any  # the body until all of it has come
-    #: What came as the body, once all of it has come.
-    body: IO[bytes] | None = None
-    #: Bytes of the body so far.
-    brought = 0
-
-    def __init__(self, channel: "SiteChannel", queued: object = False) -> None:
-        # Twisted would parse forms here, in the event loop, before any check of address or login.
-        super().__init__(channel, queued, parsePOSTFormSubmission=False)
-
-    def handleContentChunk(self, data: bytes) -> None:
-        """Keep a part of the body, or refuse the request if it is too large."""
-        if not self.channel.takes(self, len(data)):
-            return
-        try:
-            super().handleContentChunk(data)
-        except OSError as error:  # larger bodies are kept in a file
-            self.channel.cannot_keep(error)
-
-    #: The head of an answer before its body has come.
-    _head: Any = None
-    _left: asyncio.Event | None = None
-
-    def process(self) -> Any:
-        """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.body_size`)."""
-        self.content.seek(0)
-        self.body, self.content = self.content, BytesIO()
-        scope = self._scope() if self.uri.startswith(_API) else None
-        if scope is None:
-            return super().process()
-        application = self.server.application(scope, self._receive, self._send)
-        self.server.connections[self]["application_instance"] = asyncio.ensure_future(application)
-        return None
-
-    def connectionLost(self, reason: Any) -> None:
-        """Let go of a body that no application has taken."""
-        super().connectionLost(reason)
-        if self._left is not None:
-            self._left.set()
-        if self.body is not None:
-            self.body.close()
-
-    def _scope(self) -> dict[str, Any] | None:
-        """Return the scope as Daphne would make it; None: what is unusual is left to Daphne."""
-        path, _, query = self.uri.partition(b"?")
-        headers = []
-        for name, values in self.requestHeaders.getAllRawHeaders():
-            lower = name.lower()
-            if lower in _OF_DAPHNE or b"_" in name or not HEADER_NAME_RE.fullmatch(name):
-                return None
-            for value in values:
-                if _BAD.search(value):
-                    return None
-                headers.append((lower, value))
-        if not self.uri.isascii():
-            return None
-        self.client_addr = [str(self.client.host), self.client.port]
-        return {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": self.clientproto.partition(b"/")[2].decode("ascii"),
-            "method": self.method.decode("ascii"),
-            "path": unquote(path.decode("ascii")),
-            "raw_path": path,
-            "root_path": self.server.root_path,
-            "scheme": "https" if self.isSecure() else "http",
-            "query_string": query,
-            "headers": headers,
-            "client": self.client_addr,
-            "server": [str(self.host.host), self.host.port],
-            "extensions": {BODY: self.body},
-        }
-
-    async def _receive(self) -> dict[str, Any]:
-        """Return when the client has gone: the body goes another way."""
-        if self._left is None:
-            self._left = asyncio.Event()
-        if not (self.finished or self.channel is None):
-            await self._left.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: dict[str, Any]) -> None:
-        """Send a whole answer as one write; the parts of a longer one as Daphne does."""
-        if message["type"] == "http.response.start":
-            self._head = message
-            return
-        head, self._head = self._head, None
-        if head is not None and not message.get("more_body") and self._write_whole(head, message.get("body", b"")):
-            return
-        if head is not None:
-            await self.server.handle_reply(self, head)
-        await self.server.handle_reply(self, message)
-
-    def _write_whole(self, head: dict[str, Any], body: bytes) -> bool:
-        """Write an answer; return False if it does not tell its length."""
-        if self.finished or self.channel is None:
-            return True  # the client has gone
-        headers = [*head["headers"]]
-        if not any(name.lower() == b"content-length" for name, _ in headers):
-            return False
-        for name, values in self.responseHeaders.getAllRawHeaders():  # that the connection ends
-            headers.append((name, values[0]))
-        body = b"" if self.method == b"HEAD" else body
-        self.code, self.startedWriting, self._response_started = head["status"], 1, True
-        self.channel.answer(Answer(head["status"], headers, body), self.clientproto)
-        self.finish()
-        return True
 
 
 class SiteChannel(_HTTPChannel):  # type: ignore[misc]
@@ -420,33 +297,6 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         self._deadline = None if seconds is None else self.callLater(seconds, then)
 
 
-class Refusal(_TimeoutMixin, _Protocol):  # type: ignore[misc]
-    """A connection over a limit: its request is answered with why, unread."""
-
-    def __init__(self, factory: "SiteFactory", answer: bytes) -> None:
-        self._factory, self._answer = factory, answer
-
-    def connectionMade(self) -> None:
-        """Wait for the request, as an answer before it would be lost; not for long."""
-        self.setTimeout(TOLD_WITHIN)
-
-    def dataReceived(self, data: bytes) -> None:
-        """Answer once, and read past the rest."""
-        if self._answer:
-            self.transport.write(self._answer)
-            self._answer = b""
-            self.transport.loseWriteConnection()
-
-    def timeoutConnection(self) -> None:
-        """Close it."""
-        self.transport.abortConnection()
-
-    def connectionLost(self, reason: Any = None) -> None:
-        """Let the next one be told."""
-        self.setTimeout(None)
-        self._factory.told -= 1
-
-
 class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
     """Makes the connections, and counts them."""
 
@@ -511,6 +361,10 @@ class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed
         if self.told >= TOLD_AT_ONCE:
             return None
         self.told += 1
-        refusal = Refusal(self, plain_page.response(status))
+        refusal = Refusal(plain_page.response(status), self._ended)
         refusal.callLater = self.reactor.callLater
         return refusal
+
+    def _ended(self) -> None:
+        """Let the next one be told."""
+        self.told -= 1

@@ -23,7 +23,7 @@ from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.logger import globalLogPublisher
 
-from pqadmin.server import daphne_server, http_channel, resources
+from pqadmin.server import daphne_server, http_channel, refusal, resources
 from pqadmin.server.http_channel import Limits, SiteFactory
 from tests.server.conftest import PATIENCE, Site
 
@@ -380,7 +380,7 @@ def test_when_there_is_no_room_the_log_says_so_and_says_when_there_is_again(
         assert line.over
         line.lose()
     assert "room for connections again" in caplog.text
-    assert not isinstance(Line(factory, clock).protocol, http_channel.Refusal)
+    assert not isinstance(Line(factory, clock).protocol, refusal.Refusal)
 
 
 def test_only_some_are_told_that_there_is_no_room(clock: Clock) -> None:
@@ -388,7 +388,7 @@ def test_only_some_are_told_that_there_is_no_room(clock: Clock) -> None:
     held = [Line(factory, clock) for _ in range(5)]
     told = [Line(factory, clock) for _ in range(http_channel.TOLD_AT_ONCE)]
     assert Line(factory, clock).protocol is None, "closed at once"
-    clock.advance(http_channel.TOLD_WITHIN + 1)
+    clock.advance(refusal.TOLD_WITHIN + 1)
     assert all(line.transport.aborted for line in told)
     for line in told:
         line.lose()
