@@ -67,6 +67,12 @@ def require(
     return decorate
 
 
+def signed_in(request: HttpRequest) -> User:
+    """Return the user of a request to a view that requires a right."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 def grant(user: User, role: Role) -> None:
     """Give the user exactly this role on every queue; admins are also Django superusers."""
     groups: Any = Group.objects.filter(name__in=GROUPS)

@@ -13,15 +13,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from typing import cast
 
-from django.contrib.auth.models import User
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 
+from pqadmin.accounts.roles import signed_in
 from pqadmin.accounts.scope import scope_of
 from pqadmin.display import format as write
 from pqadmin.display.errors import said
@@ -77,7 +76,7 @@ def stream(
     file_format: Format,
 ) -> HttpResponseBase:
     """Return an answer of parts, offered as a file. Its last line says so if it is not complete."""
-    user = cast(User, request.user)  # views ask for a right, so there is a user
+    user = signed_in(request)
     badge = Pass(
         scope=scope_of(user),
         session_key=request.session.session_key or "",

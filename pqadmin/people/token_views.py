@@ -1,9 +1,8 @@
 """Tokens of programs: one's own, and for admins all, listed, created and revoked."""
 
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from pqadmin import token_lifecycle
 from pqadmin.accounts.rights import Right
-from pqadmin.accounts.roles import can, require
+from pqadmin.accounts.roles import can, require, signed_in
 from pqadmin.accounts.scope import scope_of
 from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
@@ -86,7 +85,7 @@ class CreateTokenView(TokenActionView):
 
     def perform(self, form: TokenForm) -> HttpResponse:
         """Create the token; a second sending leads to the list."""
-        owner = cast(User, self.request.user)
+        owner = signed_in(self.request)
         token, secret = token_lifecycle.create(
             form.cleaned_data["name"], owner, **form.asked, by=self.author, now=store_now()
         )
@@ -101,7 +100,7 @@ class RevokeTokenView(TokenActionView):
 
     def perform(self, form: Any) -> str:
         """Revoke the token, one's own if one is no admin."""
-        owner = None if can(self.request.user, Right.ADMIN) else cast(User, self.request.user)
+        owner = None if can(self.request.user, Right.ADMIN) else signed_in(self.request)
         token = token_lifecycle.revoke(self.kwargs["key"], by=self.author, now=store_now(), owner=owner)
         words = _("The token %(name)s is revoked: its requests are refused, and its streams end.")
         toasts.done(self.request, words % {"name": token.name})

@@ -46,7 +46,9 @@ def attach(
     queue = action.catalog.attach(
         name, prefix=prefix, kind=kind, priority_type=priority_type, codec=codec, tr=action.tr
     )
-    action.record(queue, "attach", count=0, reason=reason, after={"prefix": _hex(queue), **_made_of(queue)})
+    action.record(
+        queue, "attach", count=0, reason=reason, after={"prefix": queue.config.attached_prefix.hex(), **_made_of(queue)}
+    )
     return queue
 
 
@@ -55,7 +57,7 @@ def detach(action: Action, name: str, *, expect_id: int | None = None, reason: s
     """Forget an attached queue. Its items stay where they are, and the trash keeps those that were removed."""
     queue = action.queue(name, expect_id)
     action.catalog.detach(name, tr=action.tr)
-    action.record(queue, "detach", count=0, reason=reason, before={"prefix": _hex(queue)})
+    action.record(queue, "detach", count=0, reason=reason, before={"prefix": queue.config.attached_prefix.hex()})
 
 
 @action
@@ -168,11 +170,6 @@ def _compare(queue_name: str, seen: Mapping[str, Any], now: Mapping[str, Any]) -
             queue=display_name(queue_name),
             names=", ".join(sorted(changed)),
         )
-
-
-def _hex(queue: Queue) -> str:
-    assert queue.config.prefix is not None
-    return queue.config.prefix.hex()
 
 
 def _made_of(queue: Queue) -> dict[str, str]:

@@ -44,7 +44,7 @@ def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 
     No two attached prefixes overlap, so one that is the beginning of ours can only be the last one before it.
     """
-    prefix = _prefix(config)
+    prefix = config.attached_prefix
     before = tr.get_key(*keyspace.attached_before(prefix), reverse=True)
     within = tr.get_key(*keyspace.attached_within(prefix))
     for key in (before.wait(), within.wait()):
@@ -59,7 +59,7 @@ def claim(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 
 def release(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
     """Let a queue's prefix be attached anew, and forget what we counted of it."""
-    tr.clear(keyspace.attached(_prefix(config)))
+    tr.clear(keyspace.attached(config.attached_prefix))
     tr.clear_range(*keyspace.queue(config.id).traffic.all)
 
 
@@ -86,11 +86,6 @@ def _is_store(record: bytes | None) -> bool:
     except UNREADABLE:
         return False
     return True
-
-
-def _prefix(config: Config) -> bytes:
-    assert config.prefix is not None
-    return config.prefix
 
 
 def _owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> str:

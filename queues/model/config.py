@@ -122,6 +122,12 @@ class Config:
         return self.prefix is not None
 
     @property
+    def attached_prefix(self) -> bytes:
+        """The prefix of the items of a queue that is attached."""
+        assert self.prefix is not None
+        return self.prefix
+
+    @property
     def values(self) -> Codec | None:
         """The codec of the queue's values; None where they are bytes."""
         return codec_of(self.codec, self.name)

@@ -157,8 +157,7 @@ class AttachedCounts:
 
     def count_unless(self, stop: Callable[[], bool], config: Config) -> Count | None:
         """Count a queue like `count`; return None if `stop` is true before a read."""
-        assert config.prefix is not None
-        keys = AttachedKeys(config.prefix)
+        keys = AttachedKeys(config.attached_prefix)
         began, now = self._monotonic(), at(int(self._clock() * 1000))
         depth, counting = 0, _steps(in_background(self._kv), keys)
         while not stop():

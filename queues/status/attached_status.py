@@ -31,9 +31,8 @@ def begin_status(
     now: datetime,
 ) -> Callable[[], QueueStatus]:
     """Issue every read of an attached queue's status; the returned function waits for them."""
-    assert config.prefix is not None
     consumers = begin_consumers(tr, keyspace, config.id)
-    foreign = AttachedKeys(config.prefix)
+    foreign = AttachedKeys(config.attached_prefix)
     traffic = TotalsRead(tr, keyspace.queue(config.id).traffic)
     low = tr.get_range(*foreign.all, limit=1)
     high = tr.get_range(*foreign.all, limit=1, reverse=True)

@@ -312,13 +312,13 @@ def _log(
 
 def _foreign(config: Config, item: Item) -> dict[str, Any]:
     """Return what a record says of an attached queue. Raise `KeyTooLarge` for an item that could not be put back."""
-    assert config.prefix is not None
-    if len(config.prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE:
+    prefix = config.attached_prefix
+    if len(prefix) + len(suffix_of(item.id)) > MAX_KEY_SIZE:
         raise KeyTooLarge(
             "This item's key has more than {most} bytes: it could not be put back, so it is not taken by hand.",
             most=MAX_KEY_SIZE,
         )
-    return {"foreign": {"prefix": config.prefix.hex(), "fifo": config.fifo}}
+    return {"foreign": {"prefix": prefix.hex(), "fifo": config.fifo}}
 
 
 def _reference(config: Config) -> dict[str, Any]:

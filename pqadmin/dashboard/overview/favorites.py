@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from pqadmin.accounts.models import Preference
-from pqadmin.accounts.roles import Right, require
+from pqadmin.accounts.roles import Right, require, signed_in
 from pqadmin.accounts.scope import scope_of
 from pqadmin.display.addresses import leave_for_next
 from pqadmin.live.monitor import get_monitor
@@ -45,8 +45,7 @@ def choose(request: HttpRequest) -> HttpResponse:
     asked = request.POST.get("on") or request.POST.get("off") or ""
     if not (asked.isascii() and asked.isdigit() and len(asked) <= _MAX_DIGITS):
         return HttpResponseBadRequest(_("Which queue?"))
-    queue_id, user = int(asked), request.user
-    assert isinstance(user, User)
+    queue_id, user = int(asked), signed_in(request)
     with transaction.atomic():
         kept, _new = Preference.objects.select_for_update().get_or_create(user=user)
         rest = [one for one in kept.favorites if one != queue_id]
@@ -63,8 +62,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 def fold(request: HttpRequest) -> HttpResponse:
     """Shut or open a group of the overview, and go back to the page it was chosen on."""
     shut = "shut" in request.POST
-    label, user = request.POST.get("shut" if shut else "open", "")[:_MAX_LABEL], request.user
-    assert isinstance(user, User)
+    label, user = request.POST.get("shut" if shut else "open", "")[:_MAX_LABEL], signed_in(request)
     with transaction.atomic():
         kept, _new = Preference.objects.select_for_update().get_or_create(user=user)
         rest = [one for one in kept.folded if one != label]
