@@ -181,18 +181,6 @@ class Operator:
             expect(self.main).to_contain_text(text)
         return self
 
-    def expect_no_words(self, *texts: str) -> Self:
-        """See that words are not on the page."""
-        for text in texts:
-            expect(self.main).not_to_contain_text(text)
-        return self
-
-    def expect_refusal(self, *texts: str | re.Pattern[str]) -> Self:
-        """See why an act was refused."""
-        for text in texts:
-            expect(self.page.locator("[role=alert]").first).to_contain_text(text)
-        return self
-
     def expect_items(self, *values: str) -> Self:
         """See exactly these items in the list of the queue's page, in this order, each by words of its value."""
         rows = self.page.locator("#items tbody tr:not([data-gone])")

@@ -22,7 +22,7 @@ export function startCountdowns(now = () => null) {
 }
 
 /** Bring all countdowns up to date. */
-export function tickCountdowns() {
+function tickCountdowns() {
   if (document.hidden || clock === null) return;
   const now = clock();
   for (const time of document.querySelectorAll("time[data-countdown]")) {

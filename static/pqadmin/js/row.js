@@ -57,7 +57,7 @@ function setDepth(element, row) {
 }
 
 /** Say when the depth of an attached queue was counted; `ms` null: not yet. */
-export function setCounted(element, ms, now) {
+function setCounted(element, ms, now) {
   setData(element, "counted", ms === null ? "" : new Date(ms).toISOString());
   setText(element, countedWords(ms, now));
   if (element.hidden) element.hidden = false;
