@@ -1,6 +1,7 @@
 """What LMDB's errors mean to a user, each with the path and what to do."""
 
 import errno
+import os
 
 import lmdb
 
@@ -60,6 +61,13 @@ def translate(error: Exception, path: str) -> StoreError:
         )
     if isinstance(error, lmdb.ReadersFullError):
         return StoreUnavailable("The store {path} has too many readers at once. Close some of its programs.", path=path)
+    if isinstance(error, lmdb.LockError):
+        return StoreUnavailable(
+            "Another process with the number of this one, {pid}, uses the store {path}: both are in containers that "
+            "number processes by themselves. Let the containers share one PID namespace.",
+            pid=str(os.getpid()),
+            path=path,
+        )
     if isinstance(error, lmdb.MapResizedError):
         return StoreUnavailable(
             "The store {path} was made larger than this process reserved. Open it here with the larger limit too.",

@@ -207,6 +207,25 @@ def test_a_folder_that_this_user_may_not_write_is_named(tmp_path: Path) -> None:
     folder.chmod(0o755)
 
 
+def test_a_process_with_the_same_number_in_another_container_is_named(tmp_path: Path) -> None:
+    """LMDB knows living readers by locks at their numbers: here another process holds the one of this process."""
+    store = tmp_path / "store"
+    open_kv(f"lmdb:{store}").close()
+    program = f"""
+import fcntl, sys
+with open("{store}/lock.mdb", "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX, 1, {os.getpid()})
+    print(flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        assert f"Another process with the number of this one, {os.getpid()}, uses the store" in str(refusal(store))
+        other.communicate()
+    open_kv(f"lmdb:{store}").close()
+
+
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
     """Make a folder read-only, for root too."""
