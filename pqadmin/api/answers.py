@@ -20,8 +20,8 @@ from pqadmin.files.shapes import Shape
 from pqadmin.live.monitor import get_monitor
 from pqadmin.site_audit import Author
 from pqadmin.store import get_store
-from queues import Actions, RequestKey, Transaction
-from queues.errors import AlreadyDone, QueueError
+from queues import Actions, AnyQueue, RequestKey, Transaction
+from queues.errors import AlreadyDone, QueueError, QueueNotFound
 
 T = TypeVar("T")
 
@@ -47,6 +47,14 @@ def caller_in(request: HttpRequest) -> Caller:
     """Return the caller of a request that was authenticated."""
     caller: Caller = request.auth  # type: ignore[attr-defined] # set by ninja
     return caller
+
+
+def refuse_another(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
+    """Return a queue that was found by its name; raise `QueueNotFound` if the request means another one by its id."""
+    meant = request.META.get("HTTP_PQ_QUEUE_ID")
+    if meant is not None and meant != str(queue.id):
+        raise QueueNotFound(queue.name)
+    return queue
 
 
 def key_of(request: HttpRequest) -> str | None:

@@ -6,7 +6,7 @@ from pqadmin.accounts.caller import Caller, Verb
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.accounts.roles import SAFE
 from pqadmin.accounts.scope import Scope
-from pqadmin.api.answers import caller_in
+from pqadmin.api.answers import caller_in, refuse_another
 from pqadmin.api.problems import Problem
 from pqadmin.store import get_store
 from queues import AnyQueue
@@ -22,7 +22,7 @@ def allow(request: HttpRequest, verb: Verb, right: Right, queue: str | None = No
 def found(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyQueue:
     """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
     allow(request, verb, right, name)
-    return get_store().queue(name)
+    return refuse_another(request, get_store().queue(name))
 
 
 def refuse_tokens(request: HttpRequest, words: str) -> None:

@@ -23,7 +23,7 @@ from pqadmin.accounts.authentication import Unauthenticated
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, problems, schemas, threads, values
-from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, unpack
+from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, refuse_another, unpack
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
 from pqadmin.api.problems import Problem
@@ -114,7 +114,7 @@ class Chunk(Body):
 def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
     """Push items in one transaction, with the line that they come to in the audit: an import goes on from there."""
     allow(request, Verb.PUSH, Right.ACT, queue)
-    store, there = get_store(), get_store().queue(queue)
+    store, there = get_store(), refuse_another(request, get_store().queue(queue))
     for item in body.items:
         if there.kind == "fifo":
             values.no_priority(there, item.priority)

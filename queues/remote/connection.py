@@ -223,9 +223,9 @@ class Connection:
             await asyncio.sleep(pause)
             rest = min(LONGEST_REST, rest * 2)
 
-    async def send_interruptibly(self, call: Call) -> Any:
-        """Do what `send` does; None after `interrupt`."""
-        task = asyncio.ensure_future(self.send(call))
+    async def interruptibly(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+        """Return what a coroutine function returns; None after `interrupt`."""
+        task = asyncio.ensure_future(work())
         self._waiting.add(task)
         try:
             return await asyncio.shield(task)
@@ -252,7 +252,7 @@ class Connection:
             await asyncio.sleep(_REOPEN)
 
     def interrupt(self) -> None:
-        """End all that `send_interruptibly` waits for."""
+        """End all that `interruptibly` waits for."""
 
         def end() -> None:
             for task in tuple(self._waiting):

@@ -7,6 +7,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from msgspec.structs import replace
@@ -25,6 +26,10 @@ T = TypeVar("T")
 
 #: Seconds of one long poll: proxies cut off what is silent for a minute.
 POLL = 30.0
+#: Seconds after which queues that are gone are looked for again.
+AGAIN = 2.0
+#: What a server answers of queues that are gone.
+_GONE: Mapping[str, Any] = {"queues": []}
 
 #: Makes the calls of a request, and returns its answer: (connection, queue, request, idempotency key).
 Handler = Callable[[Connection, OpenQueue, Any, str], Awaitable[Any]]
@@ -124,16 +129,21 @@ class Delivery:
         finally:
             del self._waits[ticket]
 
-    # Watching: the keys are names of queues
+    # Watching: the keys are ids of queues, their values names
 
     def watch(self, known: Mapping[bytes, bytes | None], *, timeout: float) -> bool:
         """Block until one of these queues has an item to take; False after the timeout."""
         deadline = time.monotonic() + timeout
-        names = [name.decode() for name in known]
+        names = {int(queue_id): name.decode() for queue_id, name in known.items() if name is not None}
         while (left := deadline - time.monotonic()) > 0:
-            ready = self.connection.run(self.connection.send_interruptibly(outlook_call(names, min(left, POLL))))
+            ask = partial(self.connection.send, outlook_call(names, min(left, POLL)))
+            ready = self.connection.run(self.connection.interruptibly(ask)) if names else _GONE
             if ready is None or any(queue["ready"] for queue in ready["queues"]):
                 return True
+            if not ready["queues"]:  # the server waits for none of them: they are gone, but may be restored
+                rest = partial(asyncio.sleep, min(left, AGAIN), result=True)
+                if self.connection.run(self.connection.interruptibly(rest)) is None:
+                    return True
         return False
 
     def interrupt(self) -> None:
@@ -204,9 +214,9 @@ def description_call(name: str, queue_id: int | None = None) -> Call:
     return Call(method="GET", path=("queues", name, "description"), query={"id": queue_id})
 
 
-def outlook_call(names: list[str], wait: float) -> Call:
-    """Return the call that asks whether one of these queues has an item to take."""
-    return Call(method="GET", path=("outlook",), query={"queue": names}, wait=wait)
+def outlook_call(names: Mapping[int, str], wait: float) -> Call:
+    """Return the call that asks whether one of these queues, names by id, has an item to take."""
+    return Call(method="GET", path=("outlook",), query={"queue": [*names.values()], "id": [*names]}, wait=wait)
 
 
 def _refuse_transaction(*_: Any) -> NoReturn:

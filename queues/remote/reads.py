@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from queues.consumers.consumer import Consumers
-from queues.errors import ItemNotFound
+from queues.errors import ItemNotFound, QueueNotFound
 from queues.model import cursor as cursors
 from queues.model.item import Item, Page
 from queues.operations.finished import FindFinishedRequest, FinishedPageRequest
@@ -159,10 +159,12 @@ async def consumers(connection: Connection, queue: OpenQueue, request: Consumers
 @over_http(OutlookRequest)
 async def outlook(connection: Connection, queue: OpenQueue, request: OutlookRequest, key: str) -> Outlook:
     """Ask what there is to take; the server waits for something if it is to."""
-    found = (await connection.send(outlook_call([queue.config.name], request.wait)))["queues"]
-    return outlook_of(queue.config.name, found[0]["ready"] if found else 0)
+    found = (await connection.send(outlook_call({queue.id: queue.config.name}, request.wait)))["queues"]
+    if not found:
+        raise QueueNotFound(queue.config.name)
+    return outlook_of(queue, found[0]["ready"])
 
 
-def outlook_of(name: str, ready: int) -> Outlook:
-    """Return what a server tells of a queue: its delivery watches names."""
-    return Outlook(known={name.encode(): None}, ready=ready)
+def outlook_of(queue: OpenQueue, ready: int) -> Outlook:
+    """Return what a server tells of a queue: its delivery watches names by ids."""
+    return Outlook(known={b"%d" % queue.id: queue.config.name.encode()}, ready=ready)

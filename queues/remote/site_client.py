@@ -1,6 +1,7 @@
 """Site behind a remote store: its queues with verdicts and rates, looks at one, and its events."""
 
 import base64
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from queues.queue import Queue
 from queues.remote.connection import Connection
 from queues.remote.reads import LookRequest
 from queues.remote.shapes import judged_of
+from queues.remote.verbs import call_on
 from queues.status.site_protocol import JudgedQueue, QueueLook
 
 #: Queues of one answer.
@@ -64,4 +66,5 @@ class RemoteSite:
         """Push a chunk of an import in one transaction, with its mark in the audit."""
         shapes = [{"value_base64": base64.b64encode(value).decode(), "priority": priority} for value, priority in items]
         body = {"items": shapes, "source": source, "last_line": last_line}
-        self._connection.write("POST", "queues", queue.name, "items", "chunk", body=body)
+        call = call_on(queue.opened, "POST", "items", "chunk", body=body, key=secrets.token_hex(16))
+        self._connection.call(call)

@@ -221,9 +221,10 @@ class RemoteStore(Store):
         """Return what there is to take from those of the queues that exist."""
         if not queues:
             return {}
-        by_name = {queue.name: queue for queue in queues}
-        found = self._connection.call(outlook_call(list(by_name), 0.0))["queues"]
-        return {by_name[each["queue"]]: reads.outlook_of(each["queue"], each["ready"]) for each in found}
+        by_id = {queue.id: queue for queue in queues}
+        names = {queue_id: queue.name for queue_id, queue in by_id.items()}
+        found = self._connection.call(outlook_call(names, 0.0))["queues"]
+        return {by_id[each["id"]]: reads.outlook_of(by_id[each["id"]].opened, each["ready"]) for each in found}
 
     # Inside
 

@@ -19,8 +19,9 @@ from queues.remote.shapes import item_of, leased_of, text_of
 
 
 def call_on(queue: OpenQueue, method: str, *path: str, **rest: Any) -> Call:
-    """Return a call about a queue."""
-    return Call(method=method, path=("queues", queue.config.name, *path), **rest)
+    """Return a call about a queue: its name may be another one's by now, so it says which is meant."""
+    headers = {**rest.pop("headers", {}), "PQ-Queue-ID": str(queue.id)}
+    return Call(method=method, path=("queues", queue.config.name, *path), headers=headers, **rest)
 
 
 @over_http(PushRequest)

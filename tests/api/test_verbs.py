@@ -410,12 +410,14 @@ async def test_a_session_looks_for_items_on_a_read_only_site(site, person, setti
     user = await in_thread(person, Role.OPERATOR, "ann")
     async with await in_thread(Browser, user) as browser:
         problem(await browser.post("queues/arn/pop"), 403, "NotArmed")
-        assert (await browser.get("outlook?queue=arn")).json() == {"queues": [{"queue": "arn", "ready": 0}]}
+        arn = {"queue": "arn", "id": site.queue("arn").id}
+        assert (await browser.get("outlook?queue=arn")).json() == {"queues": [{**arn, "ready": 0}]}
         waiting = asyncio.create_task(browser.get("outlook?queue=arn&wait=60"))
         await in_wait(site.queue("arn"))
         await in_thread(lambda: site.queue("arn").push(b"x", 1))
         async with asyncio.timeout(PATIENCE):
-            assert (await waiting).json() == {"queues": [{"queue": "arn", "ready": 1}]}
+            assert (await waiting).json() == {"queues": [{**arn, "ready": 1}]}
+        problem(await browser.get(f"outlook?queue=arn&queue=b&id={arn['id']}"), 422, "InvalidRequest")
 
 
 @pytest.mark.parametrize("path", ["POST queues/arn/pop?wait=60", "GET outlook?queue=arn&wait=60"])

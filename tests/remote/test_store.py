@@ -639,3 +639,58 @@ def test_an_action_takes_the_names_of_its_arguments_on_both_kinds_of_stores(loca
         other = actions.push(queue_name="jobs", value=b"c", priority=1)
         assert actions.delete_items(queue_name="jobs", item_ids=[other.id]).count == 1
     assert jobs.depth() == 0
+
+
+def test_a_handle_stays_with_its_queue_when_another_one_takes_its_name(local: Store, remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    jobs.push_many([(b"1", 1), (b"2", 2)])
+    held = jobs.lease(seconds=60)
+    assert held is not None
+    old = local.rename_queue("jobs", "old")
+    new = local.create_queue("jobs")
+    jobs.ack(held)
+    assert old.totals().leased == 0
+    jobs.push(b"3", 1)
+    assert (old.depth(), new.depth(), jobs.depth(), jobs.name) == (2, 0, 2, "old")
+
+
+def test_a_handle_of_a_deleted_queue_leaves_a_new_one_of_its_name_alone(local: Store, remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    jobs.push(b"1", 1)
+    held = jobs.lease(seconds=60)
+    assert held is not None
+    local.delete_queue("jobs")
+    new = local.create_queue("jobs")
+    new.push(b"other", 1)
+    for use in (
+        lambda: jobs.push(b"2", 1),
+        lambda: jobs.pop_min(),
+        lambda: jobs.ack(held),
+        lambda: jobs.depth(),
+        lambda: jobs.wait(5),
+        lambda: jobs.configure(note="x"),
+    ):
+        with pytest.raises(QueueNotFound):
+            use()
+    assert remote.outlooks([jobs]) == {}
+    assert new.depth() == 1
+
+
+def test_workers_go_on_in_a_queue_that_is_renamed(local: Store, remote: Store) -> None:
+    done = []
+    worker = Worker()
+
+    @worker.handles("jobs")
+    def handle(job: Job) -> None:
+        done.append(job.item.value)
+
+    jobs = remote.create_queue("jobs")
+    pool = Pool(remote, worker, ["jobs"], threads=1)
+    pool.start()
+    try:
+        jobs.push(b"1", 1)
+        await_true(lambda: done == [b"1"])
+        local.rename_queue("jobs", "tasks").push(b"2", 1)
+        await_true(lambda: done == [b"1", b"2"])
+    finally:
+        pool.stop(0)

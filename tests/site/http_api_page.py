@@ -28,6 +28,8 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - `If-Match` with the `ETag` of what was seen: if that has changed since, nothing is done (412).
 - A program may name itself: `PQ-Client: ID PID HOST PROGRAM`, with 16 hexadecimal digits of its own and the
   names percent-encoded. Then it is a consumer of the queues from which it takes.
+- `PQ-Queue-ID` with the id of a queue: if the queue of the name in the address has another id by now, nothing
+  is done (404). So a program that keeps to one queue never uses another one that has got its name.
 - `wait` holds the request until an item comes, for a minute at most: send it again.
 - Lists have a `next`, to be sent as `cursor` (of queues: as `after`); null is the end.
 - Refusals are problem details (RFC 9457) with a `code` and a `type` for each error:

@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
-from pqadmin.api.answers import act, address, answer, tagged
+from pqadmin.api.answers import act, address, answer, refuse_another, tagged
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.parameters import NO_REASON, IfMatch, OptionalReason, ReasonField, ReasonQuery, seen_tag
@@ -130,7 +130,7 @@ def get_queue(request: HttpRequest, queue: str) -> HttpResponse:
     store = get_store()
 
     def look(tr: ReadTransaction) -> tuple[QueueStatus, Config]:
-        there = store.queue(queue, tr=tr)
+        there = refuse_another(request, store.queue(queue, tr=tr))
         return there.status(tr=tr, preview=PREVIEW_BYTES), there.config
 
     with store.suggesting():
@@ -149,7 +149,7 @@ def configure_queue(request: HttpRequest, queue: str, body: ChangedSettings, if_
         raise invalid([{"in": "body", "field": "", "message": "name a setting to change"}])
 
     def perform(actions: Actions) -> Queue:
-        config = get_store().queue(queue).config
+        config = refuse_another(request, get_store().queue(queue)).config
         tag, expect = seen_tag(if_match), None
         if tag is not None:
             if tag != _tag(config):

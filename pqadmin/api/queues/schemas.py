@@ -157,7 +157,8 @@ class QueueDescription(QueueMade):
 class Outlook(Schema):
     """Whether there is something to take from a queue."""
 
-    queue: str
+    queue: str = Field(description="The name that was asked for.")
+    id: int
     ready: int = Field(description="About how many items can be taken now; none while taking is paused.")
 
 

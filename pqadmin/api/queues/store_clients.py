@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.caller import Caller, Verb
 from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api import limits, long_polls, threads
 from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.authorization import allow, found
+from pqadmin.api.bodies import invalid
 from pqadmin.api.queues import schemas
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
@@ -71,9 +73,7 @@ def describe_queue(
     Its settings are told to those that may read.
     """
     caller, opened = caller_in(request), get_store()
-    name = queue if id is None else next((name for name, known in opened.directory().items() if known == id), queue)
-    if name != queue and not caller.scope.sees(name):
-        name = queue
+    name = queue if id is None else _name_now(caller, queue, id)
     caller.see(name)
     there = opened.queue(name)
     if id not in (None, there.id):
@@ -88,6 +88,12 @@ def describe_queue(
             "settings": plain_settings(settings_of(there.config)) if reads else None,
         }
     )
+
+
+def _name_now(caller: Caller, name: str, queue_id: int) -> str:
+    """Return the name of the queue of an id if the caller may see it, else the name that it had."""
+    found = next((known for known, its_id in get_store().directory().items() if its_id == queue_id), name)
+    return found if caller.scope.sees(found) else name
 
 
 @router.get("/queues/{queue}/look", operation_id="look_at_queue", summary="Follow a queue", response=schemas.QueueLook)
@@ -123,6 +129,9 @@ def look_at_queue(
 async def outlook(
     request: HttpRequest,
     queue: Annotated[list[str], Query(max_length=MOST, description="The names of the queues.")],
+    id: Annotated[
+        list[int], Query(max_length=MOST, description="Their ids, in this order: queues that were renamed are found.")
+    ] = [],  # noqa: B006 # never changed
     wait: WaitFor = 0,
 ) -> HttpResponse:
     """Return how many items of some queues can be taken now: none is taken, and none from a paused queue.
@@ -130,22 +139,39 @@ async def outlook(
     With `wait` the answer comes as soon as there is one. Queues that are not there are left out.
     """
     allow(request, Verb.TAKE, Right.ACT)
-    opened = {name: each for name in dict.fromkeys(queue) if (each := await _find(request, name)) is not None}
+    if id and len(id) != len(queue):
+        raise invalid([{"in": "query", "field": "id", "message": "each queue has one, or none has"}])
+    ids: list[int | None] = [*id] or [None] * len(queue)
+    asked = dict.fromkeys(zip(queue, ids, strict=True))
+    opened = {one: each for one in asked if (each := await _find(request, *one)) is not None}
     ready = await _ready(opened.values())
     if wait and opened and not any(ready):
         with limits.waiting(caller_in(request)):
             async with long_polls.while_there(request.receive):  # type: ignore[attr-defined] # ours
                 await long_polls.until_stopped(_first(request, opened, wait), None)
         ready = await _ready(opened.values())
-    return answer({"queues": [{"queue": name, "ready": n} for name, n in zip(opened, ready, strict=True)]})
+    shapes = [
+        {"queue": name, "id": each.id, "ready": n} for ((name, _), each), n in zip(opened.items(), ready, strict=True)
+    ]
+    return answer({"queues": shapes})
 
 
-async def _find(request: HttpRequest, name: str) -> AnyQueue | None:
+async def _find(request: HttpRequest, name: str, queue_id: int | None) -> AnyQueue | None:
+    caller = caller_in(request)
     try:
-        caller_in(request).require(Verb.TAKE, Right.ACT, name, only_reads=True)
-        return as_taken_by(request, await find_queue(name))
+        caller.require(Verb.TAKE, Right.ACT, name, only_reads=True)
+        with suppress(QueueNotFound):
+            there = await find_queue(name)
+            if queue_id in (None, there.id):
+                return as_taken_by(request, there)
+        if queue_id is None:
+            return None
+        name = await threads.run(partial(_name_now, caller, name, queue_id))
+        caller.require(Verb.TAKE, Right.ACT, name, only_reads=True)
+        there = await find_queue(name)
     except QueueNotFound:
         return None
+    return as_taken_by(request, there) if there.id == queue_id else None
 
 
 async def _ready(queues: Iterable[AnyQueue]) -> list[int]:
@@ -159,7 +185,7 @@ def _look(queue: AnyQueue) -> int:
         return 0
 
 
-async def _first(request: HttpRequest, queues: Mapping[str, AnyQueue], wait: float) -> None:
+async def _first(request: HttpRequest, queues: Mapping[tuple[str, int | None], AnyQueue], wait: float) -> None:
     """Return when an item of one of the queues can be taken, at most after the wait."""
 
     def look(name: str, queue: AnyQueue) -> Callable[[float], Awaitable[int]]:
@@ -170,7 +196,8 @@ async def _first(request: HttpRequest, queues: Mapping[str, AnyQueue], wait: flo
         return once
 
     looks = [
-        asyncio.ensure_future(wait_in_loop(queue.opened, look(name, queue), 0, wait)) for name, queue in queues.items()
+        asyncio.ensure_future(wait_in_loop(queue.opened, look(name, queue), 0, wait))
+        for (name, _), queue in queues.items()
     ]
     try:
         await asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED)

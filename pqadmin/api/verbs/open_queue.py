@@ -13,7 +13,7 @@ from pqadmin.accounts.coalesced_reads import OncePerTurn
 from pqadmin.accounts.rights import Right
 from pqadmin.accounts.roles import SAFE
 from pqadmin.api import threads
-from pqadmin.api.answers import caller_in
+from pqadmin.api.answers import caller_in, refuse_another
 from pqadmin.api.request_caller import caller_now
 from pqadmin.store import get_store, opened_store
 from queues import AnyAsyncQueue, AnyQueue
@@ -38,6 +38,7 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
     except QueueNotFound:
         # Slower: it suggests names that look alike.
         found = await threads.run(lambda: get_store().queue(name))
+    refuse_another(request, found)
     taken = as_taken_by(request, found) if verb is Verb.TAKE else found
     in_loop: bool = request.in_loop  # type: ignore[attr-defined] # ours
     make = _for_coroutines if taken is found else for_coroutines
