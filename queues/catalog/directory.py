@@ -202,6 +202,6 @@ def _storable(name: str) -> bool:
 
 
 def look_alikes(tr: ReadTransaction, keyspace: Keyspace, name: str) -> tuple[str, ...]:
-    """Return names much like this one. Takes long (up to 50 ms): never inside a writing transaction."""
-    known = names(tr, keyspace, limit=_NEAR)
+    """Return other names much like this one. Takes long (up to 50 ms): never inside a writing transaction."""
+    known = [other for other in names(tr, keyspace, limit=_NEAR) if other != canonical(name)]
     return tuple(difflib.get_close_matches(canonical(name)[:MAX_CHARACTERS], known, n=3))

@@ -164,8 +164,9 @@ def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store, ann
         lambda: ann.resume("jobs", expect_id=old),
         lambda: ann.rename_queue("jobs", "tasks", expect_id=old),
     ):
-        with pytest.raises(QueueNotFound):
+        with pytest.raises(QueueNotFound) as error:
             act()
+        assert error.value.suggestions == ()  # the new queue of that name is none
     assert verbs(store) == before
 
 
