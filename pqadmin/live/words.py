@@ -76,6 +76,7 @@ _WORDS = {
     "reason-none-taken-held-item-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds 1 item"),
     "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, every attempt fails"),
     "reason-growing": gettext_lazy("grows %(rate)s/s on average"),
+    "reason-grew": gettext_lazy("grew %(rate)s/s on average, until %(at)s"),
     "reason-retries": gettext_lazy("%(percent)s of attempts fail"),
     "reason-old": gettext_lazy("oldest waits %(age)s"),
     "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
@@ -192,11 +193,13 @@ def tells_time(row: Row) -> bool:
 def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool = False) -> str:
     """Describe one reason of a queue's verdict in a short phrase; `whole` with the exact numbers of now.
 
-    A number of now that is within its target explains no trouble: then what was told stays. A stall that has ended is
-    told as it was at its end.
+    A number of now that is within its target explains no trouble: then what was told stays. A stall or growth that has
+    ended is told as it was at its end.
     """
     if reason.until is not None:
         ended = datetime.fromtimestamp(reason.until, UTC)
+        if reason.code is HealthCode.GROWING:
+            return _say("reason-grew", rate=write.rate(reason.value or 0.0), at=write.clock(ended, now))
         words = reason_words(row, replace(reason, until=None), ended, whole=whole)
         return _say("until", reason=words, at=write.clock(ended, now))
     code, value, totals = reason.code, reason.value or 0.0, row.status.totals

@@ -14,6 +14,8 @@ from msgspec import Struct
 SLOT, _MINUTE, _KEPT = 15.0, 4, 52
 #: Marks of the quick look (two minutes), and the share of pairs that must rise, or fall, there and in the slow look.
 _QUICK, _RISES, _CREEPS, _FALLS, _HARDLY = 8, 0.75, 0.8, -0.5, -0.2
+#: Seconds of growth after which it is seen.
+SEEN = SLOT * _QUICK
 #: Items by which marks must have risen: quickly, and slowly.
 _QUICK_RISE, _SLOW_RISE = 10, 8
 #: Marks that are enough to tell a fall.

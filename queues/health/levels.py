@@ -73,7 +73,7 @@ class Reason(Struct, frozen=True, array_like=True):
     value: float | None = None
     #: The target that it is beyond.
     limit: float | None = None
-    #: When a stall ended of which the level holds for a while; None: it goes on.
+    #: When a stall, or growth, ended of which the level holds for a while; None: it goes on.
     until: float | None = None
 
 

@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from queues.health.activity import FAILED, LEARNED
 from queues.health.averages import SPANS
+from queues.health.growth import SEEN
 from queues.health.health import WATCHED, Health
 from queues.health.latch import Signal
 from queues.health.levels import Code, Level
 from queues.health.observation import Observation
 from queues.health.rounding import told_at_least
-from queues.health.targets import DEFAULTS, LIMIT_OF, Targets
+from queues.health.targets import LIMIT_OF, Targets
 
 #: How many times the usual pause between takes must pass before it is unusual.
 _UNUSUAL = 3.0
@@ -136,7 +137,7 @@ def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
         level = Level.WARNING
     elif marks.rests():
         level = Level.OK
-    up = max(0.0, targets.growing - DEFAULTS.growing)
+    up = max(0.0, targets.growing - SEEN)
     return Signal(Code.GROWING, level, up=up, down=_calm(health.seen), value=growth_of(health))
 
 

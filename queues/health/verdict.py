@@ -26,16 +26,18 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
     seen, at = health.seen, health.seen.at
     told_before = {reason.code: reason.value for reason in before.reasons}
     ends = {reason.code: reason.until for reason in before.reasons}
-    over = _over(health)
+    over = _over(health, signals, before)
     reasons = []
     for signal in signals:
         latch = health.latches.get(signal.code.value)
         if latch is not None and latch.level:
             tell = told_roughly if signal.code is Code.GROWING else told
             value = tell(signal.value, told_before.get(signal.code))
-            if value is None or (signal.limit and not signal.beyond):  # no number of now explains the trouble
+            is_over = signal.code in over
+            # Where no number of now explains the trouble, what was told stays.
+            if value is None or is_over or (signal.limit and not signal.beyond):
                 value = told_before.get(signal.code, value)
-            until = (ends.get(signal.code) or at) if signal.code in over else None
+            until = (ends.get(signal.code) or at) if is_over else None
             reasons.append(Reason(signal.code, latch.level, min(latch.since, at), value, signal.limit, until))
     if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
         reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]
@@ -55,7 +57,7 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
     since = before.since if level is before.level else at
     if not reasons and seen.ready and seen.paused is None and health.is_quiet:
         reasons.append(Reason(Code.QUIET, Level.OK, health.began or at))
-    trend = _trend(before.trend, health)
+    trend = _trend(before.trend, health, over)
     drained = health.marks.clears_in if trend is Trend.DRAINING else None
     grown = growth_of(health) if trend is Trend.GROWING else None
     return Verdict(
@@ -72,10 +74,18 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
 _STALLS = frozenset({Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE})
 
 
-def _over(health: Health) -> frozenset[Code]:
-    """Return the stalls that have ended, though their levels hold for a while."""
+def _over(health: Health, signals: list[Signal], before: Verdict) -> frozenset[Code]:
+    """Return the stalls, and the growth, that have ended, though their levels hold for a while."""
     found = ((code, health.latches.get(code)) for code in _STALLS)
-    return frozenset(code for code, latch in found if latch is not None and latch.level and not latch.toward)
+    ended = {code for code, latch in found if latch is not None and latch.level and not latch.toward}
+    grows = next((signal.level for signal in signals if signal.code is Code.GROWING), Level.OK)
+    # Lows that rise no more are no end by themselves; one that shrinks since has ended, until they rise again.
+    shrinks = health.averages.net[0] < -NO_TRAFFIC
+    told = any(reason.code is Code.GROWING and reason.until is not None for reason in before.reasons)
+    latch = health.latches.get(Code.GROWING)
+    if latch is not None and latch.level and (grows == Level.OK or (grows is None and (shrinks or told))):
+        ended.add(Code.GROWING)
+    return frozenset(ended)
 
 
 #: Reasons that follow from another one, which then tells enough.
@@ -90,9 +100,8 @@ def _follows(reason: Reason, raised: Mapping[Code, int]) -> bool:
     return any(raised.get(cause, Level.OK) >= reason.level for cause in _FOLLOWS.get(reason.code, ()))
 
 
-def _trend(before: Trend, health: Health) -> Trend:
+def _trend(before: Trend, health: Health, over: frozenset[Code]) -> Trend:
     seen, latches = health.seen, health.latches
-    over = _over(health)
     raised = {code for code, latch in latches.items() if latch.level} - over
     if seen.attached:
         return Trend.UNKNOWN

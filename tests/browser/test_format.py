@@ -40,16 +40,20 @@ def test_the_browser_tells_a_reason_as_python_does(page: Page) -> None:
 TELL_ENDED = """async () => {
     const { detailWords, reasonWords } = await import("/static/pqadmin/js/words.js");
     const reason = { code: "no-consumer", value: null, limit: null, since: 0, until: 240_000 };
-    return [reasonWords({ oldest: null, pause: null }, reason, 300_000, true), detailWords(reason, 300_000)];
+    const growth = { ...reason, code: "growing", value: 5 };
+    return [reason, growth].map((told) => [
+        reasonWords({ oldest: null, pause: null }, told, 300_000, true), detailWords(told, 300_000),
+    ]);
 }"""
 
 
 def test_the_browser_tells_the_end_of_a_stall_as_python_does(page: Page) -> None:
     page.goto("/")
     now = datetime.fromtimestamp(300, UTC)
+    ended, began = (write.clock(datetime.fromtimestamp(second, UTC), now) for second in (240, 0))
     assert page.evaluate(TELL_ENDED) == [
-        f"no consumer for 4 min, until {write.clock(datetime.fromtimestamp(240, UTC), now)}",
-        f"from {write.clock(datetime.fromtimestamp(0, UTC), now)}",
+        [f"no consumer for 4 min, until {ended}", f"from {began}"],
+        [f"grew 5/s on average, until {ended}", f"from {began}"],
     ]
 
 

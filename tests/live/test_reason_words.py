@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
+from pqadmin.display.format import clock
 from pqadmin.live.board.rows import Row
 from pqadmin.live.words import reason_words
 from queues import open_store
@@ -40,6 +41,15 @@ def test_among_other_queues_many_dead_items_are_told_as_a_bound_of_the_exact_num
     row = Row(replace(status, totals=replace(status.totals, dead=32)), now, verdict)
     assert reason_words(row, reason, now) == "at least 20 dead"
     assert reason_words(row, reason, now, whole=True) == "32 dead"
+
+
+def test_growth_that_ended_is_told_in_the_past() -> None:
+    with open_store("memory:") as store:
+        status, now = store.create_queue("jobs").status(), store.now()
+    ended = now - timedelta(minutes=1)
+    reason = HealthReason(HealthCode.GROWING, HealthLevel.WARNING, 0.0, 5.0, None, ended.timestamp())
+    verdict = HealthVerdict(HealthLevel.WARNING, now.timestamp(), (reason,))
+    assert reason_words(Row(status, now, verdict), reason, now) == f"grew 5/s on average, until {clock(ended, now)}"
 
 
 def test_scripts_tell_dead_items_roughly_from_the_same_number_on() -> None:

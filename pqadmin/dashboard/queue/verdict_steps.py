@@ -64,7 +64,7 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
         _RETURNED,
     ),
     HealthCode.GROWING: (
-        gettext_lazy("More comes in than leaves: add workers if these are fine, or see in the history what changed."),
+        gettext_lazy("See in the history whether more comes in or less leaves; add workers if these are fine."),
         "history/",
     ),
     HealthCode.RETRIES: (gettext_lazy("Read the errors of items that wait for their next attempt."), _RETURNED),

@@ -95,6 +95,7 @@ export function flagWords(row) {
 /** One reason of a row's verdict, in a short phrase; `whole` with the exact numbers of now. An ended stall: as it was. */
 export function reasonWords(row, reason, now, whole = false) {
   if (reason.until) {
+    if (reason.code === "growing") return word("reason-grew", { rate: rate(reason.value), at: clock(reason.until, now) });
     const words = reasonWords(row, { ...reason, until: null }, reason.until, whole);
     return word("until", { reason: words, at: clock(reason.until, now) });
   }

@@ -268,6 +268,44 @@ def test_growth_that_has_stopped_is_told_no_more() -> None:
     assert not any(growing[-10:]), "two minutes without a change, and one until it is told"
 
 
+def test_growth_that_ended_is_told_with_its_end_while_the_queue_shrinks() -> None:
+    """It grows by five a second for ten minutes; then more workers come, and it shrinks by twenty a second."""
+    grows = [
+        Observation(BEGIN + n, ready=5 * n, pushed=9 * n, taken=4 * n, done=4 * n, consumers=1, oldest=BEGIN + n - 9)
+        for n in range(0, 600, 10)
+    ]
+    shrinks = [
+        Observation(
+            BEGIN + 590 + n, ready=2_950 - 20 * n, pushed=5_310 + 9 * n, taken=2_360 + 29 * n, done=2_360 + 29 * n,
+            consumers=1, oldest=BEGIN + 590,
+        )
+        for n in range(10, 140, 10)
+    ]  # fmt: skip
+    verdicts = watched(*grows, *shrinks)
+    held, later = verdicts[len(grows) - 1], verdicts[len(grows) + 3 :]
+    assert (held.codes, held.trend, held.reasons[0].until) == ((Code.GROWING,), Trend.GROWING, None)
+    ends = {reason.until for verdict in later for reason in verdict.reasons}
+    assert Trend.GROWING not in {verdict.trend for verdict in later}
+    assert len(ends) == 1, ends
+    assert BEGIN + 590 < ends.pop() <= BEGIN + 630
+    assert {verdict.grows_by for verdict in later} == {None}
+
+
+def test_bursts_that_are_worked_off_are_no_end_of_growth() -> None:
+    """A burst of 300 comes each minute, and 240 of it are worked off: the lows rise, though the depth mostly falls."""
+    bursts = []
+    for n in range(0, 1_800, 10):
+        minute, second = divmod(n, 60)
+        pushed, ready = 300 * (minute + 1), 60 * minute + 300 - 4 * second
+        took = pushed - ready
+        bursts.append(
+            Observation(BEGIN + n, ready=ready, pushed=pushed, taken=took, done=took, consumers=1, oldest=BEGIN + n - 9)
+        )
+    later = watched(*bursts)[90:]
+    assert {verdict.trend for verdict in later} == {Trend.GROWING}
+    assert {reason.until for verdict in later for reason in verdict.reasons} == {None}
+
+
 @pytest.mark.parametrize("step", [-7_200.0, 7_200.0])
 def test_a_step_of_the_clock_is_no_alarm(step: float) -> None:
     calm = [Observation(BEGIN + n, ready=1, pushed=n, taken=n, done=n, oldest=BEGIN + n) for n in range(0, 300, 10)]
