@@ -34,6 +34,7 @@ from queues.health import Verdict as HealthVerdict
 from queues.health import advance as advance_health
 from queues.health import unknown as unknown_health
 from queues.health.breaches import NOTHING_KNOWN, Share
+from queues.health.growth import SEEN as GROWTH_SEEN
 from queues.health.health import STALE as HEALTH_STALE
 from queues.health.rounding import AT_LEAST as TOLD_AT_LEAST
 from queues.health.rounding import with_estimates

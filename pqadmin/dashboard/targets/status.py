@@ -10,6 +10,7 @@ from pqadmin.dashboard.targets.fields import ITEMS, LABELS, shown_limit
 from pqadmin.display import format as write
 from queues import QueueStatus
 from queues.admin import (
+    GROWTH_SEEN,
     LIMIT_OF,
     NOTHING_KNOWN,
     Health,
@@ -126,13 +127,13 @@ def _values(
         "wait": None if health is None else health.seen.wait,
         "dead": status.totals.dead,
         "no_consumer": None if health is None else lasts.get("no_consumer", health.silent),
-        "growing": None if health is None else lasts.get("growing", 0.0),
+        "growing": None if health is None else GROWTH_SEEN + lasts["growing"] if "growing" in lasts else 0.0,
     }
 
 
 def _crossed(limit: str, target: Target, since: float, now: datetime) -> datetime:
-    """Return since when a queue is beyond a limit; a time without a consumer begins before it is too long."""
-    since += target.limit if limit == "no_consumer" else 0.0
+    """Return since when a queue is beyond a limit; a silence and growth begin before they last too long."""
+    since += {"no_consumer": target.limit, "growing": target.limit - GROWTH_SEEN}.get(limit, 0.0)
     return datetime.fromtimestamp(min(since, now.timestamp()), UTC)
 
 

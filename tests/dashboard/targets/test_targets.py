@@ -15,6 +15,7 @@ from pqadmin.accounts.roles import Role
 from pqadmin.accounts.scope import forget
 from pqadmin.dashboard.targets import views
 from pqadmin.dashboard.targets.status import Line, lines
+from pqadmin.display.format import age
 from queues import Store, open_store
 from queues.health import encode
 from queues.health.breaches import Breaches
@@ -357,7 +358,7 @@ def test_growth_where_nothing_is_taken_is_told_beside_its_target(desk: Callable[
         found = {line.limit: line for line in lines(status, store.targets.rules(), store.now())}
     assert status.health.verdict.codes == ("no-consumer",)
     assert (found["no_consumer"].state, found["growing"].state) == ("critical", "warning")
-    assert found["growing"].value == "8 min"
+    assert found["growing"].value == "10 min"
 
 
 def judged(store: Store, clock: Clock, seconds: int) -> dict[str, Line]:
@@ -405,6 +406,25 @@ def test_a_stall_that_ended_is_beyond_its_target_until_then(tmp_path: Path) -> N
     assert (ended.state, ended.value) == ("critical", "10 s")
     assert ended.until is not None
     assert clock() - ended.until.timestamp() == pytest.approx(10, abs=1)
+
+
+@pytest.mark.parametrize("limit", [120, 300])
+def test_growth_beyond_its_target_lasts_longer_than_it(tmp_path: Path, limit: int) -> None:
+    clock = Clock()
+    with open_store(f"lmdb:{tmp_path / 'clocked'}", clock=clock) as store:
+        store.targets.set("*", growing=limit, no_consumer=0)
+        jobs = store.create_queue("jobs")
+        recorder = store.recorder(count=clock)
+        for _ in range(limit // 10 + 8):
+            jobs.push_many([(b"x", 1)] * 20)
+            jobs.pop_min()
+            clock.advance(10)
+            recorder.look()
+        recorder.flush()
+        found = {line.limit: line for line in lines(jobs.status(), store.targets.rules(), store.now())}["growing"]
+    assert (found.state, found.value) == ("warning", age(limit + 60))
+    assert found.since is not None
+    assert clock() - found.since.timestamp() == pytest.approx(65, abs=20)
 
 
 def test_the_time_beyond_a_target_begins_where_it_was_crossed(desk: Callable[..., Desk], tmp_path: Path) -> None:
