@@ -61,8 +61,12 @@ def course(
         newest = points[-1]
         same = newest.counts == last.counts
         lost = any(start > newest.at for start in stretch.damaged)
-        unwatched = not recorded and not same and last.at - newest.at > resolution.step + HISTORY_FLUSH
-        last = replace(last, gap=lost or unwatched, waits_ms=newest.waits_ms if same else None)
+        late = not same and last.at - newest.at > resolution.step + HISTORY_FLUSH
+        last = replace(last, gap=lost or (late and not recorded), waits_ms=newest.waits_ms if same else None)
+        # What had changed by then is written by now.
+        quiet_until = last.at - max(resolution.step, int(HISTORY_FLUSH) + 2)
+        if late and not last.gap and quiet_until > newest.at:
+            points.append(replace(newest, at=quiet_until, gap=False))
     return [*points, last]
 
 

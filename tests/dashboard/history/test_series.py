@@ -7,7 +7,7 @@ import pytest
 from pqadmin.dashboard.history.charts import forecast
 from pqadmin.dashboard.history.ranges import Range
 from pqadmin.dashboard.history.series import Heat, Series, course, heat, series
-from queues.history import MINUTES, SECONDS, Point, Stretch
+from queues.history import MINUTES, SECONDS, Point, Resolution, Stretch
 
 IDLE = Point(at=100, ready=0, delayed=0, leased=0, dead=0, arrived=0, left=0)
 
@@ -70,6 +70,17 @@ def test_the_time_up_to_now_is_known_while_a_process_records(recorded: bool, ago
     assert points[-1].gap is gap
     same = course(Stretch(points=[IDLE], before=None), replace(IDLE, at=100 + ago), SECONDS, recorded=recorded)
     assert not same[-1].gap, "it is as it was"
+
+
+@pytest.mark.parametrize(("resolution", "seconds"), [(SECONDS, 12), (MINUTES, 60)])
+def test_what_came_just_now_is_no_rate_of_the_quiet_time_before(resolution: Resolution, seconds: int) -> None:
+    """The recorder writes each change within ten seconds: what is not written yet came since then."""
+    last = replace(IDLE, at=4_000, ready=660, arrived=660)
+    points = course(Stretch(points=[IDLE], before=None), last, resolution, recorded=True)
+    found = series(points, shown(3_000, 4_000), resolution.step)
+    assert found.rates[0][-1] == 660 / seconds
+    assert found.depth[0][-2:] == [0, 660]
+    assert found.times[-2] == 4_000 - seconds
 
 
 def test_a_damaged_end_is_a_gap() -> None:
