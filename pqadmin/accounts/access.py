@@ -13,6 +13,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from pqadmin.accounts.roles import Right, RightMissing, can, role_of
 
+#: In the address of the login page: a form was sent without a login, and changed nothing.
+UNSENT = "unsent"
+
 View = Callable[..., HttpResponseBase]
 
 
@@ -41,9 +44,12 @@ class AccessMiddleware(LoginRequiredMiddleware):
     def handle_no_permission(  # type: ignore[override] # Django's always redirects
         self, request: HttpRequest, view_func: View
     ) -> HttpResponseBase:
-        """Redirect to the login page, and after it back to a page."""
+        """Redirect to the login page, and after it back to a page. What a form sent is lost: the login page says so."""
         login = resolve_url(self.get_login_url(view_func))
-        back = request.get_full_path() if request.method in {"GET", "HEAD"} else _page_before(request)
+        is_read = request.method in {"GET", "HEAD"}
+        back = request.get_full_path() if is_read else _page_before(request)
+        if not is_read:
+            login += f"?{UNSENT}=1"
         answer: HttpResponse = redirect_to_login(back, login, self.get_redirect_field_name(view_func))
         if "HX-Request" in request.headers:  # a fragment's request: the whole page has to go there
             page = _page_before(request)

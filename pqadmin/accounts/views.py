@@ -22,6 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
 from pqadmin.accounts import throttle
+from pqadmin.accounts.access import UNSENT
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -43,6 +44,11 @@ class LoginView(auth_views.LoginView):
         if request.user.is_authenticated:
             throttle.succeed(attempt)
         return answer
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Say whether a form was sent without a login."""
+        unsent = UNSENT in self.request.GET or UNSENT in self.request.POST
+        return super().get_context_data(unsent=unsent, **more)
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Show the form again with 422, so that no program takes it for a login."""

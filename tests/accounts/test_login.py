@@ -56,9 +56,19 @@ def test_login_never_leads_to_another_site(ann, client, elsewhere: str) -> None:
 
 def test_an_act_without_login_leads_back_to_its_page_not_to_the_act(client, db) -> None:
     answer = client.post("/queues/jobs/push/", headers={"Referer": "http://testserver/queues/jobs/?end=max"})
-    assert answer.url == "/accounts/login/?next=/queues/jobs/%3Fend%3Dmax"
+    assert answer.url == "/accounts/login/?unsent=1&next=/queues/jobs/%3Fend%3Dmax"
     foreign = client.post("/queues/jobs/push/", headers={"Referer": "http://evil.example/x"})
-    assert foreign.url == "/accounts/login/?next=/"
+    assert foreign.url == "/accounts/login/?unsent=1&next=/"
+
+
+def test_the_login_page_says_that_an_act_without_login_changed_nothing(ann, client) -> None:
+    told = "Nothing was changed: you are not logged in any more."
+    act = client.post("/queues/jobs/push/", headers={"Referer": "http://testserver/queues/jobs/"})
+    assert told in client.get(act.url).content.decode()
+    wrong = client.post(LOGIN, credentials("wrong", next="/queues/jobs/", unsent="1"))
+    assert told in wrong.content.decode()
+    assert told not in client.get(client.get("/queues/jobs/").url).content.decode()
+    assert client.post(LOGIN, credentials(next="/queues/jobs/", unsent="1")).url == "/queues/jobs/"
 
 
 def test_a_fragment_without_login_sends_the_whole_page_to_login(client, db) -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from queues import Queue, Store
 from tests.browser.axe import findings
-from tests.browser.conftest import NewPage, Strict, open_live
+from tests.browser.conftest import NewPage, Site, Strict, open_live, sign_in
 
 EVIL = "<img src=x onerror=alert(1)>\u202e"
 
@@ -547,6 +547,31 @@ def test_without_scripts_all_of_it_is_pages(new_page: NewPage, jobs: Queue) -> N
     page.fill("#push-priority", "-4")
     page.locator("button.primary").first.click()
     expect(page.locator(".toast")).to_contain_text("with priority -4.")
+
+
+def test_what_was_typed_is_sent_after_a_login_beside_it(
+    new_page: NewPage, site: Site, jobs: Queue, strict: Strict
+) -> None:
+    """The session ends while a form is filled in."""
+    strict.allowed += [r"status of 401", r"WebSocket .* 403"]
+    page = new_page(storage_state=None)
+    sign_in(page, "admin", site.password)
+    open_live(page, "/queues/jobs/")
+    page.locator("[data-drawer]").click()
+    page.fill("#drawer [name=value]", "typed with care")
+    page.fill("#drawer [name=priority]", "7")
+    page.context.clear_cookies(name="pqadmin_session")
+    page.locator("#drawer button.primary").click()
+    expect(page.locator("#drawer [role=alert]")).to_contain_text("Nothing was changed: you are not logged in any more.")
+    with page.context.expect_page() as opened:
+        page.locator("#drawer [role=alert] a").click()
+    opened.value.fill("input[name=username]", "admin")
+    opened.value.fill("input[name=password]", site.password)
+    opened.value.click("main button.primary")
+    opened.value.wait_for_url(lambda url: "/accounts/login" not in url)
+    page.locator("#drawer button.primary").click()
+    expect(page.locator(".toast")).to_contain_text("Pushed 15 B with priority 7")
+    assert b"typed with care" in [item.value for item in jobs.peek_many(20)]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])

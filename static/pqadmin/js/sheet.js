@@ -176,15 +176,17 @@ async function send(form, submitter) {
   let answer;
   let text = "";
   try {
+    if (signedOut.delete(form)) await renew(form);
     const body = sent(form, submitter);
     answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers: HEADERS, redirect: "manual" });
     text = await answer.text();
   } catch {
     form.ariaBusy = null;
-    return failed(form);
+    return notice(form, words().failed);
   }
   form.ariaBusy = null;
   const to = answer.headers.get("HX-Redirect");
+  if (answer.status === 401 && dialog !== null) return loggedOut(form, to);
   if (to !== null) return done(dialog, new URL(to, location.href), idsOf(form));
   const part = partOf(text);
   const sheet = /** @type {HTMLDialogElement | null} */ (dialog ?? document.getElementById("sheet"));
@@ -193,14 +195,40 @@ async function send(form, submitter) {
   open(sheet, dialog === null ? submitter : opener);
 }
 
-/** Nothing is known of what was sent: it is safe to send it again. */
-function failed(form) {
+function words() {
+  return document.getElementById("sheet").dataset;
+}
+
+/** Say on a form why it was not sent; what was typed stays. */
+function notice(form, text) {
   form.querySelector(":scope > .notice.bad")?.remove();
-  const notice = document.createElement("p");
-  notice.className = "notice bad";
-  notice.role = "alert";
-  form.prepend(notice);
-  notice.textContent = document.getElementById("sheet").dataset.failed;
+  const box = document.createElement("div");
+  const said = document.createElement("p");
+  box.className = "notice bad";
+  box.role = "alert";
+  form.prepend(box);
+  box.append(said);
+  said.textContent = text;
+  return said;
+}
+
+/** Forms that are to be sent again after a login, which makes their tokens against forgery invalid. */
+const signedOut = new WeakSet();
+
+/** Offer to log in beside this page, so that nothing that was typed is lost. */
+function loggedOut(form, login) {
+  signedOut.add(form);
+  const link = document.createElement("a");
+  Object.assign(link, { className: "link", href: login, target: "_blank", rel: "noopener", textContent: words().login });
+  notice(form, `${words().signedOut} `).append(link);
+}
+
+/** Give a form the token of a form that is brought now. */
+async function renew(form) {
+  const answer = await fetch(form.getAttribute("action"), { headers: HEADERS, cache: "no-store" });
+  const fresh = partOf(await answer.text())?.querySelector("[name=csrfmiddlewaretoken]");
+  if (fresh) form.elements.csrfmiddlewaretoken.value = fresh.value;
+  if (fresh) form.querySelector(":scope > .notice.bad")?.remove();
 }
 
 function natively(form, submitter) {
