@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVa
 
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait_for
+from queues.model.config import Kind
 from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item
 from queues.model.moment import When, either
-from queues.model.priority import Priority
+from queues.model.priority import Priority, PriorityType
 from queues.operations.lease import Lease, as_leases, extended, lease_request, leasing_end
 from queues.operations.lease_block import AsyncBinding
 from queues.operations.open_queue import Request
@@ -22,6 +23,7 @@ from queues.operations.peek import check_end
 from queues.operations.pop import PopRequest, pop_request, waiting
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.settle import ack_request, extend_request, release_request, settled, stale, stale_tokens
+from queues.operations.wait import Outlook, OutlookRequest
 from queues.queue import AnyQueue, FifoQueue, PriorityQueue, Queue, verb_of_other_kind
 
 P = ParamSpec("P")
@@ -93,6 +95,31 @@ class AsyncQueue:
             """Return what raises `WrongKind` for a verb of the other kind."""
             return verb_of_other_kind(self, name)
 
+    @property
+    def id(self) -> int:
+        """The queue's number, the same through renames."""
+        return self.opened.id
+
+    @property
+    def name(self) -> str:
+        """The name, as last read."""
+        return self.sync.name
+
+    @property
+    def kind(self) -> Kind:
+        """`priority` or `fifo`."""
+        return self.sync.kind
+
+    @property
+    def priority_type(self) -> PriorityType:
+        """`int`, `float` or `str`; without meaning in a FIFO queue."""
+        return self.sync.priority_type
+
+    @property
+    def codec(self) -> str:
+        """`bytes`, `text`, `json` or `msgpack`."""
+        return self.sync.codec
+
     async def lease(
         self,
         *,
@@ -128,6 +155,19 @@ class AsyncQueue:
             return as_leases(opened, entries, binding)
 
         return await wait_for(opened, take, list[Lease](), wait)
+
+    async def wait(self, timeout: Duration) -> bool:
+        """Return True as soon as an item can be taken: see `Queue.wait`. No thread waits."""
+
+        async def look(seconds: float) -> bool:
+            request = OutlookRequest(self.opened.id, seconds)
+            if self.opened.longest_poll:  # a server waits
+                seen: Outlook = await self._send(request)
+            else:
+                seen = await asyncio.to_thread(self.opened.look, request)
+            return seen.ready > 0
+
+        return await wait_for(self.opened, look, False, timeout)
 
     async def ack(self, lease: Lease | str, *, must_hold: bool = False) -> None:
         """Acknowledge that the leased item is done: see `Queue.ack`."""
@@ -181,7 +221,6 @@ class AsyncQueue:
     delete_dead = in_thread(Queue.delete_dead)
     remove = in_thread(Queue.remove)
     outlook = in_thread(Queue.outlook)
-    wait = in_thread(Queue.wait)
     tend = in_thread(Queue.tend)
     consumers = in_thread(Queue.consumers)
     depth = in_thread(Queue.depth)

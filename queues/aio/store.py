@@ -32,6 +32,8 @@ class AsyncStore:
             await store.transact(lambda tr: jobs.sync.push(b"value", 5, tr=tr))
 
     `sync` is the store for threads: a function that `transact` runs calls its verbs, and those of `AsyncQueue.sync`.
+    `wait_for_change` and `wait_for_items` hold a thread of the event loop's executor while they wait, also when
+    canceled; to wait for items of one queue, give its verbs `wait=`.
     """
 
     def __init__(self, store: Store) -> None:

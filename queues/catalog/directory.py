@@ -196,7 +196,7 @@ def _tell(tr: Transaction, keyspace: Keyspace, config: Config) -> None:
 def _storable(name: str) -> bool:
     """Say whether a name is short and valid enough to be looked up at all."""
     try:
-        return bool(name) and len(canonical(name).encode()) <= MAX_BYTES
+        return 0 < len(canonical(name).encode()) <= MAX_BYTES
     except UnicodeEncodeError:
         return False
 

@@ -15,6 +15,8 @@ from hashlib import blake2b
 from itertools import repeat
 from operator import add
 
+from queues.errors import BadValue
+
 SIZE = 20
 #: Bytes of an id that hold the time of its creation; the rest are random.
 TIME = 6
@@ -155,8 +157,10 @@ def to_ms(when: datetime) -> int:
 def parse(text: str) -> bytes | None:
     """Read an id of 40 lower-case hexadecimal digits; None for another text.
 
-    No other text is read as the same id, so that ids can be compared as texts.
+    No other text is read as the same id, so that ids can be compared as texts. What is no text raises `BadValue`.
     """
+    if not isinstance(text, str):
+        raise BadValue("An id is text, not {type}.", type=type(text).__name__)
     if len(text) != SIZE * 2:
         return None
     try:

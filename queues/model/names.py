@@ -16,21 +16,21 @@ _DOTS = frozenset({".", ".."})
 
 
 def canonical(name: str) -> str:
-    """Return a name in NFC, as it is stored and looked up."""
+    """Return a name in NFC, as it is stored and looked up; raise `BadName` for what is no text."""
+    if not isinstance(name, str):
+        raise BadName("A queue's name is text, not {type}.", type=type(name).__name__)
     return unicodedata.normalize("NFC", name) if len(name) <= MAX_CHARACTERS * 4 else name
 
 
 def check_name(name: str) -> str:
     """Return a valid name in NFC; raise `BadName`."""
-    if not isinstance(name, str):
-        raise BadName("A queue's name is text, not {type}.", type=type(name).__name__)
+    name = canonical(name)
     if not name:
         raise BadName("A queue needs a name.")
     if len(name) > MAX_CHARACTERS:
         raise BadName(
             "A queue's name has at most {most} characters; this one has {size:,}.", most=MAX_CHARACTERS, size=len(name)
         )
-    name = canonical(name)
     for position, character in enumerate(name):
         if not _allowed(character, first=position == 0) or is_invisible(character):
             raise BadName(

@@ -36,10 +36,14 @@ from queues.errors import (
     AnswerLost,
     BadStoreURL,
     ForkedStore,
+    ItemNotFound,
+    JobNotFound,
     OutcomeUnknown,
+    QueueNotFound,
     RequestRefused,
     ServerUnreachable,
     StoreClosed,
+    TrashNotFound,
     Worded,
 )
 from queues.kv.boottime import boottime
@@ -65,6 +69,8 @@ _PROMPT = 1.0
 _REOPEN = 5.0
 #: Errors before a request was sent.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+#: Characters of a part of a path, and parts that are resolved as folders.
+_LONGEST_PART, _DOTS = 1_000, frozenset({".", ".."})
 _random = random.Random()  # noqa: S311 - spreads clients, guards nothing
 
 
@@ -288,7 +294,7 @@ class Connection:
             headers["Content-Type"] = "application/json"
         if call.key:
             headers["Idempotency-Key"] = call.key
-        address = self._base + "/".join(quote(part, safe="") for part in call.path)
+        address = self._base + "/".join(map(_segment, call.path, ("", *call.path)))
 
         def build(wait: float, left: float) -> httpx.Request:
             query = {**call.query, "wait": f"{wait:.3f}"} if call.wait else dict(call.query)
@@ -296,14 +302,19 @@ class Connection:
             left = max(LEAST, left)
             least = min(ANSWER, left)
             timeout = {"connect": min(CONNECT, left), "read": min(ANSWER + wait, left), "write": least, "pool": None}
-            return httpx.Request(
-                call.method,
-                _url(address),
-                params=query or None,
-                headers=headers,
-                content=content,
-                extensions={"timeout": timeout},
-            )
+            try:
+                return httpx.Request(
+                    call.method,
+                    _url(address),
+                    params=query or None,
+                    headers=headers,
+                    content=content,
+                    extensions={"timeout": timeout},
+                )
+            except (UnicodeEncodeError, httpx.InvalidURL) as error:  # a text of the caller's
+                raise RequestRefused(
+                    "This cannot be sent to {host}: {reason}", host=self.host, reason=str(error)
+                ) from None
 
         return build
 
@@ -420,3 +431,19 @@ def _json(answer: httpx.Response, host: str) -> Any:
         return json.loads(answer.content)
     except ValueError:
         raise RequestRefused("{host} is no pqadmin site: its answer is no JSON.", host=host) from None
+
+
+def _segment(part: str, before: str) -> str:
+    """Return a part of a path as it is sent. Raise what a server answers for a name that no address has."""
+    if 0 < len(part) <= _LONGEST_PART and part not in _DOTS and "/" not in part:
+        with suppress(UnicodeEncodeError):
+            return quote(part, safe="")
+    if before == "queues":
+        raise QueueNotFound(part)
+    if before in ("items", "finished"):
+        raise ItemNotFound("The item is not in the queue: it was taken, or was never there.")
+    if before == "jobs":
+        raise JobNotFound("No bulk job has this id; its time may have run out.")
+    if before == "undo":
+        raise TrashNotFound("This is no id of anything in the trash.")
+    raise RequestRefused("No address holds {part}.", part=f"{part!r:.80}")

@@ -200,6 +200,12 @@ class RemoteQueue(OpenQueue):
         """Return what names this queue to the delivery."""
         return self._batch
 
+    def send(self, request: Request[A], tr: Transaction | None = None) -> A:
+        """Have a request executed by the server."""
+        if tr is not None:
+            refuse()
+        return super().send(request)
+
     def look(
         self, request: Request[A], tr: ReadTransaction | None = None, *, background: bool = False, **local: Any
     ) -> A:

@@ -6,6 +6,7 @@ from typing import Any
 from queues.consumers.consumer import Consumers
 from queues.errors import ItemNotFound, QueueNotFound
 from queues.model import cursor as cursors
+from queues.model import ids
 from queues.model.item import Item, Page
 from queues.operations.finished import FindFinishedRequest, FinishedPageRequest
 from queues.operations.measure import ConsumersRequest, DepthRequest, TotalsRequest
@@ -35,6 +36,8 @@ async def peek_many(connection: Connection, queue: OpenQueue, request: PeekManyR
 @over_http(FindRequest)
 async def find(connection: Connection, queue: OpenQueue, request: FindRequest, key: str) -> Item | None:
     """Find an item by its id."""
+    if ids.parse(request.item_id) is None:
+        return None
     try:
         shape = await connection.send(call_on(queue, "GET", "items", request.item_id))
     except ItemNotFound:
@@ -47,6 +50,8 @@ async def find_finished(
     connection: Connection, queue: OpenQueue, request: FindFinishedRequest, key: str
 ) -> Item | None:
     """Find the record of a finished item by its id."""
+    if ids.parse(request.item_id) is None:
+        return None
     try:
         shape = await connection.send(call_on(queue, "GET", "finished", request.item_id))
     except ItemNotFound:

@@ -11,15 +11,16 @@ from queues.catalog import directory
 from queues.consumers.consumer import Client
 from queues.consumers.presence import Consumption, Presence
 from queues.context import StoreContext
-from queues.errors import BadLimit, BadName, QueueExists, QueueNotFound, QueueUnreadable, Words
+from queues.errors import BadLimit, BadName, QueueExists, QueueNotFound, QueueUnreadable, TrashNotFound, Words
 from queues.keys.keyspace import Keyspace
 from queues.kv.boottime import boottime
 from queues.kv.port import ReadTransaction, Transaction
+from queues.model import ids
 from queues.model.codec import CodecName
 from queues.model.duration import TIMEOUT, Duration, seconds_of
 from queues.model.ids import IdGenerator
 from queues.model.item import Item
-from queues.model.names import check_name
+from queues.model.names import canonical, check_name
 from queues.model.priority import Priority
 from queues.model.store_address import StoreAddress
 from queues.operations.wait import Outlook
@@ -175,7 +176,7 @@ class RemoteStore(Store):
 
     def detach(self, name: str, *, tr: Transaction | None = None) -> None:
         """Forget an attached queue: see `Store.detach`."""
-        self._write("POST", "queues", name, "detach", tr=tr)
+        self._write("POST", "queues", canonical(name), "detach", tr=tr)
 
     def queue(self, name: str, *, tr: ReadTransaction | None = None) -> AnyQueue:
         """Return the queue of this name; raise `QueueNotFound`."""
@@ -201,15 +202,18 @@ class RemoteStore(Store):
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
         """Give a queue another name; handles and items stay."""
-        self._write("POST", "queues", old, "rename", body={"name": new}, tr=tr)
+        self._write("POST", "queues", canonical(old), "rename", body={"name": new}, tr=tr)
         return self.queue(new)
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue into the trash and return the trash id. The token is the actor."""
+        name = canonical(name)
         return str(self._write("DELETE", "queues", name, query={"confirm": name}, tr=tr)["trash_id"])
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:
         """Bring back what is in the trash: see `Store.restore`."""
+        if ids.parse(trash_id) is None:
+            raise TrashNotFound("This is no id of anything in the trash.")
         undone = self._write("POST", "undo", trash_id, tr=tr)
         queue = self.queue(undone["queue"])
         item = None if undone["item"] is None else queue.find(undone["item"])

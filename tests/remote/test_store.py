@@ -43,6 +43,7 @@ from queues.errors import (
     StaleLease,
     StoreClosed,
     StoreUnreachable,
+    TrashNotFound,
     ValueChanged,
 )
 from queues.remote.store import open_remote
@@ -694,3 +695,25 @@ def test_workers_go_on_in_a_queue_that_is_renamed(local: Store, remote: Store) -
         await_true(lambda: done == [b"1", b"2"])
     finally:
         pool.stop(0)
+
+
+def test_no_name_and_no_id_leads_to_another_address(remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    item = jobs.push(b"x", priority=1)
+    for odd in ("", ".", "..", "a/b", f"../items/{item.id}", f"jobs/items/{item.id}", "\ud800", "x" * 100_000):
+        assert (jobs.find(odd), jobs.find_finished(odd)) == (None, None)
+        with pytest.raises(QueueNotFound):
+            remote.delete_queue(odd)
+        with pytest.raises(QueueNotFound):
+            remote.rename_queue(odd, "other")
+        with pytest.raises(TrashNotFound):
+            remote.restore(odd)
+        with pytest.raises(ItemNotFound):
+            remote.actions("ann").edit_item("jobs", odd, b"y", expect=b"x")
+    assert jobs.find(item.id) == item
+
+
+def test_text_that_no_address_holds_is_refused(remote: Store) -> None:
+    for prefix in ("\ud800", "x" * 100_000):
+        with pytest.raises(RequestRefused, match="cannot be sent"):
+            remote.queues(prefix)

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from queues import (
     Store,
 )
 from queues.errors import NotForAttached, QueueNotFound, StoreClosed
+from tests.waiting import LONG
 
 #: What makes services of threads, and what touches only the memory of this process.
 THREADS_ONLY = {"actions", "job_runner", "upkeep", "recorder", "suggesting", "remember", "interrupt", "space"}
@@ -53,6 +55,8 @@ def test_coroutines_have_the_verbs_of_threads(coroutines: type, threads: type) -
 async def test_a_store_is_used_by_coroutines(store: Store) -> None:
     async with AsyncStore(store) as opened:
         jobs = await opened.create_queue("jobs", codec="json")
+        assert (jobs.name, jobs.kind, jobs.priority_type, jobs.codec) == ("jobs", "priority", "int", "json")
+        assert jobs.id == jobs.sync.id
         mail = await opened.create_queue("mail", kind="fifo")
         await jobs.push({"n": 1}, 1)
         moved = await opened.transact(lambda tr: mail.sync.enqueue(jobs.sync.pop_min(tr=tr).raw, tr=tr))
@@ -87,6 +91,18 @@ async def test_coroutines_look_and_operate(store: Store) -> None:
     assert not await jobs.wait(0.01)
     with pytest.raises(TypeError, match="takes no tr="):
         await jobs.depth(tr=None)
+
+
+async def test_coroutines_that_wait_hold_no_thread(store: Store) -> None:
+    jobs = await AsyncStore(store).create_queue("jobs")
+    with ThreadPoolExecutor(1) as one_thread:
+        asyncio.get_running_loop().set_default_executor(one_thread)
+        waiters = [asyncio.create_task(jobs.wait(LONG)) for _ in range(3)]
+        async with asyncio.timeout(LONG / 2):
+            for _ in waiters:
+                assert await jobs.depth() == 0
+        await jobs.push(b"a", 1)
+        assert await asyncio.gather(*waiters) == [True, True, True]
 
 
 async def test_coroutines_use_attached_queues(store: Store) -> None:
