@@ -25,7 +25,7 @@ from queues.items.scan import Query
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.attempt_log import Attempt
 from queues.model.bands import Band
-from queues.model.codec import Raw
+from queues.model.codec import CodecName, Raw
 from queues.model.config import Pause
 from queues.model.duration import Duration, Wait
 from queues.model.foreign_tuples import ForeignKey
@@ -56,6 +56,7 @@ __all__ = [
     "AuditEntry",
     "Band",
     "Changed",
+    "CodecName",
     "Consumer",
     "Consumers",
     "Duration",

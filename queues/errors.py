@@ -171,7 +171,7 @@ class SettingsChanged(QueueError):
 
 
 class BadToken(QueueError, ValueError):
-    """The text is not the token of a lease."""
+    """The text is not the token of a lease, or the lease is of another queue."""
 
 
 class StaleLease(QueueError):

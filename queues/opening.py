@@ -46,6 +46,8 @@ def open_store(
     Raises `BadStoreURL`, `StoreUnavailable` and its kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`,
     `KeyTooLarge` for a new store's root of more than 192 bytes, and of a site `NotAuthenticated`, `RequestRefused`.
     """
+    if not isinstance(url, str):
+        raise BadStoreURL("A store's URL is text, such as lmdb:PATH, not {type}.", type=type(url).__name__)
     if url.startswith(("http://", "https://")):
         from queues.remote.store import open_remote  # which imports an HTTP client
 

@@ -27,7 +27,7 @@ from queues.operations.finished import FindFinishedRequest, finished_page_reques
 from queues.operations.lease import Lease, as_leases, expire_request, extended, lease_request, leasing_end
 from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import ConsumersRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
-from queues.operations.open_queue import MAX_WORKER, OpenQueue, Request, check_limit, process_name
+from queues.operations.open_queue import MAX_WORKER, OpenQueue, Request, check_limit, check_preview, process_name
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
 from queues.operations.pop import RemoveRequest, pop_request, waiting
 from queues.operations.promote import PromoteRequest, RescheduleRequest
@@ -424,6 +424,7 @@ class Queue:
 
     def status(self, *, preview: int = 256, tr: ReadTransaction | None = None) -> QueueStatus:
         """Return everything that a screen shows of this queue, at one read version. Values cut to `preview`."""
+        check_preview(preview)
         return self.opened.look(StatusRequest(self.id, preview), tr)
 
     def consumers(self, *, tr: ReadTransaction | None = None) -> Consumers:

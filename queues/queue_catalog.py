@@ -75,7 +75,9 @@ class QueueCatalog:
         """Create a queue of kind `priority` (priorities of type int, float or str) or `fifo`.
 
         `bands` are the edges of the priority mix, at most 15. `codec` says what values are: `bytes`, `text` (str),
-        `json` or `msgpack` (what msgspec encodes, nested at most 200 levels deep); it never changes, like the kind.
+        `json` or `msgpack` (what msgspec encodes, nested at most 200 levels deep); it never changes, like the kind. In
+        JSON, bytes come back as base64 text, dates and keys of objects as text, tuples and sets as lists.
+
         Raises `BadCodec`, `BadName`, `BadQueueKind` and `QueueExists`, unless `exist_ok` and the queue that is there is
         of the same kind, type, codec and (when given) bands.
         """

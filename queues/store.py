@@ -29,6 +29,7 @@ from queues.model.ids import IdGenerator
 from queues.model.store_address import StoreAddress
 from queues.operations import idempotency
 from queues.operations.idempotency import Answer
+from queues.operations.plain_functions import checked
 from queues.operations.request_wire import RequestWire
 from queues.operations.space import Space
 from queues.operations.targets import StoredTargets
@@ -45,6 +46,8 @@ from queues.tools.doctor import Doctor
 
 T = TypeVar("T")
 
+#: A function of `read` and `transact`, in errors about it.
+_FUNCTION = "The function of a transaction"
 #: A snapshot is one transaction: 500 queues take some 25 ms.
 MAX_SNAPSHOT = 500
 
@@ -162,22 +165,27 @@ class Store(QueueCatalog):
         return Space(self.context, name)
 
     def read(self, fn: Callable[[ReadTransaction], T]) -> T:
-        """Run `fn` on one consistent version; every looking verb joins with `tr=`."""
-        return self.context.kv.read(fn)
+        """Run `fn` on one consistent version; every looking verb joins with `tr=`.
+
+        A coroutine or a generator as its result raises `TypeError`: `fn` is a plain function.
+        """
+        return self.context.kv.read(checked(fn, _FUNCTION))
 
     def transact(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` as one atomic transaction and return its result once it is durable.
 
         Every verb joins with `tr=`. `fn` may run more than once: it is short, and changes nothing but the store.
-        An exception from it undoes everything.
+        An exception from it undoes everything. A coroutine or a generator as its result raises `TypeError`: `fn` is a
+        plain function, and calls the verbs for threads.
         """
-        return self.context.kv.transact(fn)
+        return self.context.kv.transact(checked(fn, _FUNCTION))
 
     def once(self, key: str, execute: Callable[[Transaction], bytes], *, content: bytes = b"") -> Answer:
         """Run `execute` as `transact` does, once for each key, and return its answer: the first one, if it ran before.
 
         The answer is stored in that transaction and kept for 24 hours: after a crash or `OutcomeUnknown`, repeat it.
-        `content` is what the request asks for; another one under the same key raises `KeyReused`. Raises `BadKey`.
+        `content` is what the request asks for; another one under the same key raises `KeyReused`. Raises `BadKey`,
+        and `BadValue` for what is no bytes.
         """
         now_ms, keyspace = self.context.clock.now_ms(), self.context.keyspace
         return self.context.kv.transact(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from queues.errors import BadState, NaiveTime, TooLarge
+from queues.errors import BadState, BadTime, BadValue, NaiveTime, TooLarge
 from queues.items import ready
 from queues.items.stored_item import ItemRead, StoredItem, as_item, from_lease, from_record
 from queues.keys.keyspace import first_id
@@ -158,6 +158,12 @@ class Query:
         """Raise an error that says what makes no sense in it."""
         if self.state not in STATES:
             raise BadState("Items are ready, delayed, leased or dead, not {state}.", state=f"{self.state!r:.40}")
+        for text in (self.text, self.field, self.error, self.worker, self.item_id):
+            if not isinstance(text, str):
+                raise BadValue("What is looked for is text, not {type}.", type=type(text).__name__)
+        for time in (self.since, self.until):
+            if time is not None and not isinstance(time, datetime):
+                raise BadTime("A time to search from or to is a datetime, not {type}.", type=type(time).__name__)
         if (
             max(map(len, (self.text, self.field, self.error, self.worker))) > MAX_TEXT
             or len(self.item_id) > MAX_TEXT * 30

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
 
-from queues.errors import BadQueueKind, BadSetting, BadText, NewerFormat, QueueNotFound
+from queues.errors import BadQueueKind, BadSetting, BadText, BadValue, NewerFormat, QueueNotFound
 from queues.model import records
 from queues.model.codec import Codec, codec_of
 from queues.model.ids import at, to_ms
@@ -28,7 +28,9 @@ def check_kind(kind: str) -> Kind:
 
 
 def check_text(text: str, most: int | None = None) -> str:
-    """Return a text cut to `most` characters; raise `BadText` for a lone surrogate."""
+    """Return a text cut to `most` characters; raise `BadText` for a lone surrogate, `BadValue` for what is no text."""
+    if not isinstance(text, str):
+        raise BadValue("A reason or a name is text, not {type}.", type=type(text).__name__)
     try:
         text.encode()
     except UnicodeEncodeError as error:

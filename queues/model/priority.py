@@ -96,7 +96,7 @@ def _kind(priority: object) -> str:
     return _KINDS.get(type(priority), f"a {type(priority).__name__}")
 
 
-_KINDS = {float: Words("a float"), str: Words("text"), bytes: Words("bytes")}
+_KINDS = {int: Words("an int"), float: Words("a float"), str: Words("text"), bytes: Words("bytes")}
 
 
 def parse_priority(text: str, priority_type: PriorityType) -> Priority:

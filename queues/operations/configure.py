@@ -29,6 +29,8 @@ class ConfigureRequest(Request[bytes], frozen=True, gc=False):
 def pause_request(queue: OpenQueue, *, reason: str, until: datetime | None, by: str) -> PauseRequest:
     """Return the request to pause from now on; raise `NaiveTime`, `TimePassed`, `BadTime`, `BadText`."""
     queue.check_own("it cannot be paused, as other programs would go on taking.")
+    if until is not None and not isinstance(until, datetime):
+        raise BadTime("The time to resume is a datetime, not {type}.", type=type(until).__name__)
     if until is not None and until.utcoffset() is None:
         raise NaiveTime("The time to resume needs a time zone.")
     now = queue.context.clock.now()

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 
-from queues.errors import BadKey, KeyReused
+from queues.errors import BadKey, BadValue, KeyReused
 from queues.keys.keyspace import Keyspace
 from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
 from queues.model import ids, records
@@ -47,14 +47,17 @@ def once(
     """Execute a request and store its answer under its key, unless an answer is there: then return that.
 
     `content` is all that the request asks for: another one under the same key raises `KeyReused`. What `execute` raises
-    is not stored. Raises `BadKey`.
+    is not stored. Raises `BadKey`, `BadValue`.
     """
+    asked = _digest(content)
     first = first_answer(tr, keyspace, key, content=content)
     if first is not None:
         return first
     value = execute()
+    if not isinstance(value, bytes):
+        raise BadValue("An answer is bytes, not {type}: encode it first.", type=type(value).__name__)
     parts = [value[at : at + _PART] for at in range(0, len(value), _PART)] or [b""]
-    header = {"at": now_ms, "content": _digest(content), "parts": len(parts)}
+    header = {"at": now_ms, "content": asked, "parts": len(parts)}
     digest = keyspace.digest(key)
     tr.set(keyspace.answers.key(digest), records.encode(header, parts[0]))
     tr.set(keyspace.answer_times.key(now_ms, digest), b"")
@@ -67,12 +70,12 @@ def first_answer(tr: ReadTransaction, keyspace: Keyspace, key: str, *, content: 
     """Return the stored answer of a key, or None. Raise `KeyReused` unless it answers this content, if given."""
     if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY:
         raise BadKey("An idempotency key is text of 1 to {most:,} characters.", most=MAX_KEY)
-    digest = keyspace.digest(key)
+    asked, digest = None if content is None else _digest(content), keyspace.digest(key)
     record = tr.get(keyspace.answers.key(digest)).wait()
     if record is None:
         return None
     header, value = records.decode(record)
-    if content is not None and header["content"] != _digest(content):
+    if asked is not None and header["content"] != asked:
         raise KeyReused("This key was used for another request: nothing was done. Send this one with a new key.")
     rest = [tr.get(keyspace.answers.key(digest, n)) for n in range(1, header["parts"])]
     value = b"".join((value, *(part.wait() or b"" for part in rest)))
@@ -100,5 +103,7 @@ def _sweep_step(tr: Transaction, *, keyspace: Keyspace, before_ms: int) -> int:
     return len(times)
 
 
-def _digest(content: bytes) -> str:
+def _digest(content: object) -> str:
+    if not isinstance(content, bytes):
+        raise BadValue("The content of a request is bytes, not {type}.", type=type(content).__name__)
     return sha256(content).hexdigest()

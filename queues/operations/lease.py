@@ -16,6 +16,7 @@ from queues.items.stored_item import StoredItem, as_item
 from queues.keys.queue_keys import NONCE_SIZE
 from queues.kv.port import Transaction
 from queues.model import ids
+from queues.model.config import check_text
 from queues.model.cursor import End
 from queues.model.item import Item
 from queues.operations.lease_block import Binding, LeaseBlock, binding_of, bound
@@ -120,4 +121,4 @@ def _worker(queue: OpenQueue, name: str | None) -> str:
         return queue.taker
     if not isinstance(name, str):
         raise BadValue("A worker's name is text, not {type}.", type=type(name).__name__)
-    return name[:MAX_WORKER]
+    return check_text(name, MAX_WORKER)

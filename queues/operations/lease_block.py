@@ -29,10 +29,12 @@ _LONGEST = threading.TIMEOUT_MAX
 class Binding:
     """Knows how to settle the leases of one queue, by its verbs. This one knows no queue."""
 
-    __slots__ = ("_keep", "_queue", "_seconds")
+    __slots__ = ("_keep", "_queue", "_seconds", "queue_id")
 
     def __init__(self, queue: Any = None, *, seconds: float = 0.0, keep: bool = False) -> None:
         self._queue = queue
+        #: That of the queue, None for none.
+        self.queue_id: int | None = None if queue is None else queue.opened.id
         self._seconds = seconds
         self._keep = keep
 

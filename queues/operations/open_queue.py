@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from queues.context import StoreContext
-from queues.errors import BadLimit, NotForAttached, QueueNotFound, WrongKind, display_name
+from queues.errors import BadLimit, BadValue, NotForAttached, QueueNotFound, WrongKind, display_name
 from queues.items import ready
 from queues.keys.queue_keys import AttachedKeys, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
@@ -131,6 +131,8 @@ class OpenQueue:
             answer: A = self.context.kv.serve(self.batch(type(request)), request)
             return answer
         batch = self.batch(type(request))
+        if getattr(tr, "set", None) is None:
+            raise BadValue("tr= is a transaction that writes, of transact(): not {type}.", type=type(tr).__name__)
         (executed,) = batch.execute(tr, batch.prepare([request]))
         if type(executed) is Refused:
             raise executed.error
@@ -213,6 +215,12 @@ def check_number(n: int) -> None:
     """Raise `BadLimit` for a number of items that no transaction takes."""
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= ready.MAX_ITEMS:
         raise BadLimit("One transaction takes 1 to 1,000 items.")
+
+
+def check_preview(preview: int | None) -> None:
+    """Raise `BadLimit` for what is no number of bytes to which values are cut."""
+    if preview is not None and (isinstance(preview, bool) or not isinstance(preview, int) or preview < 0):
+        raise BadLimit("A preview has a whole number of bytes, 0 or more, or is None.")
 
 
 def check_limit(limit: int) -> None:

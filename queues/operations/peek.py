@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from queues.errors import BadEnd, NaiveTime, TooLarge
+from queues.errors import BadEnd, BadTime, NaiveTime, TooLarge
 from queues.items import ready, scan
 from queues.items.stored_item import as_item
 from queues.keys.queue_keys import Subspace
@@ -14,7 +14,7 @@ from queues.model.ids import to_ms
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalize
 from queues.model.tuples import Range
-from queues.operations.open_queue import OpenQueue, Request, check_limit, check_number, reads
+from queues.operations.open_queue import OpenQueue, Request, check_limit, check_number, check_preview, reads
 
 _ENDS: dict[str, End] = {"min": "min", "max": "max", "head": "min", "tail": "max"}
 
@@ -66,9 +66,10 @@ def page_request(
     """Return the request for a page; raise `BadEnd`, `BadLimit`, `BadCursor`, `WrongKind`, `BadPriority`."""
     side = check_end(end)
     check_limit(limit)
+    check_preview(preview)
     place = None if after is None else cursors.decode(after, queue.id, side)
     if priority is not None:
-        queue.check_kind("priority", "a priority", "head or tail")
+        queue.check_kind("priority", "priorities", "head or tail")
         priority = normalize(priority, queue.config.priority_type)
     return PageRequest(queue.id, side, limit, place, priority, preview)
 
@@ -86,8 +87,11 @@ def state_page_request(
     Without `after` it begins with the dead items that died at `since`.
     """
     check_limit(limit)
+    check_preview(preview)
     place = None if after is None else cursors.decode(after, queue.id, state)
     if place is None and since is not None:
+        if not isinstance(since, datetime):
+            raise BadTime("The time since which items died is a datetime, not {type}.", type=type(since).__name__)
         if since.tzinfo is None:
             raise NaiveTime("The time since which items died needs a time zone.")
         place = queue.keys.dead.suffix_of(queue.keys.dead.key(to_ms(since)))

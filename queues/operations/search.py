@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from queues.errors import BadCursor, BadEnd, BadLimit, WrongKind, display_name
+from queues.errors import BadCursor, BadEnd, BadLimit, BadValue, WrongKind, display_name
 from queues.items import ready
 from queues.items import scan as walking
 from queues.items.scan import ORDERS, Lane, Met, Order, Query, lanes_of
@@ -23,7 +23,7 @@ from queues.model.cursor import End
 from queues.model.item import Item
 from queues.model.priority import normalize
 from queues.model.records import reading
-from queues.operations.open_queue import OpenQueue, Request, check_limit, reads
+from queues.operations.open_queue import OpenQueue, Request, check_limit, check_preview, reads
 from queues.operations.search_step import FIRST_READ, MAX_READ, Step
 
 #: Items that one step looks through at most.
@@ -81,6 +81,8 @@ class SearchRequest(Request[Found], frozen=True, gc=False):
 
 def checked_query(queue: OpenQueue, query: Query) -> Query:
     """Return a query with priorities of the queue's type. Raise the error that says why there is none."""
+    if not isinstance(query, Query):
+        raise BadValue("A search is for a Query, not {type}.", type=type(query).__name__)
     query.check()
     if query.low is None and query.high is None:
         return query
@@ -103,7 +105,8 @@ def search_request(
 ) -> SearchRequest:
     """Return the request for one step; raise `BadLimit`, `BadEnd`, `BadCursor` and what a query raises."""
     check_limit(limit)
-    if not 1 <= scan <= MAX_SCAN:
+    check_preview(preview)
+    if isinstance(scan, bool) or not isinstance(scan, int) or not 1 <= scan <= MAX_SCAN:
         raise BadLimit("A step of a search looks at 1 to {most:,} items.", most=MAX_SCAN)
     if end not in _ENDS:
         raise BadEnd("A search begins at the min or the max end, not {end}.", end=f"{end!r:.40}")

@@ -72,7 +72,7 @@ def ack_request(queue: OpenQueue, leases: Iterable[object], *, must_hold: bool =
     """Return the request to acknowledge at most 1,000 leases; raise `NotForAttached`, `BadToken`, `BadLimit`."""
     if queue.foreign is not None:
         queue.check_own(NO_LEASES)
-    held = dict.fromkeys(map(_parse, leases))
+    held = dict.fromkeys([_held(queue, lease) for lease in leases])
     if len(held) > 1:
         check_number(len(held))
     return AckRequest(queue.id, tuple(held), must_hold)
@@ -96,7 +96,7 @@ def release_request(
 ) -> ReleaseRequest:
     """Return the request to release a lease; raise `NotForAttached`, `BadToken`, `BadTime`, `BadValue`."""
     queue.check_own(NO_LEASES)
-    key, when, seconds = _parse(lease), either(delay, None), queue.context.clock()
+    key, when, seconds = _held(queue, lease), either(delay, None), queue.context.clock()
     due = None if when is None else due_ms(when, seconds)
     if not isinstance(reason, str):
         raise BadValue("A reason is text, not {type}.", type=type(reason).__name__)
@@ -109,7 +109,7 @@ def release_request(
 def extend_request(queue: OpenQueue, lease: object, seconds: Duration) -> ExtendRequest:
     """Return the request to extend a lease; raise `NotForAttached`, `BadToken`, `BadTime`."""
     queue.check_own(NO_LEASES)
-    return ExtendRequest(queue.id, _parse(lease), expires_ms_of(queue, seconds), queue.context.clock.now_ms())
+    return ExtendRequest(queue.id, _held(queue, lease), expires_ms_of(queue, seconds), queue.context.clock.now_ms())
 
 
 def expires_ms_of(queue: OpenQueue, seconds: Duration) -> int:
@@ -126,6 +126,14 @@ def _token(lease: object) -> str:
     if not isinstance(token, str):
         raise BadToken("A lease or its token is needed here, not {type}.", type=type(token).__name__)
     return token
+
+
+def _held(queue: OpenQueue, lease: object) -> LeaseKey:
+    """Return (rand, nonce) of a lease of this queue; raise `BadToken`. A token alone does not tell its queue."""
+    binding = getattr(lease, "_binding", None)  # not `binding_of`: acknowledgements are many
+    if binding is not None and binding.queue_id not in (None, queue.id):
+        raise BadToken("This is a lease of another queue than “{queue}”.", queue=display_name(queue.config.name))
+    return _parse(lease)
 
 
 def _parse(lease: object) -> LeaseKey:

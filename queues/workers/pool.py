@@ -23,7 +23,9 @@ from queues.errors import (
     StoreError,
     TooLarge,
 )
+from queues.model.config import check_text
 from queues.model.duration import GRACE, Duration, seconds_of
+from queues.operations.plain_functions import refuse_result
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
@@ -32,7 +34,7 @@ from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
 from queues.workers.rests import rest_after
 from queues.workers.settling import Settling, Task, place_of
-from queues.workers.worker import Handler, Worker
+from queues.workers.worker import HANDLER, Handler, Worker
 
 log = logging.getLogger("queues.workers")
 
@@ -72,11 +74,22 @@ class Pool:
         once: bool = False,
         name: str | None = None,
     ) -> None:
-        """Raise `QueueNotFound`, `NotForAttached`, and `LookupError` for a queue without a handler."""
+        """Give it the names of its queues; `name` names its leases, by default this process.
+
+        Raise `QueueNotFound`, `NotForAttached`, and `LookupError` for a queue without a handler. Raise `ValueError` for
+        no queues or no threads, `TypeError` for one name in place of the queues.
+        """
+        if isinstance(queues, str):
+            raise TypeError(f"A pool has a list of queues: [{queues!r}], not {queues!r}.")
+        queues = list(dict.fromkeys(queues))
+        if not queues:
+            raise ValueError("A pool needs a queue.")
+        if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"A pool has a whole number of threads, 1 or more, not {threads!r}.")
         self._store = store
         self._once = once
-        self._name = name
-        opened = [store.queue(queue) for queue in dict.fromkeys(queues)]
+        self._name = None if name is None else check_text(name)
+        opened = [store.queue(queue) for queue in queues]
         self._handlers: dict[Queue, Handler] = {queue: worker.handler(queue.name) for queue in opened}
         for queue in opened:
             if queue.attached:
@@ -95,6 +108,7 @@ class Pool:
         #: Seconds of the last rest of such a queue, and, at None, of all.
         self._rested: dict[Queue | None, float] = {}
         self._at_work = 0
+        self._started = False
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._workers = [self._thread(self._work, f"pqadmin-worker-{n}") for n in range(threads)]
@@ -103,7 +117,10 @@ class Pool:
             self._helpers.append(self._thread(self._dispatcher.run, "pqadmin-dispatcher"))
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work; raise `RuntimeError` the second time."""
+        if self._started:
+            raise RuntimeError("A pool is started once: make another one.")
+        self._started = True
         self._at_work = len(self._workers)
         for queue in self._handlers:
             queue.opened.consumption.attend(self, lambda: self._idle, self._name)
@@ -220,7 +237,7 @@ class Pool:
         began = time.monotonic()
         self._heartbeats.keep(task)
         try:
-            task.handler.function(self._job(task))
+            refuse_result(task.handler.function(self._job(task)), HANDLER)
         except BaseException as error:
             if task.completed:
                 log.warning("%s: item %s failed after it was completed: %s", name, item.id, place_of(error))

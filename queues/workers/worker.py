@@ -1,6 +1,5 @@
 """Handlers: functions that process items, found by the name of the queue, and the delay after a failure."""
 
-import inspect
 import math
 import random
 from collections.abc import Callable
@@ -12,10 +11,15 @@ from queues.errors import display_name
 from queues.model import name_patterns
 from queues.model.duration import BACKOFF, LEASE, Duration, seconds_of
 from queues.model.names import canonical
+from queues.operations.peek import check_end
+from queues.operations.plain_functions import refuse_function
 from queues.workers.job import Job
 
 Function = Callable[[Job], object]
 F = TypeVar("F", bound=Function)
+
+#: A handler in errors about it.
+HANDLER = "A handler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +77,19 @@ class Worker:
         It is called with a `Job`. When it returns, the item is acknowledged; when it raises, the item is released,
         with the error as the reason, and returns after `backoff`, or is dead after the queue's last attempt; when it
         raises `Stopped` because the pool stops, the item returns at once and no attempt is counted. A lease is held
-        for `seconds` and extended while the function runs.
+        for `seconds` and extended while the function runs. Raises `BadEnd`, `BadTime`, `ValueError` for a queue that
+        has a handler, and `TypeError` for a coroutine or generator function. A handler that returns a coroutine or a
+        generator has failed: nothing of that has run.
         """
         held = seconds_of(seconds, LEASE, above_zero=True)
+        check_end(end)
+        if backoff is not None and not isinstance(backoff, Backoff):
+            raise TypeError(f"A back-off is a Backoff, not {type(backoff).__name__}.")
         if canonical(queue) in self._handlers:
             raise ValueError(f"{queue!r} has a handler already.")
 
         def register(function: F) -> F:
-            if inspect.iscoroutinefunction(function):
-                raise TypeError(f"{function.__name__} is a coroutine function: handlers are plain functions.")
+            refuse_function(function, HANDLER)
             self._handlers[canonical(queue)] = Handler(
                 function=function, seconds=held, end=end, backoff=backoff or Backoff()
             )

@@ -5,6 +5,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ def page() -> str:
 def _entry(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value):
         yield f"### {name}\n\n{_text(value)}"
+        made = vars(value).get("__init__")  # programs make what says how
+        if inspect.isfunction(made) and made.__doc__ and not is_dataclass(value):
+            signature = _signature(made).removeprefix("__init__").removesuffix(" -> None")
+            yield f"```python\n{name}{signature}\n```\n\n{_text(made)}"
         rows = [f"| `{field}` | `{kind}` | {says} |" for field, kind, says in _fields(value)]
         if rows:
             yield "| field | type | meaning |\n|---|---|---|\n" + "\n".join(rows)

@@ -3,16 +3,19 @@
 import math
 import unicodedata
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from queues import Queue, Store
 from queues.errors import (
     BadCursor,
+    BadLimit,
     BadName,
     BadPriority,
     BadQueueKind,
     BadText,
+    BadTime,
     BadValue,
     TooLarge,
     ValueTooLarge,
@@ -185,3 +188,56 @@ def test_half_a_character_is_refused_in_every_reason_and_name_of_a_person(store:
     assert queue.status().pause is None
     assert queue.depth("leased") == 1
     assert [entry.verb for entry in store.audit.entries().entries] == []
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"jobs", ["jobs"]])
+def test_what_is_no_text_is_refused_as_a_name_and_as_an_id(store: Store, jobs: Queue, wrong: object) -> None:
+    name_takers = (store.queue, store.delete_queue, lambda name: store.rename_queue(name, "other"), store.create_queue)
+    for take in name_takers:
+        with pytest.raises(BadName, match="name is text, not"):
+            take(wrong)
+    id_takers = (jobs.find, jobs.find_finished, jobs.remove, jobs.retry_dead, jobs.delete_dead, jobs.promote_now)
+    for take in (*id_takers, store.restore, lambda item_id: jobs.reschedule(item_id, delay=1)):
+        with pytest.raises(BadValue, match="An id is text, not"):
+            take(wrong)
+    for take in (lambda text: jobs.pause(reason=text), lambda text: jobs.pause(reason="r", by=text)):
+        with pytest.raises(BadValue, match="is text, not"):
+            take(wrong)
+    assert jobs.pause_state is None
+
+
+@pytest.mark.parametrize("preview", [-1, 1.5, "x", True])
+def test_a_preview_is_a_number_of_bytes(jobs: Queue, preview: object) -> None:
+    jobs.push(b"value", priority=1)
+    for look in (jobs.items, jobs.delayed, jobs.leased, jobs.dead, jobs.status):
+        with pytest.raises(BadLimit, match="preview"):
+            look(preview=preview)
+    with pytest.raises(BadLimit, match="preview"):
+        jobs.search(Query(state="ready"), preview=preview)
+
+
+def test_times_and_queries_have_their_types(jobs: Queue) -> None:
+    for wrong in ("2030-01-01", 5, timedelta(1)):
+        with pytest.raises(BadTime, match="is a datetime, not"):
+            jobs.dead(since=wrong)
+        with pytest.raises(BadTime, match="is a datetime, not"):
+            jobs.pause(reason="r", until=wrong)
+        with pytest.raises(BadTime, match="is a datetime, not"):
+            jobs.search(Query(since=wrong))
+        with pytest.raises(BadValue, match="is for a Query, not"):
+            jobs.search(wrong)
+    with pytest.raises(BadValue, match="is text, not bytes"):
+        jobs.search(Query(text=b"x"))
+
+
+def test_a_transaction_that_only_reads_is_no_place_to_write(store: Store, jobs: Queue) -> None:
+    for write in (lambda tr: jobs.push(b"x", priority=1, tr=tr), lambda tr: jobs.pop_min(tr=tr)):
+        with pytest.raises(BadValue, match="transaction that writes"):
+            store.read(write)
+
+
+def test_half_a_character_is_refused_as_the_name_of_a_worker(jobs: Queue) -> None:
+    jobs.push(b"x", priority=1)
+    with pytest.raises(BadText):
+        jobs.lease(worker="\ud800")
+    assert jobs.depth("leased") == 0

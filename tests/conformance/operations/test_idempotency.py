@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from queues import Actions, Answer, Popped, Queue, RequestKey, Store, Transaction, open_store
-from queues.errors import AlreadyDone, BadKey, KeyReused, QueueFull, QueueNotFound
+from queues.errors import AlreadyDone, BadKey, BadValue, KeyReused, QueueFull, QueueNotFound
 from tests.conftest import Clock, store_url
 from tests.others import PREFIX, Others
 from tests.step_by_step import CONCURRENT, begin, on_concurrent_engines
@@ -71,6 +71,18 @@ def test_an_answer_of_any_size_is_kept(store: Store, size: int) -> None:
 def test_what_is_no_key_is_refused(store: Store, key: str) -> None:
     with pytest.raises(BadKey):
         store.once(key, lambda tr: b"")
+
+
+def test_contents_and_answers_are_bytes(store: Store, jobs: Queue) -> None:
+    for answer in ("text", None, bytearray(b"x")):
+        with pytest.raises(BadValue, match="An answer is bytes, not"):
+            store.once("key", lambda tr, answer=answer: (jobs.push(b"x", priority=1, tr=tr), answer)[1])
+    for content in ("text", None):
+        with pytest.raises(BadValue, match="content of a request is bytes, not"):
+            store.once("key", lambda tr: b"x", content=content)
+    with pytest.raises(BadValue, match="content"):
+        store.first_answer("key", content="text")
+    assert (jobs.depth(), store.first_answer("key")) == (0, None)
 
 
 def test_answers_are_kept_for_a_day(store: Store, jobs: Queue, clock: Clock) -> None:

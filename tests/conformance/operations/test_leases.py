@@ -737,3 +737,17 @@ def test_a_full_store_still_leases_and_acknowledges(tmp_path: Path, clock: Clock
         assert jobs.promote() == 1
         assert jobs.delete_dead(dead.id) == dead
         assert check_full_count(store, jobs) == jobs.depth() == pushed - 17
+
+
+def test_a_lease_of_another_queue_is_refused(store: Store, jobs: Queue) -> None:
+    other = store.create_queue("other")
+    jobs.push(b"x", priority=1)
+    lease = jobs.lease()
+    for settle in (other.ack, other.release, lambda lease: other.extend(lease, seconds=60)):
+        with pytest.raises(BadToken, match="another queue"):
+            settle(lease)
+    with pytest.raises(BadToken, match="another queue"):
+        other.ack_many([lease])
+    assert jobs.depth("leased") == 1
+    jobs.ack(lease)
+    assert jobs.totals().traffic["ack"] == 1

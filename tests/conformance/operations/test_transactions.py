@@ -34,6 +34,24 @@ def test_a_failing_function_undoes_everything(store: Store) -> None:
     assert a.pop_min().value == b"x"
 
 
+def test_a_function_of_which_nothing_ran_is_refused_and_undone(store: Store, jobs: Queue) -> None:
+    async def later() -> None: ...
+
+    def push_and_return(result):
+        def function(tr):
+            jobs.push(b"x", priority=1, tr=tr)
+            return result()
+
+        return function
+
+    for result in (later, lambda: (step for step in ())):
+        with pytest.raises(TypeError, match="plain function"):
+            store.transact(push_and_return(result))
+        with pytest.raises(TypeError, match="plain function"):
+            store.read(lambda tr, result=result: result())
+    assert jobs.depth() == 0
+
+
 def test_a_transaction_sees_its_own_work(store: Store, jobs: Queue) -> None:
     def work(tr):
         first = jobs.push(b"first", priority=5, tr=tr)

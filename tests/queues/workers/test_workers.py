@@ -10,16 +10,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from queues import Queue, Store, open_store
-from queues.errors import NotForAttached, OutcomeUnknown, QueueNotFound, StoreError
+from queues.errors import BadEnd, NotForAttached, OutcomeUnknown, QueueNotFound, StoreError
 from queues.kv.port import Transaction
 from queues.operations.lease import Lease
 from queues.workers import Backoff, Job, Pool, Stopped, Worker
 from tests.conftest import Clock
-from tests.waiting import LONG, await_true
+from tests.waiting import LONG, await_true, begin
 
 
 class Desk:
@@ -154,13 +155,33 @@ def test_handlers_that_cannot_work_are_refused(store: Store, desk: Desk) -> None
 
     async def later(job: Job) -> None: ...
 
+    def steps(job: Job) -> Iterator[None]:
+        yield
+
+    class Later:
+        async def __call__(self, job: Job) -> None: ...
+
     with pytest.raises(ValueError, match="already"):
         worker.handles("jobs")(desk)
-    with pytest.raises(TypeError, match="coroutine"):
-        worker.handles("mail")(later)
+    for function in (later, partial(later), Later(), steps, partial(steps)):
+        with pytest.raises(TypeError, match="coroutine|generator"):
+            worker.handles("mail")(function)
+    with pytest.raises(TypeError, match="function, not None"):
+        worker.handles("mail")(None)
     for seconds in (0, -1, float("inf"), float("nan")):
         with pytest.raises(ValueError, match="more than 0|has an end|number"):
             worker.handles("mail", seconds=seconds)
+    with pytest.raises(BadEnd):
+        worker.handles("mail", end="mid")
+    with pytest.raises(TypeError, match="is a Backoff, not int"):
+        worker.handles("mail", backoff=5)
+    for threads in (0, -1, 1.5, "2", True):
+        with pytest.raises(ValueError, match="threads"):
+            Pool(store, worker, ["jobs"], threads=threads)
+    with pytest.raises(ValueError, match="needs a queue"):
+        Pool(store, worker, [])
+    with pytest.raises(TypeError, match="list of queues"):
+        Pool(store, worker, "jobs")
     store.create_queue("mail")
     with pytest.raises(LookupError, match="mail has no handler"):
         Pool(store, worker, ["mail"])
@@ -170,6 +191,30 @@ def test_handlers_that_cannot_work_are_refused(store: Store, desk: Desk) -> None
     worker.handles("legacy")(desk)
     with pytest.raises(NotForAttached, match="lease"):
         Pool(store, worker, ["legacy"])
+
+
+def test_an_item_is_not_acknowledged_where_its_handler_only_returned_what_would_run(store: Store) -> None:
+    async def later(job: Job) -> None: ...
+
+    jobs = store.create_queue("jobs")
+    for made in (later, lambda job: (step for step in ())):
+        worker = Worker()
+        worker.handles("jobs", backoff=Backoff(first=0))(lambda job, made=made: made(job))
+        jobs.push(b"x", priority=1)
+        jobs.configure(max_attempts=1)
+        assert work_once(store, worker, "jobs").stats().dead == 1
+        (item,) = jobs.dead().items
+        assert "nothing has run" in item.reason
+        jobs.delete_dead(item.id)
+
+
+def test_a_pool_is_started_once_and_waited_for_as_often_as_wanted(store: Store, desk: Desk) -> None:
+    store.create_queue("jobs")
+    pool = work_once(store, worker_of(desk))
+    with pytest.raises(RuntimeError, match="started once"):
+        pool.start()
+    ended = begin(pool.wait)
+    assert ended.result(LONG) is None
 
 
 def test_backoff_grows_to_its_limit_less_a_random_part() -> None:
