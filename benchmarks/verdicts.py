@@ -7,10 +7,12 @@ it was right, the seconds in which it was wrong afterwards, and the most changes
 """
 
 import argparse
+from collections.abc import Iterator
+from itertools import chain
 
-from benchmarks.harness import report
+from benchmarks.harness import everyday_scenarios, report, verdict_scenarios
 from benchmarks.harness.verdict_play import Played, play
-from benchmarks.harness.verdict_scenarios import scenarios
+from benchmarks.harness.verdict_scenarios import Scenario
 
 
 def main(arguments: list[str]) -> list[report.Figure]:
@@ -19,7 +21,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
     parser.add_argument("names", nargs="*", help="parts of the names of scenarios; all without any")
     parser.add_argument("--untold", action="store_true", help="consumers are those of an older release: no heartbeats")
     options = parser.parse_args(arguments)
-    wanted = [each for each in scenarios() if not options.names or any(part in each.name for part in options.names)]
+    wanted = [each for each in _scenarios() if not options.names or any(part in each.name for part in options.names)]
     wanted = [each for each in wanted if not (each.told and options.untold)]
     played = []
     for scenario in wanted:
@@ -38,6 +40,10 @@ def main(arguments: list[str]) -> list[report.Figure]:
             what="scenarios with a wrong verdict", value=f"{len(missed)} of {len(played)}", bar="0", met=not missed
         )
     ]
+
+
+def _scenarios() -> Iterator[Scenario]:
+    return chain(verdict_scenarios.scenarios(), everyday_scenarios.scenarios())
 
 
 def _line(one: Played) -> tuple[object, ...]:

@@ -3,7 +3,6 @@
 Nothing here sleeps: hours pass in seconds. What a recorder would see is observed every few seconds.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
@@ -61,7 +60,7 @@ class World:
         self.other = Presence(context.kv, keyspace, context.clock, _Still())
         self._recorder: Recorder | None = None
         self._owed = 0.0
-        self._held: deque[tuple[int, Lease]] = deque()
+        self._held: list[tuple[int, Lease]] = []
 
     def close(self) -> None:
         """Give the store up."""
@@ -124,17 +123,23 @@ class World:
         """The leases that are worked on."""
         return len(self._held)
 
+    def over(self) -> list[Lease]:
+        """Return the leases that were worked on for long enough, which are worked on no more."""
+        over = [lease for end, lease in self._held if end <= self.elapsed]
+        self._held = [(end, lease) for end, lease in self._held if end > self.elapsed]
+        return over
+
     def finish(self) -> None:
         """Acknowledge what was worked on for long enough."""
-        done = self._over()
+        done = self.over()
         if done:
             self.queue.ack_many(done)
 
-    def fail(self, *, share: float = 1.0) -> None:
-        """Give back a share of what was worked on, and acknowledge the rest."""
-        for lease in self._over():
+    def fail(self, *, share: float = 1.0, delay_of: Callable[[str], float | None] = lambda item_id: None) -> None:
+        """Give back a share of what was worked on, each item after a delay, and acknowledge the rest."""
+        for lease in self.over():
             if self.random.random() < share:
-                self.queue.release(lease, reason="it failed", count_attempt=False)
+                self.queue.release(lease, reason="it failed", count_attempt=False, delay=delay_of(lease.item.id))
             else:
                 self.queue.ack(lease)
 
@@ -147,12 +152,6 @@ class World:
         """Let all consumers be killed, with what they hold."""
         self.killed = True
         self._held.clear()
-
-    def _over(self) -> list[Lease]:
-        over = []
-        while self._held and self._held[0][0] <= self.elapsed:
-            over.append(self._held.popleft()[1])
-        return over
 
     # Time
 

@@ -73,6 +73,7 @@ def watched(before: Health, seen: Observation) -> Health:
         untaken=untaken,
         usual=usual,
         fruitless=0.0 if finished else before.fruitless + worked,
+        buried=seen.dead if finished else min(before.buried, seen.dead),
         failed=0 if finished else _failed(before.failed + returned, paused=paused),
         began=before.began if before.began is not None else first_item(seen),
         unproven=_unproven(before, seen, worked, unseen=unseen),

@@ -16,8 +16,8 @@ SLOT, _MINUTE, _KEPT = 15.0, 4, 52
 _QUICK, _RISES, _CREEPS, _FALLS, _HARDLY = 8, 0.75, 0.8, -0.5, -0.2
 #: Seconds of growth after which it is seen.
 SEEN = SLOT * _QUICK
-#: Items by which marks must have risen: quickly, and slowly.
-_QUICK_RISE, _SLOW_RISE = 10, 8
+#: Items by which marks must have risen: quickly, and slowly; and quickly the share of a deep queue.
+_QUICK_RISE, _SLOW_RISE, _OF_DEPTH = 10, 8, 0.05
 #: Marks that are enough to tell a fall.
 _FEW = 4
 
@@ -54,7 +54,9 @@ class Marks(Struct, frozen=True, array_like=True):
     def rises(self, least: float) -> bool:
         """Say whether the queue grew in the last two minutes, by so many items."""
         last = self.marks[-_QUICK:]
-        return len(last) == _QUICK and last[-1] - last[0] >= max(least, _QUICK_RISE) and tau(last) >= _RISES
+        if len(last) < _QUICK or last[-1] - last[0] < max(least, _QUICK_RISE, _OF_DEPTH * last[0]):
+            return False
+        return tau(last) >= _RISES
 
     def creeps(self) -> bool:
         """Say whether it grew in the last thirteen minutes, however slowly."""
@@ -69,20 +71,20 @@ class Marks(Struct, frozen=True, array_like=True):
         return len(last) == _QUICK and len(set(last)) == 1
 
     def rests(self) -> bool:
-        """Say whether the low of the last two minutes is no higher than that of the two before."""
-        last, earlier = self.marks[-_QUICK:], self.marks[-2 * _QUICK : -_QUICK]
-        return not last or not earlier or min(last) <= min(earlier)
+        """Say whether the low of the last two minutes is no higher than six minutes before, or at the beginning."""
+        last, earlier = self.marks[-_QUICK:], self.marks[-4 * _QUICK :][:_QUICK]
+        return len(self.marks) < 2 * _QUICK or min(last) <= min(earlier)
 
-    def falls(self, share: float = _FALLS) -> bool:
-        """Say whether it shrank in the last one or two minutes: this share of its marks, negative."""
+    def falls(self, share: float = _FALLS, least: float = 0.0) -> bool:
+        """Say whether it shrank in the last one or two minutes: this share of its marks, negative, by so many items."""
         last = self.marks[-_QUICK:]
-        return len(last) >= _FEW and tau(last) <= share
+        return len(last) >= _FEW and tau(last) <= share and self.fell >= least
 
-    def drains(self, before: bool) -> bool:
+    def drains(self, before: bool, least: float = 0.0) -> bool:
         """Say whether it shrinks for a while to come. One that did `before` does so until its marks hardly fall."""
         if before:
             return self.falls(_HARDLY) and self.fell > 0
-        return self.falls() and self.fell >= _QUICK_RISE and self.clears_in is not None
+        return self.falls(least=max(least, _QUICK_RISE)) and self.clears_in is not None
 
     @property
     def fell(self) -> int:

@@ -54,11 +54,19 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     unproven: float | None = None
     #: Seconds of pauses since there was a sign of a consumer: they count against none, but the silence began before.
     rested: float = 0.0
+    #: Dead items when something was finished last.
+    buried: int = 0
 
     @property
     def consumers(self) -> int | None:
         """Live consumers; None when unknown, as where programs take that tell nothing of themselves."""
         return None if self.untold_takes else self.seen.consumers
+
+    @property
+    def unfinished(self) -> int:
+        """Items that are there, or have died since something was finished."""
+        seen = self.seen
+        return seen.ready + seen.delayed + seen.leased + max(0, seen.dead - self.buried)
 
     @property
     def untold_takes(self) -> bool:

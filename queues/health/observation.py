@@ -38,6 +38,8 @@ class Observation(Struct, frozen=True, array_like=True):
     #: When the last consumer ended, and whether it did so without a word.
     ended: float | None = None
     lost: bool = False
+    #: Items that become ready later, as those do that come back after a delay.
+    delayed: int = 0
 
     @property
     def counts(self) -> tuple[float | None, ...]:

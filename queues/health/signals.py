@@ -29,7 +29,7 @@ _AGAIN = 10.0
 _FRUITLESS = 90.0
 #: Share of what is taken that comes back: from which on it is much, and below which no more; and items in 5 minutes.
 _MUCH, _LITTLE, _SEVERAL = 0.5, 0.3, 10
-#: Share of the pushed items of two minutes by which a queue must have grown in them.
+#: Share of the pushed items of two minutes by which a queue must have grown or shrunk in them.
 _SHARE = 0.05
 #: Of a limit, below which a queue is within it again; and how many times a limit is critical.
 _WITHIN, _TWICE = 0.9, 2.0
@@ -119,8 +119,10 @@ def _fruitless(health: Health, *, own: bool) -> Signal:
     fails = own and health.fruitless >= _FRUITLESS and health.failed >= FAILED
     # What came back long ago says nothing of now.
     fails = fails and health.averages.returned[1] > NO_TRAFFIC
+    # A few items that come back again and again may be the fault of these.
+    level = Level.CRITICAL if health.unfinished >= FAILED else Level.WARNING
     since = health.seen.at - health.fruitless
-    return Signal(Code.NOTHING_DONE, Level.CRITICAL if fails else Level.OK, down=_calm(health.seen), since=since)
+    return Signal(Code.NOTHING_DONE, level if fails else Level.OK, down=_calm(health.seen), since=since)
 
 
 def growth_of(health: Health) -> float:
@@ -129,11 +131,17 @@ def growth_of(health: Health) -> float:
     return max(_SLOWLY, averages.of(averages.net)[1])
 
 
+def noise_of(health: Health) -> float:
+    """Return the items by which a queue must have grown or shrunk in two minutes, as it is never still."""
+    averages = health.averages
+    return _SHARE * averages.of(averages.pushed)[1] * 120.0
+
+
 def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
-    marks, averages, level = health.marks, health.averages, None
-    if not own or not targets.growing or not health.seen.ready or marks.falls() or marks.flat():
+    marks, level = health.marks, None
+    if not own or not targets.growing or not health.seen.ready or marks.flat() or marks.falls(least=noise_of(health)):
         level = Level.OK
-    elif marks.rises(_SHARE * averages.of(averages.pushed)[1] * 120.0) or marks.creeps():
+    elif marks.rises(noise_of(health)) or marks.creeps():
         level = Level.WARNING
     elif marks.rests():
         level = Level.OK
@@ -149,7 +157,9 @@ def _retries(health: Health, *, own: bool) -> Signal:
     enough = (2 * _SEVERAL, _SEVERAL)
     many = [rate * span >= least for rate, span, least in zip(returned, SPANS, enough, strict=False)]
     much = [share for share, are in zip(shares, many, strict=True) if are and share >= _MUCH]
-    if not own or max(shares) < _LITTLE:
+    # What came back before the last minute says nothing of now, where enough were taken in it.
+    known = taken[0] * SPANS[0] >= _SEVERAL
+    if not own or (shares[0] if known else max(shares)) < _LITTLE:
         level = Level.OK
     elif much:
         level = Level.WARNING
@@ -188,7 +198,8 @@ def is_unmoved(health: Health) -> bool:
     """Say whether none was taken for so long that nothing can be said of what waits."""
     # What is held may be long jobs; where nothing is, a minute without a take is long, be it as usual or not.
     unmoved = health.untaken >= max(LEARNED, _UNUSUAL * health.usual)
-    return unmoved or (not health.seen.leased and health.silent >= (health.targets.no_consumer or WATCHED))
+    left = health.consumers == 0 and health.untaken > 0
+    return unmoved or left or (not health.seen.leased and health.silent >= (health.targets.no_consumer or WATCHED))
 
 
 def is_failing(health: Health) -> bool:

@@ -6,7 +6,7 @@ from queues.health.health import STALE, Health
 from queues.health.latch import Signal
 from queues.health.levels import Code, Level, Reason, Trend, Verdict
 from queues.health.rounding import told, told_roughly
-from queues.health.signals import NO_TRAFFIC, growth_of, is_failing, is_unmoved
+from queues.health.signals import NO_TRAFFIC, growth_of, is_failing, is_unmoved, noise_of
 
 
 def at(health: Health, now: float) -> Verdict:
@@ -117,6 +117,6 @@ def _trend(before: Trend, health: Health, over: frozenset[Code]) -> Trend:
     pushed, taken = health.averages.pushed[0], health.averages.taken[0]
     if not seen.ready and max(pushed, taken) <= NO_TRAFFIC:
         return Trend.EMPTY
-    if seen.ready and health.marks.drains(before is Trend.DRAINING):
+    if seen.ready and health.marks.drains(before is Trend.DRAINING, noise_of(health)):
         return Trend.DRAINING
     return Trend.UNKNOWN if over or is_failing(health) else Trend.STEADY

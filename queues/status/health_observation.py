@@ -20,6 +20,7 @@ def observation_of(status: QueueStatus, at: float, *, wait: float | None = None)
         at=at,
         ready=totals.ready,
         leased=totals.leased,
+        delayed=totals.delayed,
         dead=totals.dead,
         pushed=programs("push"),
         taken=programs("pop", "lease"),

@@ -2,10 +2,12 @@
 
 import pytest
 
+from benchmarks.harness import everyday_scenarios, verdict_scenarios
 from benchmarks.harness.verdict_play import play
-from benchmarks.harness.verdict_scenarios import Scenario, scenarios
+from benchmarks.harness.verdict_scenarios import Scenario
 
-SHORT = [scenario for scenario in scenarios() if scenario.short]
+ALL = (*verdict_scenarios.scenarios(), *everyday_scenarios.scenarios())
+SHORT = [scenario for scenario in ALL if scenario.short]
 
 
 @pytest.mark.slow

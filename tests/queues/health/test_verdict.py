@@ -511,3 +511,82 @@ def test_attempts_that_fail_are_told_the_sooner_the_more_there_are(rate: float, 
     first = next(n for n, verdict in enumerate(verdicts) if verdict.codes)
     assert verdicts[first].codes == (Code.RETRIES,)
     assert first * 10 - 1_800 <= seconds
+
+
+@pytest.mark.parametrize(("waiting", "level"), [(0, Level.WARNING), (3, Level.WARNING), (40, Level.CRITICAL)])
+def test_a_few_items_that_always_fail_are_no_outage(waiting: int, level: Level) -> None:
+    """One item fails every ten seconds, and so many more wait; nothing is finished."""
+    seen = [
+        Observation(
+            BEGIN + n, ready=waiting, leased=1, pushed=99, taken=50 + n // 10, done=49, released=n // 10, consumers=1,
+            dead=30, oldest=BEGIN + n - 9,
+        )
+        for n in range(10, 600, 10)
+    ]  # fmt: skip
+    before = msgspec.structs.replace(seen[0], at=BEGIN, done=48)
+    reason = watched(before, *seen, targets=Targets(dead=0))[-1].reasons[0]
+    assert (reason.code, reason.level) == (Code.NOTHING_DONE, level)
+
+
+@pytest.mark.parametrize("delayed", [0, 9])
+def test_items_that_die_or_wait_for_their_next_attempt_are_not_finished(delayed: int) -> None:
+    seen = [
+        Observation(
+            BEGIN + n, delayed=delayed, dead=0 if delayed else n // 10, pushed=99, taken=50 + n // 10, done=50,
+            released=n // 10, consumers=1,
+        )
+        for n in range(0, 600, 10)
+    ]  # fmt: skip
+    assert watched(*seen)[-1].level is Level.CRITICAL
+
+
+def leveled(*ready: int, rate: int = 10) -> list[Verdict]:
+    """Return the verdicts on a queue with these ready items every ten seconds, into which `rate` a second come."""
+    return watched(
+        *(
+            Observation(
+                BEGIN + 10 * n, ready=depth, pushed=10 * rate * n + depth, taken=10 * rate * n, done=10 * rate * n,
+                consumers=1, oldest=BEGIN + 10 * n - 5,
+            )
+            for n, depth in enumerate(ready)
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("fall", "growing"), [(3, True), (30, False)])
+def test_a_dip_within_the_noise_of_traffic_ends_no_growth(fall: int, growing: bool) -> None:
+    """It grows by 20 items in ten seconds for ten minutes, and falls for three by so many."""
+    grown = [20 * n for n in range(60)]
+    verdicts = leveled(*grown, *(grown[-1] - fall * n for n in range(1, 19)))
+    assert Code.GROWING in verdicts[59].codes
+    assert (Code.GROWING in verdicts[-1].codes) is growing
+    assert (verdicts[-1].trend is Trend.DRAINING) is not growing
+
+
+@pytest.mark.parametrize(("depth", "growing"), [(100, True), (5_000, False)])
+def test_two_minutes_of_a_deep_queue_say_little(depth: int, growing: bool) -> None:
+    """It rises by 80 items in two minutes."""
+    verdicts = leveled(*[depth] * 30, *(depth + 7 * n for n in range(13)))
+    assert (Code.GROWING in verdicts[-1].codes) is growing
+
+
+def test_attempts_that_fail_no_more_are_told_no_more() -> None:
+    """Four of five failed for ten minutes, one a second; since then all are finished."""
+    verdicts = watched(
+        *(
+            Observation(
+                BEGIN + n, pushed=n, taken=n, done=n - (failed := min(n, 600) * 4 // 5), released=failed, consumers=1
+            )
+            for n in range(0, 800, 10)
+        )
+    )
+    assert Code.RETRIES in verdicts[60].codes
+    assert Code.RETRIES not in verdicts[-1].codes
+
+
+def test_a_queue_with_items_and_no_consumer_is_not_said_to_keep_up() -> None:
+    """Its consumer ends by itself, before an hour without one is too long."""
+    seen = [msgspec.structs.replace(each, consumers=0, ended=BEGIN) for each in stalled(30)]
+    took = msgspec.structs.replace(seen[0], at=BEGIN - 10, consumers=1, taken=10, done=10, ended=None)
+    verdicts = watched(took, *seen, targets=Targets(no_consumer=3_600))
+    assert {verdict.trend for verdict in verdicts[2:]} == {Trend.UNKNOWN}
