@@ -51,10 +51,10 @@ class Follower(Protocol):
     def wanted(self) -> bool:
         """Whether the monitor has to run for it."""
 
-    def look(self, store: Store, now: float) -> bool:
+    def look(self, store: Store, now: float, *, whole: bool = True) -> bool:
         """Look at the board, in the monitor's thread, and return whether to look again at once.
 
-        `now` is in seconds of the monitor's clock.
+        `now` is in seconds of the monitor's clock. `whole` says that no round over all queues is under way.
         """
 
 
@@ -225,6 +225,7 @@ class Monitor:
             if self.closed or not self._wanted:
                 self._thread = self.hub.tick = None  # the next viewer shall not get an old frame
                 self._screens.forget()
+                self._off_screen.forget()
                 self._seen.stop()
                 self._unseen.stop()
                 return False
@@ -249,7 +250,8 @@ class Monitor:
             if tick is not None:
                 self.hub.publish(tick)
             self._off_screen.step(store, self._screens.ids)
-            unfinished = self._follower is not None and self._follower.look(store, self._clock())
+            whole = not self._off_screen.busy
+            unfinished = self._follower is not None and self._follower.look(store, self._clock(), whole=whole)
             for waiter, watched in ((self._seen, self._screens.watched), (self._unseen, self._off_screen.watched)):
                 if watched is not None:
                     waiter.arm(store, watched)

@@ -37,6 +37,10 @@ class OffScreenReads:
         """Note that a queue of the last round may have changed."""
         self._dirty = True
 
+    def forget(self) -> None:
+        """Begin a round with the next step: until then nothing tells of changes."""
+        self._dirty, self._todo, self._ended, self.watched = True, [], float("-inf"), None
+
     def step(self, store: Store, on_screens: Collection[int]) -> None:
         """Read the next chunk of what is on no screen, if one is due."""
         if not self._todo and not self._begin(self._board.ids.difference(on_screens)):

@@ -1,5 +1,6 @@
 """Server-sent events: what changes, for those that may see it, without a gap, and no longer than they may."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,7 +24,7 @@ from pqadmin.live import monitor as monitors
 from pqadmin.live.board.board import Board
 from queues import PriorityQueue, Store
 from tests.api.conftest import Program, cheap_passwords, granted, in_thread, person, program, site, token
-from tests.api.streams import Stream
+from tests.api.streams import PATIENCE, Stream
 
 __all__ = ["cheap_passwords", "granted", "person", "program", "site", "token"]
 
@@ -60,6 +61,19 @@ async def test_a_stream_begins_with_the_state_and_goes_on_with_changes(token: An
         assert (dead["queue"], dead["id"], dead["attempts"]) == ("jobs", died, 1)
         assert "late" in dead["reason"]
         assert "secret" not in dead["reason"]
+
+
+async def test_a_stream_after_a_time_without_any_begins_with_the_state_of_now(token: Any, jobs: PriorityQueue) -> None:
+    secret = await in_thread(token)
+    async with Stream(secret) as stream:
+        await stream.until("complete")
+    async with asyncio.timeout(PATIENCE):
+        while monitors.get_monitor().running:
+            await asyncio.sleep(0.001)
+    await in_thread(jobs.push, b"x", priority=7)
+    async with Stream(secret) as stream:
+        begun = await stream.until("complete")
+    assert [data["ready"] for kind, data in begun if kind == "queue"] == [1]
 
 
 async def test_a_verdict_is_told_when_it_changes(token: Any, jobs: PriorityQueue) -> None:

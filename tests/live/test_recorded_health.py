@@ -286,3 +286,17 @@ def test_a_process_that_starts_knows_that_an_idle_queue_was_watched(store: Store
     row = site.board.row(jobs.id, clock())
     assert row is not None
     assert words(row, clock) == "ok"
+
+
+def test_a_queue_that_is_read_alone_has_the_recorded_verdict_and_no_rates_of_before(store: Store, clock: Clock) -> None:
+    jobs = used(store)
+    site = Site(store, clock)
+    site.pass_time(10, jobs)
+    for _ in range(60):
+        clock.advance(10)
+        site.recorder.look()
+        site.recorder.flush()
+    jobs.push(b"x", 1)
+    row = site.board.row(jobs.id, clock(), jobs.status())
+    assert row is not None
+    assert (row.level, row.trend, row.rate_in) == ("critical", "stalled", None), "as a program asks now and then"

@@ -77,7 +77,7 @@ class Feed:
         self.era = secrets.token_hex(6)
         #: The time of the store up to which dead items were told; None before the first look.
         self.looked_at: datetime | None = None
-        #: How often the board was looked at.
+        #: How often a whole board was looked at.
         self.looks = 0
 
     @property
@@ -95,10 +95,10 @@ class Feed:
         with self._lock:
             self._streams.pop(stream, None)
 
-    def look(self, store: Store, now: float) -> bool:
+    def look(self, store: Store, now: float, *, whole: bool = True) -> bool:
         """Write down what changed on the board, and return whether more is to be written at once.
 
-        `now` is in seconds of the monitor's clock.
+        `now` is in seconds of the monitor's clock. Only a board on which every queue was read counts as looked at.
         """
         if not self.wanted or self._board.empty:
             return False
@@ -116,7 +116,7 @@ class Feed:
                 _limited.warn(type(error), "A queue's events were left out: %s", error, exc_info=True)
         if len(due) > _QUEUES_AT_ONCE:
             return True
-        self.looked_at, self.looks = at, self.looks + 1
+        self.looked_at, self.looks = at, self.looks + whole
         if first or self._number != before:
             with self._lock:
                 wakers = list(self._streams.values())

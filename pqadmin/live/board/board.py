@@ -14,7 +14,7 @@ from pqadmin.accounts.rights import Right
 from pqadmin.accounts.scope import Scope
 from pqadmin.live.board.health import Watch
 from pqadmin.live.board.overviews import EVERYTHING, Overview, sight_of
-from pqadmin.live.board.rates import Meter
+from pqadmin.live.board.rates import WINDOW, Meter
 from pqadmin.live.board.rows import Row, depth_of, row_of
 from pqadmin.live.board.sums import total_of
 from queues import QueueStatus, Snapshot
@@ -312,13 +312,14 @@ class Board:
 
     def _derive(self, known: _Queue, status: QueueStatus, now: float) -> Row:
         verdict = self._verdict(known, status, now)
-        return row_of(status, known.as_of, verdict, rates=known.meter.rates(now), before=known.row)
+        rates = known.meter.rates(now) if now - known.checked <= WINDOW else None  # what was not watched has no rate
+        return row_of(status, known.as_of, verdict, rates=rates, before=known.row)
 
     def _verdict(self, known: _Queue, status: QueueStatus, now: float) -> HealthVerdict:
-        """Return the verdict on a status; what was not confirmed for long is unknown."""
-        if now - known.checked > HEALTH_STALE:
-            return known.watch.unconfirmed(known.as_of.timestamp())
+        """Return the verdict on a status; one of long ago that was not confirmed since is unknown."""
         if status is known.status:
+            if now - known.checked > HEALTH_STALE:
+                return known.watch.unconfirmed(known.as_of.timestamp())
             return known.watch.look(status, known.as_of.timestamp(), self.targets_of(status))
         at = known.as_of + timedelta(seconds=now - known.checked)  # a page's own reading, which may also be older
         if status.change < known.status.change:
