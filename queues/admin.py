@@ -90,6 +90,7 @@ from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULES, Settings, set
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
 from queues.operations.search import Found
+from queues.operations.settle import parse_lease
 from queues.queue import for_client, for_taker
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew

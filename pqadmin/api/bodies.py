@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 
 from pqadmin.api.problems import Problem
+from pqadmin.files.strict_json import BadJSON, parse
 from queues.admin import MAX_TRANSACTION_BYTES
 
 #: Bytes of a body in JSON: what one transaction takes, in base64, and as much again for the rest.
@@ -20,6 +21,9 @@ JSON, TEXT, BYTES = "application/json", "text/plain", "application/octet-stream"
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 #: Digits of a number that may be beyond a double, which `from_json` reads as infinite.
 _PERHAPS_INFINITE = re.compile(rb"[0-9]{309}|[eE]\+?[0-9]{3}")
+#: What ends the name of a member, and what a quotation mark within a text has before it.
+_BACKSLASH = ord("\\")
+_MEMBER = re.compile(rb'"[ \t\r\n]*:')
 #: Errors that are told of one request.
 MOST_ERRORS = 20
 
@@ -61,7 +65,37 @@ def json_of(request: HttpRequest, most: int = MAX_JSON) -> Any:
         raise Problem("BadRequest", f"The body is no JSON: {error}.") from None
     if _PERHAPS_INFINITE.search(body) and _has_infinite(found):
         raise Problem("BadRequest", "The body has a number that is too large for a double.")
+    written = _members_written(body)
+    if not (isinstance(found, dict) and written == len(found)) and written != _members_read(found):
+        try:
+            parse(body.decode())
+        except BadJSON as error:
+            raise Problem("BadRequest", f"The body cannot be read: {error}.") from None
     return found
+
+
+def _members_written(body: bytes) -> int:
+    """Return how many members the objects of a JSON text have, each counted that has the name of another."""
+    found = 0
+    for each in _MEMBER.finditer(body):
+        at = each.start() - 1
+        while body[at] == _BACKSLASH:  # a quotation mark behind an odd number of these is one of a text
+            at -= 1
+        found += (each.start() - at) % 2
+    return found
+
+
+def _members_read(found: Any) -> int:
+    """Return how many members the objects of JSON have."""
+    count, left = 0, [found]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            count += len(each)
+            left += each.values()
+        elif isinstance(each, list):
+            left += each
+    return count
 
 
 def _has_infinite(found: Any) -> bool:
@@ -88,7 +122,11 @@ def checked(found: Any, model: type[M]) -> M:
 
 def told(errors: Iterable[Any], place: str = "") -> list[dict[str, Any]]:
     """Return what is wrong, and where, without what was sent; without a place the first part of each says which."""
-    return [_told(one, place) for one in islice(errors, MOST_ERRORS)]
+    found: list[dict[str, Any]] = []
+    for one in islice(errors, MOST_ERRORS):
+        if (shape := _told(one, place)) not in found:  # each type that a field may have is an error of its own
+            found.append(shape)
+    return found
 
 
 def _told(error: Any, place: str) -> dict[str, Any]:
@@ -97,7 +135,13 @@ def _told(error: Any, place: str) -> dict[str, Any]:
         place, *where = where
         if place == "body":  # a view's parameter of this name holds it
             where = where[1:]
+    if where and where[-1] == _OF_PRIORITIES.get(error["type"]):
+        return {"in": place, "field": ".".join(where[:-1]), "message": "should be a number or text"}
     return {"in": place, "field": ".".join(where), "message": _plain(error)}
+
+
+#: The types that a priority may have, by the errors of values that are of none of them.
+_OF_PRIORITIES = {"int_type": "int", "float_type": "float", "string_type": "str"}
 
 
 #: What pydantic says in words of its own, by the types of its errors.

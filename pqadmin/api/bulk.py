@@ -45,7 +45,7 @@ class Begun(Body):
     place: Literal["front", "back"] | None = None
     rate: float | None = Field(None, ge=1, le=1_000_000, description="Items a second, at most.")
     expected: StrictInt | None = Field(
-        None, ge=0, description="The items that were seen to match: a tenth more or fewer are accepted."
+        None, ge=0, description="The items that were seen to match: a tenth, or 10, more or fewer are accepted."
     )
     uncover: StrictBool = Field(False, description="Accept that values become visible there that are hidden here.")
     reason: ReasonField

@@ -22,6 +22,7 @@ from pqadmin.api.application import answer_error, api
 from pqadmin.api.bodies import BYTES, JSON, TEXT, content_type
 from pqadmin.api.cors import Cors
 from pqadmin.api.handler import ApiRequest, resolved, whole_answer
+from pqadmin.api.parameters import takes_body
 from pqadmin.api.request_caller import caller_now, count, mark_token
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits import body_size
@@ -47,8 +48,9 @@ class _Plan:
     #: The arguments of the view but the body; the models of that.
     arguments: dict[str, Any]
     bodies: list[type[ParamModel]]
-    #: Bytes of a body.
+    #: Bytes of a body; whether there should be none.
     most: int
+    bodiless: bool
     request: ApiRequest
     client: str
     #: Headers of the answer for pages of other origins.
@@ -67,7 +69,9 @@ class FastPath:
     ) -> Coroutine[Any, Any, Answer | None] | None:
         """Return what answers a request, or None, or returns None where that is to go the other way."""
         plan = self._plan(request.head, client)
-        return None if plan is None or len(request.body) > plan.most else self._answer(plan, request, in_loop)
+        if plan is None or len(request.body) > plan.most or (plan.bodiless and request.body):
+            return None
+        return self._answer(plan, request, in_loop)
 
     async def _answer(self, plan: _Plan, whole: WholeRequest, in_loop: bool) -> Answer | None:
         with self._admission.place(plan.client) as admitted:
@@ -132,6 +136,7 @@ class FastPath:
             arguments=arguments,
             bodies=bodies,
             most=body_size.most(target),
+            bodiless=not takes_body(operation),
             request=request,
             client=str(scope["client"][0]),
             headers=self._cors.headers_for(dict(fields)),

@@ -157,6 +157,8 @@ class Acted(Body):
     @model_validator(mode="after")
     def _of_its_action(self) -> "Acted":
         refuse_of_others(self, self.action)
+        if self.action == "move" and self.to is None:
+            raise ValueError("to is needed: the name of the other queue")
         return self
 
 

@@ -8,11 +8,13 @@ from django.http import HttpRequest
 from ninja import Body as Sent
 from ninja import Header, NinjaAPI, Path, Query, Router
 from ninja.operation import Operation
-from ninja.params.models import ParamModel, QueryModel
+from ninja.params.models import BodyModel, ParamModel, QueryModel
 from pydantic import Field, StrictStr
 
 from pqadmin.api.bodies import MOST_ERRORS, Body, invalid
 
+#: What clients send that have nothing to say.
+NO_BODY = (b"", b"{}")
 _TAG = re.compile(r'(?:W/)?"?([^\s",]+)"?')
 #: Where a list goes on: what the answer before it gave as `next`.
 Cursor = Annotated[
@@ -59,16 +61,23 @@ def seen_tag(if_match: str | None) -> str | None:
 
 
 def refuse_unknown(router: Router) -> None:
-    """Let the operations of a router refuse query parameters that they do not have."""
+    """Let the operations of a router refuse query parameters and bodies that they do not have."""
     for view in router.path_operations.values():
         for operation in view.operations:
             operation.models.append(_no_others(operation))
+
+
+def takes_body(operation: Operation) -> bool:
+    """Return whether an operation reads the body of a request."""
+    return operation.operation_id == "push" or any(issubclass(model, BodyModel) for model in operation.models)
 
 
 def _no_others(operation: Operation) -> type[ParamModel]:
     """Return a model of no parameters, which refuses those of the query that no other model has."""
     models: list[Any] = [model for model in operation.models if issubclass(model, QueryModel)]
     known = {name for model in models for name in model.__ninja_flatten_map__}
+    lists = {name for model in models for name in getattr(model, "__ninja_collection_fields__", ())}
+    bodiless = not takes_body(operation)
 
     class NoOthers(QueryModel):
         __ninja_param_source__ = "query"  # type: ignore[assignment] # ninja sets it on classes that it makes
@@ -78,6 +87,12 @@ def _no_others(operation: Operation) -> type[ParamModel]:
             unknown = [name for name in request.GET if name not in known]
             if unknown:
                 raise invalid([_unknown(name, known) for name in unknown[:MOST_ERRORS]])
+            for name, given in request.GET.lists():
+                if len(given) > 1 and name not in lists:
+                    raise invalid([{"in": "query", "field": name, "message": "is given twice"}])
+            if bodiless and request.body.strip() not in NO_BODY:
+                message = "is not taken here: the parameters of this address are in its query"
+                raise invalid([{"in": "body", "field": "", "message": message}])
             return cls()
 
     return NoOthers

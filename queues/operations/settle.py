@@ -87,7 +87,7 @@ def settled(queue: OpenQueue, leases: Iterable[LeaseKey]) -> None:
 
 def stale_tokens(stale: list[LeaseKey], leases: Iterable[object]) -> list[str]:
     """Return the tokens of stale leases as they were given."""
-    tokens = {_parse(lease): _token(lease) for lease in leases} if stale else {}
+    tokens = {parse_lease(lease): _token(lease) for lease in leases} if stale else {}
     return [tokens[key] for key in stale]
 
 
@@ -133,10 +133,10 @@ def _held(queue: OpenQueue, lease: object) -> LeaseKey:
     binding = getattr(lease, "_binding", None)  # not `binding_of`: acknowledgements are many
     if binding is not None and binding.queue_id not in (None, queue.id):
         raise BadToken("This is a lease of another queue than “{queue}”.", queue=display_name(queue.config.name))
-    return _parse(lease)
+    return parse_lease(lease)
 
 
-def _parse(lease: object) -> LeaseKey:
+def parse_lease(lease: object) -> LeaseKey:
     """Return (rand, nonce) of a lease; raise `BadToken`."""
     token = _token(lease)
     item_id, _, rest = token.partition("-")

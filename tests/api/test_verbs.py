@@ -222,6 +222,8 @@ async def test_a_push_that_is_wrong_anywhere_pushes_nothing(program: Program, jo
         ("items", {"value": "a", "prio": 1}, "prio", "is not known here"),
         ("items", {"value": 1, "priority": 1}, "value", "should be text"),
         ("items", [], "", "should be an object"),
+        ("items", {"value": "a", "priority": True}, "priority", "should be a number or text"),
+        ("act", {"action": "move", "ids": ["a"]}, "", "to is needed: the name of the other queue"),
         (
             "items",
             {"items": [{"priority": 1}]},
@@ -229,6 +231,7 @@ async def test_a_push_that_is_wrong_anywhere_pushes_nothing(program: Program, jo
             "exactly one of value, value_base64 and value_json is needed",
         ),
         ("pop?n=x", None, "n", "should be a whole number"),
+        ("pop?n=1&n=2", None, "n", "is given twice"),
         ("release?return=all", {"leases": ["a"]}, "return", "should be 'value'"),
     ],
 )
@@ -255,6 +258,37 @@ async def test_an_unknown_query_parameter_is_refused(program: Program, jobs, pat
     assert ("wiat: is not known here; did you mean wait?" in found["detail"]) == ("wiat" in path)
     assert jobs.depth() == 1
     assert (await Program(None).post(f"queues/jobs/{path}")).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["pop", "lease?n=1"])
+async def test_parameters_in_the_body_of_an_address_that_takes_none_are_refused(program: Program, jobs, path) -> None:
+    jobs.push(b"a", 1)
+    found = problem(await program.post(f"queues/jobs/{path}", json={"seconds": 300}), 422, "InvalidRequest")
+    message = "is not taken here: the parameters of this address are in its query"
+    assert found["errors"] == [{"in": "body", "field": "", "message": message}]
+    assert jobs.depth() == 1
+    assert (await program.post(f"queues/jobs/{path}", json={})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "twice"),
+    [
+        ('{"value": "a", "priority": 1, "priority" : 2}', "priority"),
+        ('{"items": [{"value": "a", "value": "b", "priority": 1}]}', "value"),
+        ('{"value_json": {"a": [{"b": 1, "b": 2}]}, "priority": 1}', "b"),
+        ('{"value": "\\"a\\": \\\\", "priority": 1}', ""),
+        ('{"value": "\\\\\\\\", "value_json": 1, "value_json": 2, "priority": 1}', "value_json"),
+        ('{"value_json": {"\\\\": {"\\"": 1, "": "\\":"}}, "priority": 1}', ""),
+    ],
+)
+async def test_a_name_twice_in_one_object_is_refused(program: Program, jobs, body: str, twice: str) -> None:
+    answer = await program.post("queues/jobs/items", content=body, headers={"Content-Type": "application/json"})
+    if twice:
+        told = f'The body cannot be read: the name "{twice}" is given twice in one object.'
+        assert problem(answer, 400, "BadRequest")["detail"] == told
+    else:
+        assert answer.status_code == 201, answer.text
+    assert jobs.depth() == (0 if twice else 1)
 
 
 async def test_bodies_that_cannot_be_read_are_refused(program: Program, jobs) -> None:
@@ -342,6 +376,17 @@ async def test_leases_are_acknowledged_released_and_extended_each_with_its_resul
     strict = (await program.post("queues/jobs/ack", json={"leases": tokens[:1], "must_hold": True})).json()["results"]
     assert strict[0]["problem"]["status"] == 409
     problem(await program.post("queues/jobs/ack", json={"leases": ["nonsense"]}), 422, "BadToken")
+
+
+@pytest.mark.parametrize(
+    ("verb", "more"), [("ack", {}), ("ack", {"must_hold": True}), ("release", {}), ("extend", {"seconds": 500})]
+)
+async def test_a_token_that_is_none_among_leases_settles_none_of_them(program: Program, jobs, verb, more) -> None:
+    jobs.push(b"a", 1)
+    held = jobs.lease(seconds=60)
+    body = {"leases": [held.token, "nonsense"], **more}
+    problem(await program.post(f"queues/jobs/{verb}", json=body), 422, "BadToken")
+    assert [lease.expires_at for lease in jobs.leased().items] == [held.expires_at]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from pqadmin.api.verbs.open_queue import Returned, open_queue, router
 from pqadmin.api.verbs.take import LEASE_SECONDS
 from pqadmin.files.shapes import Shape, item_shape, time_shape
 from queues import AnyAsyncQueue, Transaction
+from queues.admin import parse_lease
 from queues.errors import StaleLease
 
 T = TypeVar("T")
@@ -125,6 +126,8 @@ async def _settled(
     shape: Callable[[T], Shape] = lambda done: {},
 ) -> HttpResponse:
     """Settle leases one by one, together in a batch; or in one transaction under the key."""
+    for token in leases:  # all of them before any is settled
+        parse_lease(token)
     key = key_of(request)
     if key is None:
         found = await asyncio.gather(*map(settle, leases), return_exceptions=True)
