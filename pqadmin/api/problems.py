@@ -137,6 +137,7 @@ OWN = {
     "NotFound": (404, "The API has nothing at this address, or nothing of this name."),
     "MethodNotAllowed": (405, "The address does not take this method; the header Allow names those it takes."),
     "NotAcceptable": (406, "The answer cannot be written in a format that the header Accept allows."),
+    "RequestTooSlow": (408, "The request came too slowly; nothing was changed."),
     "NotPossible": (
         409,
         "A rule of the site forbids it; `field` names the field that is at fault, if one is.",
@@ -147,8 +148,10 @@ OWN = {
     "Uncovers": (422, "The move would show values that are hidden here; `uncover` confirms it."),
     "BadFormat": (422, "A line of the file cannot be read; `line` is its number. The lines before it may be pushed."),
     "TooManyRequests": (429, "Too many requests; the header Retry-After says in how many seconds there is room."),
+    "HeadTooLarge": (431, "The address, or a header, has more bytes than the server takes."),
     "InternalError": (500, "The server failed; its log has the details."),
     "DatabaseError": (503, "The site's database does not answer."),
+    "SiteBusy": (503, "The server has no room for another connection; nothing was changed."),
 }
 
 

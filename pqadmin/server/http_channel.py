@@ -39,6 +39,8 @@ LEAST, EVERY = 20_000, 20.0
 LINGER, MOST_PAST = 5.0, 64_000_000
 #: Bytes on the wire for each byte of a body: chunks of one byte take six.
 _OVERHEAD = 4
+#: How a client begins that speaks https.
+_TLS = b"\x16\x03"
 _SLACK = 65_536
 #: Seconds for which a request of the fast path goes on without its client, as Daphne's requests do.
 _GOES_ON = 5.0
@@ -111,6 +113,10 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
             self._receive(data)
 
     def _receive(self, data: bytes) -> None:
+        if self.line_mode and not self._wire and data.startswith(_TLS):
+            _limited.warn("tls", "%s speaks https; this port takes http.", self._host())
+            self.refuse(400)  # clients tell a wrong version of TLS, at once
+            return
         self._wire += len(data)
         super().dataReceived(data)
         if self._deadline is None and not self._refused:  # most requests have come as a whole
@@ -203,6 +209,14 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         if not self._refused:
             super().lineReceived(line)
 
+    def lineLengthExceeded(self, line: bytes) -> None:
+        """Refuse a request with an address or a header that is too long."""
+        _limited.warn("431", "%s sent a line of more than %d bytes as the head.", self._host(), self.MAX_LENGTH)
+        target = line.split(b" ", 2)[1:2] if not self.requests else []
+        if target:
+            self._path = target[0]
+        self.refuse(431)
+
     def allHeadersReceived(self) -> None:
         """Refuse a body that is announced as too large, before `100 Continue`."""
         self._within(None)
@@ -273,8 +287,9 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         self.refuse(408)
 
     def _respondToBadRequestAndDisconnect(self) -> None:  # the one place for all of it
+        long = self._receivedHeaderSize > self.totalHeadersSize
         _limited.warn("400", "%s sent what is no HTTP request.", self._host())
-        self.refuse(400)
+        self.refuse(431 if long else 400)
 
     def _host(self) -> str:
         return str(getattr(self.transport.getPeer(), "host", "?"))

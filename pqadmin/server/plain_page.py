@@ -40,6 +40,10 @@ _PAGES = {
         _("Too many requests at once"),
         _("Your address has too many requests or connections open. Try again in a few seconds."),
     ),
+    431: (
+        _("The head of the request is too long"),
+        _("The address and the headers of a request may have 16,384 bytes at most. Nothing was changed."),
+    ),
     503: (
         _("The site is busy"),
         _("There is no room for another connection now. Try again in a few seconds."),
@@ -48,7 +52,14 @@ _PAGES = {
 
 
 #: The problems of the API at these statuses, by the ends of their types; its clients read no pages.
-_PROBLEMS = {400: "bad-request", 413: "body-too-large", 429: "too-many-requests"}
+_PROBLEMS = {
+    400: "bad-request",
+    408: "request-too-slow",
+    413: "body-too-large",
+    429: "too-many-requests",
+    431: "head-too-large",
+    503: "site-busy",
+}
 _API = "/api/v1/"
 
 
@@ -57,15 +68,17 @@ def told(path: str, status: int, language: str = "en", **values: str) -> tuple[b
     if not path.startswith(_API):
         return body(status, language, **values), "text/html; charset=utf-8"
     with translation.override("en"):
-        title, text = (str(words) for words in _PAGES[status])
-    slug = _PROBLEMS.get(status)
-    members = {
-        "type": "about:blank" if slug is None else f"{_API}problems/{slug}",
-        "title": title if slug is None else slug.replace("-", " ").capitalize(),
+        text = str(_PAGES[status][1])
+    slug = _PROBLEMS[status]
+    members: dict[str, Any] = {
+        "type": f"{_API}problems/{slug}",
+        "title": slug.replace("-", " ").capitalize(),
         "status": status,
         "detail": text % values if values else text,
-        "code": HTTPStatus(status).name if slug is None else slug.title().replace("-", ""),
+        "code": slug.title().replace("-", ""),
     }
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        members["most"] = int(values["n"].replace(",", ""))
     return json.dumps(members).encode(), "application/problem+json"
 
 

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import random
+import re
 import secrets
 import socket
 import ssl
@@ -118,6 +119,8 @@ class Connection:
                 "A token is not sent to {url} in the clear: write https://. Plain http is for this machine alone.",
                 url=repr(url),
             )
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise BadStoreURL("What is given as the token is none: a token is one word of ASCII, such as pq_….")
         #: The server, as errors name it.
         self.host = parts.netloc
         self._base = url.rstrip("/") + "/api/v1/"
@@ -353,6 +356,10 @@ class Connection:
         )
         lost.__cause__ = error
         return lost
+
+
+#: What a header takes as a token.
+_TOKEN = re.compile(r"[!-~]+")
 
 
 def _own_headers(token: str | None) -> dict[str, str]:

@@ -498,6 +498,12 @@ def test_a_token_is_sent_to_this_machine_by_plain_http(url: str) -> None:
         open_store(url, token="x", timeout=0)
 
 
+@pytest.mark.parametrize("token", ["", "pq_a b", "pq_ü", "a\nb"])
+def test_what_is_no_token_is_refused_before_it_is_sent(token: str) -> None:
+    with pytest.raises(BadStoreURL, match="as the token is none"):
+        open_store("http://127.0.0.1:1", token=token, timeout=0)
+
+
 def test_a_token_is_for_a_site() -> None:
     with pytest.raises(BadStoreURL, match="token"):
         open_store("memory:", token="x")

@@ -364,6 +364,27 @@ def test_what_is_no_request_is_answered_and_logged_once_a_minute(
     assert len([record for record in caplog.records if "no HTTP request" in record.getMessage()]) <= 1
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        head(b"GET", b"/api/v1/queues/" + b"a" * 20_000),
+        head(b"GET", b"/api/v1/store", b"X-A: " + b"a" * 20_000),
+        head(b"GET", b"/api/v1/store", *(b"X-%d: " % n + b"a" * 200 for n in range(100))),
+    ],
+)
+def test_a_head_that_is_too_long_is_answered(clock: Clock, sent: bytes) -> None:
+    line = Line(make_factory(clock), clock)
+    line.send(sent)
+    assert line.said.startswith(b"HTTP/1.1 431")
+    assert b'"code": "HeadTooLarge"' in line.said
+
+
+def test_a_client_that_speaks_https_is_answered_at_once(clock: Clock) -> None:
+    line = Line(make_factory(clock), clock)
+    line.send(b"\x16\x03\x01\x02\x00\x01\x00")
+    assert line.said.startswith(b"HTTP/1.1 400"), "a wrong version of TLS, to the client"
+
+
 def test_when_there_is_no_room_the_log_says_so_and_says_when_there_is_again(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
