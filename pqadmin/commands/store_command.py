@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TextIO
 
 from django.conf import settings
@@ -33,6 +34,9 @@ from queues.errors import LocalStoreOnly, QueueError, StoreDamaged, StoreError, 
 Options = dict[str, Any]
 #: Why a command does not work through a server.
 ON_THE_MACHINE = "This command works on a store itself: run it on the machine of the site."
+
+#: Why a command ends that cannot write to standard output.
+UNWRITTEN = "Standard output cannot be written: {}. What the command has done stays done."
 
 
 class StoreCommand(OwnCommand):
@@ -160,6 +164,11 @@ class StoreCommand(OwnCommand):
         try:
             if getattr(self, "_called_from_command_line", False):
                 signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as by Ctrl-C, its store closed
+                if sys.stdout is None:
+                    closed = CommandError(
+                        "Standard output is closed: nothing was done. Send it to a file, or /dev/null."
+                    )
+                    self.fail(closed, closed, options)
             answer = super().execute(*args, **options)
             self.stdout.flush()  # here, where a closed pipe can be handled
             return answer
@@ -171,7 +180,11 @@ class StoreCommand(OwnCommand):
             _drop_stdout()
             self.fail(CommandError("", returncode=Exit.PIPE_CLOSED), error, options)
         except OSError as error:
-            self.fail(CommandError(_os_message(error)), error, options)
+            told = _os_message(error)
+            if self._wrote_when(error):
+                _drop_stdout()
+                told = UNWRITTEN.format(told)
+            self.fail(CommandError(told), error, options)
         except KeyboardInterrupt as error:
             self.fail(CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error, options)
         except Exception:  # on a damaged store, any error comes of the damage
@@ -179,6 +192,10 @@ class StoreCommand(OwnCommand):
             if damage is None:
                 raise
             self.fail(CommandError(str(damage)), damage, options)
+
+    def _wrote_when(self, error: OSError) -> bool:
+        """Return whether an error came of writing to standard output."""
+        return any(frame.f_locals.get("self") is self.stdout for frame, _ in walk_tb(error.__traceback__))
 
     def tell_failure(self, message: str, cause: BaseException) -> None:
         """Write why the command ends, as JSON if that is asked for."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 
-from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.commands.store_command import UNWRITTEN, Options, StoreCommand
 from pqadmin.display.format import age
 from queues import Queue
 from queues.errors import QueuePaused
@@ -28,8 +28,13 @@ def check_output(options: Options) -> None:
 
 def write_raw(value: bytes) -> None:
     """Write a value to standard output, byte for byte."""
-    sys.stdout.buffer.write(value)
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write(value)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(UNWRITTEN.format(error.strerror)) from error
 
 
 @contextmanager

@@ -156,6 +156,32 @@ def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, sto
         assert process.wait(PATIENCE) == 141
 
 
+@pytest.mark.parametrize(
+    ("redirected", "told", "left"),
+    [
+        (
+            "> /dev/full",
+            b"Standard output cannot be written: No space left on device. What the command has done stays done.\n",
+            0,
+        ),
+        (
+            "--raw > /dev/full",
+            b"Standard output cannot be written: No space left on device. What the command has done stays done.\n",
+            0,
+        ),
+        (">&-", b"Standard output is closed: nothing was done. Send it to a file, or /dev/null.\n", 1),
+    ],
+)
+def test_a_pop_that_cannot_tell_what_it_took_says_so(
+    url: str, store: Store, redirected: str, told: bytes, left: int
+) -> None:
+    queue = store.create_queue("jobs")
+    queue.push(b"x", 1)
+    shell = f"exec {sys.executable} -m pqadmin pop jobs --store {url} {redirected}"
+    ended = subprocess.run(["sh", "-c", shell], cwd=ROOT, stderr=subprocess.PIPE, timeout=PATIENCE)
+    assert (ended.returncode, ended.stderr, queue.depth()) == (1, told, left)
+
+
 def test_an_interrupted_export_leaves_no_file(url: str, store: Store, tmp_path: Path) -> None:
     queue = store.create_queue("jobs")
     queue.push_many([(b"x" * 500, 1)] * 1_000)

@@ -172,7 +172,8 @@ def delete_queue(
     queue: str,
     confirm: Annotated[str, Query(description="The name of the queue again.")],
     expected: Annotated[
-        int | None, Query(ge=0, description="The ready items that were seen: a tenth, or 10, more or fewer are accepted.")
+        int | None,
+        Query(ge=0, description="The ready items that were seen: a tenth, or 10, more or fewer are accepted."),
     ] = None,
     reason: ReasonQuery = "",
 ) -> HttpResponse:

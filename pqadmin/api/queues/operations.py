@@ -74,7 +74,9 @@ class PurgedBody(Body):
 
     confirm: StrictStr = Field(description="The name of the queue again.")
     expected: StrictInt | None = Field(
-        None, ge=0, description="The ready and delayed items that were seen: a tenth, or 10, more or fewer are accepted."
+        None,
+        ge=0,
+        description="The ready and delayed items that were seen: a tenth, or 10, more or fewer are accepted.",
     )
     keep: KeepField = None
     reason: ReasonField
