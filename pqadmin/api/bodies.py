@@ -52,9 +52,9 @@ def raw(request: HttpRequest, most: int = MAX_JSON) -> bytes:
     return request.body
 
 
-def json_of(request: HttpRequest, most: int = MAX_JSON) -> Any:
+def json_of(request: HttpRequest) -> Any:
     """Return the body's JSON; an empty body is an empty object."""
-    body = raw(request, most)
+    body = raw(request, MAX_JSON)
     if not body:
         return {}
     if content_type(request) not in (JSON, ""):

@@ -227,10 +227,10 @@ def values_of(error: QueueError | StoreError) -> dict[str, Any]:
     return values
 
 
-def of_error(error: QueueError | StoreError, suggestions: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """Return the members of a problem of the core; `suggestions` in place of the error's own."""
-    near = getattr(error, "suggestions", ()) if suggestions is None else suggestions
-    return shape(code_of(error), str(error), suggestions=list(near), **values_of(error))
+def of_error(error: QueueError | StoreError) -> dict[str, Any]:
+    """Return the members of a problem of the core."""
+    near = list(getattr(error, "suggestions", ()))
+    return shape(code_of(error), str(error), suggestions=near, **values_of(error))
 
 
 def answer(members: dict[str, Any], headers: dict[str, str] | None = None) -> HttpResponse:

@@ -93,7 +93,7 @@ def attempt_shape(attempt: Attempt) -> Shape:
     return {name: None if value == "" else value for name, value in shape.items()}
 
 
-def depth_shape(name: str, totals: Totals, counted_at: datetime | None = None) -> Shape:
+def depth_shape(name: str, totals: Totals, counted_at: datetime | None) -> Shape:
     """Describe the depths of a queue, by state; of an attached queue also the time of counting."""
     return {"queue": name, **shape_of(totals, *STATES), "counted_at": time_shape(counted_at)}
 

@@ -291,7 +291,7 @@ def attached_note(attached: Attached) -> str:
     }
 
 
-def pause_words(pause: Pause, now: datetime, *, whole: bool = False) -> str:
+def pause_words(pause: Pause, now: datetime, *, whole: bool) -> str:
     """Describe a pause: actor, time, reason and end; a long reason is cut unless `whole`."""
     reason = write.visible(pause.reason)
     code = ("paused" if pause.by else "paused-for") + ("-why" if pause.reason else "")

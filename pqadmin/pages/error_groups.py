@@ -1,7 +1,7 @@
 """Dead items by the errors that they died of: groups of a bounded stretch of them, the newest first."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,12 +40,10 @@ class DeadErrors:
     cursor: str | None
 
 
-def dead_errors(
-    queue: str, after: str | None = None, *, most: int = LOOKED, clock: Callable[[], float] = time.monotonic
-) -> DeadErrors:
+def dead_errors(queue: str, after: str | None = None, *, most: int = LOOKED) -> DeadErrors:
     """Group dead items behind a place, each read a transaction of its own; raise `QueueNotFound` and `BadCursor`."""
     found: dict[str, Group] = {}
-    reading, until, looked, before = get_store().queue(queue), clock() + SECONDS, 0, 0
+    reading, until, looked, before = get_store().queue(queue), time.monotonic() + SECONDS, 0, 0
     while True:
         step = reading.search(Query(state="dead"), end="max", after=after, limit=_READ, scan=_READ, preview=0)
         before = before if looked else step.searched_so_far - step.searched
@@ -58,7 +56,7 @@ def dead_errors(
                 found[error] = group = Group(error=error, first=item.died_at, last=item.died_at, sample=item.id)
             group.count += 1
             group.first, group.last = min(group.first, item.died_at), max(group.last, item.died_at)
-        if after is None or looked >= most or clock() >= until:
+        if after is None or looked >= most or time.monotonic() >= until:
             break
     groups = sorted(found.values(), key=lambda group: -group.count)
     return DeadErrors(groups=groups, before=before, looked=looked, cursor=after)

@@ -23,7 +23,7 @@ def search_queue(
     *,
     after: str | None,
     limit: int,
-    end: End = "min",
+    end: End,
     preview: int,
     shown: Callable[[bytes], bytes] | None = None,
     tr: ReadTransaction | None = None,

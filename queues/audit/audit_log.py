@@ -163,7 +163,7 @@ class Audit:
 
         return self._context.read(look, tr)
 
-    def actor_named(self, name: str, *, tr: ReadTransaction | None = None) -> str:
+    def actor_named(self, name: str) -> str:
         """Return the actor of this name in any letter case, as the audit has it; else `name`.
 
         At most 1,000 actors are looked through.
@@ -184,7 +184,7 @@ class Audit:
                 begin = keyspace.behind_audit_list(key)
             return name
 
-        return self._context.read(look, tr)
+        return self._context.kv.read(look)
 
     def oldest_at(self, *, tr: ReadTransaction | None = None) -> datetime | None:
         """Return the time of the oldest action that is kept; None when there is none."""

@@ -42,7 +42,7 @@ def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: in
     step = _FIRST_STEP
     begin: bytes | None = None
     while cleared < limit and left < _MOST_LEFT:
-        one_step = partial(sweep_step, keyspace=keyspace, now_ms=now_ms, limit=step, begin=begin)
+        one_step = partial(_step, keyspace=keyspace, now_ms=now_ms, limit=step, begin=begin)
         found = kv.transact(one_step, background=True)
         if found is None:
             break
@@ -57,9 +57,7 @@ def sweep_trash(kv: KeyValueStore, keyspace: Keyspace, *, now_ms: int, limit: in
     return cleared
 
 
-def sweep_step(
-    tr: Transaction, keyspace: Keyspace, now_ms: int, limit: int, begin: bytes | None = None
-) -> _Cleared | None:
+def _step(tr: Transaction, keyspace: Keyspace, now_ms: int, limit: int, begin: bytes | None) -> _Cleared | None:
     """Mark the first entry beyond its deadline as deleting, or clear some of its keys. None: there is none.
 
     `begin` leaves out the deadlines before it.

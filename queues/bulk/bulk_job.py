@@ -260,7 +260,7 @@ def read_page(
     *,
     limit: int,
     after: str | None,
-    visible: Callable[[Job], bool] | None = None,
+    visible: Callable[[Job], bool] | None,
 ) -> RecordPage[Job]:
     """Return a page of jobs, the newest first; raise `BadCursor`.
 

@@ -93,14 +93,14 @@ class History:
 
         return self._context.read(look, tr)
 
-    def is_recorded(self, *, tr: ReadTransaction | None = None) -> bool:
+    def is_recorded(self) -> bool:
         """Say whether a process records now: without one, what happened since the last points is unknown."""
 
         def look(tr: ReadTransaction) -> bool:
             held = Holding.decode(tr.get(self._context.keyspace.elected.key(UPKEEP)).wait())
             return held is not None and held.holder != "" and held.expires_ms >= self._context.clock.now_ms()
 
-        return self._context.read(look, tr)
+        return self._context.kv.read(look)
 
     def _stretch(self, blocks: Iterable[KeyValue], since: int, until: int) -> Stretch:
         """Return the points of blocks. A point after one that cannot be read has a gap before it."""

@@ -54,7 +54,7 @@ class CounterDelta:
         """Wake waiting workers: an item may be ready, or falls due sooner."""
         self._totals[self._keys.wake] = 1
 
-    def falls_due(self, ms: int, now_ms: int | None = None) -> None:
+    def falls_due(self, ms: int, now_ms: int | None) -> None:
         """Enter a time in the due index, and wake the workers and sweepers that might sleep past it.
 
         Without the time now all are woken.

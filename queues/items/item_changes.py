@@ -144,7 +144,7 @@ def reprioritized(
     priority: Priority | None = None,
     shift: Priority | None = None,
     place: Place | None = None,
-    newest: int = 0,
+    newest: int,
 ) -> list[StoredItem]:
     """Return items as they would be with another priority, or at the front or the back; change nothing."""
     if config.attached:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from queues.keys.queue_keys import (
     IN_GENERATIONS,
-    OUTSIDE,
     SINCE,
     STATES,
     QueueKeys,
@@ -236,7 +235,7 @@ def from_lease(rand: bytes, record: bytes) -> StoredItem:
     )
 
 
-def from_record(state: str, suffix: bytes, record: bytes, *, generation: int = OUTSIDE) -> StoredItem:
+def from_record(state: str, suffix: bytes, record: bytes, *, generation: int) -> StoredItem:
     """Return the delayed or dead item of a record."""
     header, value = _decode(state, record)
     return StoredItem(

@@ -185,7 +185,7 @@ class Keyspace:
         """Return the digest of an idempotency key: keys of any length and content stay apart."""
         return sha256(key.encode("utf-8", "surrogatepass")).digest()
 
-    def names_from(self, prefix: str = "", after: str | None = None) -> Range:
+    def names_from(self, prefix: str, after: str | None) -> Range:
         """Return the range of names that begin with `prefix` and sort behind `after`."""
         begin, end = self.names.all
         if prefix:

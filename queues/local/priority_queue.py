@@ -29,20 +29,13 @@ class PriorityQueue(Generic[T]):
     An item put with `due` is invisible to get and peek until then, but counts in qsize, maxsize and join.
     """
 
-    def __init__(
-        self,
-        maxsize: int = 0,
-        *,
-        clock: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Make an empty queue; `clock` (seconds since the epoch) decides due times, `monotonic` timeouts."""
+    def __init__(self, maxsize: int = 0, *, clock: Callable[[], float] = time.time) -> None:
+        """Make an empty queue; `clock` (seconds since the epoch) decides due times."""
         self.maxsize = maxsize
         self.unfinished_tasks = 0
         self.is_shutdown = False
         self.mutex = threading.Lock()
         self._clock = clock
-        self._monotonic = monotonic
         self._ready: Ordered[T] = Ordered()
         self._delayed: Delayed[T] = Delayed()
         self.not_empty = Sleepers(self.mutex)
@@ -176,12 +169,12 @@ class PriorityQueue(Generic[T]):
 
     def _await_item(self, block: bool, timeout: float | None) -> None:
         """Return when an item is ready, or raise Empty or ShutDown."""
-        deadline = self._monotonic() + timeout if block and timeout is not None else None
+        deadline = time.monotonic() + timeout if block and timeout is not None else None
         try:
             while not self._ready.size:
                 if self.is_shutdown and not self._delayed.size:
                     raise ShutDown
-                remaining = None if deadline is None else deadline - self._monotonic()
+                remaining = None if deadline is None else deadline - time.monotonic()
                 if not block or (remaining is not None and remaining <= 0):
                     raise Empty
                 next_due = self._delayed.next_due
@@ -201,9 +194,9 @@ class PriorityQueue(Generic[T]):
             return
         if timeout is not None:
             _check(timeout)
-        deadline = None if timeout is None else self._monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + timeout
         while self._size() >= self.maxsize:
-            remaining = None if deadline is None else deadline - self._monotonic()
+            remaining = None if deadline is None else deadline - time.monotonic()
             if remaining is not None and remaining <= 0:
                 raise Full
             self.not_full.sleep(remaining)

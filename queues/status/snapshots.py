@@ -24,7 +24,7 @@ def read_statuses(
     previous: Snapshot | None,
     preview: int,
     counts: AttachedCounts,
-    tolerant: bool = False,
+    tolerant: bool,
 ) -> Snapshot:
     """Read many queues in three rounds of parallel reads; only changed ones past the first round.
 

@@ -126,7 +126,7 @@ class Trash:
         at_ms: int,
         by: str,
         act: str,
-        to: Config | None = None,
+        to: Config | None,
     ) -> None:
         """Add what a chunk of a bulk job changes to the record of the job, at this time; `first` were there before.
 
