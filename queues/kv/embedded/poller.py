@@ -24,8 +24,6 @@ _STAY = 1.0
 
 #: The version that was read, and the watchers that know another value.
 _Compared = tuple[int, list[Watcher]]
-#: No commits: a first number and a last.
-_NONE = (1, 0)
 
 
 class Poller:
@@ -35,11 +33,14 @@ class Poller:
         self,
         board: WatchBoard,
         last_txnid: Callable[[], int],
+        made_all: Callable[[int, int], bool],
         read: Callable[[Callable[[ReadTransaction], _Compared]], _Compared],
         name: str,
     ) -> None:
         self._board = board
         self._last_txnid = last_txnid
+        #: Whether this process made all commits from one number to another: its watchers are told directly.
+        self._made_all = made_all
         self._read = read
         self._name = name
         self._lock = threading.Lock()
@@ -47,8 +48,6 @@ class Poller:
         self._stop.acquire()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        #: The first and the last number of the latest commits that were all this process's.
-        self._own = _NONE
 
     def start(self) -> None:
         """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
@@ -67,15 +66,6 @@ class Poller:
         if thread is not None:
             thread.join()
 
-    def note_own(self, version: int) -> None:
-        """Note the number of a commit of this process before it happens: its watchers are told directly."""
-        first, last = self._own
-        self._own = (first if last <= version <= last + 1 else version, version)
-
-    def forget_own(self) -> None:
-        """Forget these numbers: that of a commit that failed, and all in another file, may be another process's."""
-        self._own = _NONE
-
     def _work(self) -> None:
         seen = -1
         pause = _BUSY_EVERY
@@ -91,7 +81,7 @@ class Poller:
                 newest = self._last_txnid()
                 if newest == seen:
                     continue
-                if self._is_foreign(seen, newest):
+                if not self._made_all(seen + 1, newest):
                     changed_at = now
                     newest = self._compare()
                     pause = min(_LONGEST, max(_BUSY_EVERY, (time.monotonic() - now) / _SHARE))
@@ -111,11 +101,6 @@ class Poller:
                 return False
             self._thread = None
             return True
-
-    def _is_foreign(self, seen: int, newest: int) -> bool:
-        """Tell whether one of the commits after `seen` may be another process's."""
-        first, last = self._own
-        return not first <= seen + 1 <= newest <= last
 
     def _compare(self) -> int:
         """Wake the watchers that know another value; return the version that was read.

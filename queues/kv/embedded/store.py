@@ -35,6 +35,8 @@ log = logging.getLogger("queues.kv")
 MAX_TICKETS = 2_000
 #: The share of the last commit's time for which a leader waits for the next caller, and its bounds in seconds.
 LINGER, PAUSE, LONGEST_PAUSE = 0.2, 0.000_5, 0.005
+#: No commits: a first number and a last.
+_NO_COMMITS = (1, 0)
 
 
 class Engine:
@@ -48,8 +50,10 @@ class Engine:
         self.space = environment.space
         self._count_lock = threading.Lock()
         self._reads = 0
-        self.poller = Poller(self.board, environment.last_txnid, self.read, environment.folder.name)
-        environment.reopened = self.poller.forget_own
+        #: The first and the last number of the latest commits that were all this process's.
+        self._own = _NO_COMMITS
+        self.poller = Poller(self.board, environment.last_txnid, self._made_all, self.read, environment.folder.name)
+        environment.reopened = self._forget_own
         self.combiner = Combiner(
             self._execute, most=MAX_TICKETS, linger=LINGER, pauses=(PAUSE, LONGEST_PAUSE), abreast=1, **scheduled
         )
@@ -196,12 +200,12 @@ class Engine:
     def _commit(self, batch: Batch, done: Sequence[Ticket]) -> StoreError | None:
         """Commit, and answer these requests; return the error when nothing was written, so that all may run again."""
         environment = self.environment
-        self.poller.note_own(batch.version)
+        self._note_own(batch.version)
         try:
             environment.commit(batch)
             self._told(batch, done)
         except BaseException as error:
-            self.poller.forget_own()
+            self._forget_own()
             try:
                 outcome = environment.settle(error, batch)
             except Exception:
@@ -227,6 +231,20 @@ class Engine:
             return translate(error, environment.path) if outcome is Outcome.NOT_DONE else None
         return None
 
+    def _note_own(self, version: int) -> None:
+        """Note the number of a commit of this process before it happens: its watchers are told directly."""
+        first, last = self._own
+        self._own = (first if last <= version <= last + 1 else version, version)
+
+    def _forget_own(self) -> None:
+        """Forget these numbers: that of a commit that failed, and all in another file, may be another process's."""
+        self._own = _NO_COMMITS
+
+    def _made_all(self, first: int, last: int) -> bool:
+        """Say whether all commits of these numbers were this process's."""
+        own_first, own_last = self._own
+        return own_first <= first <= last <= own_last
+
     def _told(self, batch: Batch, done: Sequence[Ticket]) -> None:
         """Note a commit: requests are answered, watchers are woken."""
         environment = self.environment
@@ -239,7 +257,7 @@ class Engine:
                 self.board.notify(batch.now.keys())
             except Exception:  # what is done is to be answered
                 log.exception("Not all watchers of %s were told of a commit", environment.path)
-                self.poller.forget_own()  # the poller tells them
+                self._forget_own()  # the poller tells them
 
     def _run_each(self, tickets: Sequence[Ticket]) -> None:
         """Run each function in a commit of its own, so that only the guilty one fails."""
