@@ -226,6 +226,7 @@ function loggedOut(form, login) {
 /** Give a form the token of a form that is brought now. */
 async function renew(form) {
   const answer = await fetch(form.getAttribute("action"), { headers: HEADERS, cache: "no-store" });
+  /** @type {HTMLInputElement | null | undefined} */
   const fresh = partOf(await answer.text())?.querySelector("[name=csrfmiddlewaretoken]");
   if (fresh) form.elements.csrfmiddlewaretoken.value = fresh.value;
   if (fresh) form.querySelector(":scope > .notice.bad")?.remove();
