@@ -69,6 +69,7 @@ urlpatterns = [
     path("queues/<str:name>/items/<str:item_id>/download/", item.download, name="download"),
     path("queues/<str:name>/bulk/", bulk.BulkView.as_view(), name="bulk"),
     path("queues/<str:name>/targets/", targets.queue_targets, name="queue-targets"),
+    path("queues/<str:name>/jobs/", queue.queue_jobs, name="queue-jobs"),
     path("targets/", targets.targets, name="targets"),
     path("targets/new/", targets.PatternView.as_view(), name="new-targets"),
     path("targets/of/<str:glob>/", targets.PatternView.as_view(), name="edit-targets"),

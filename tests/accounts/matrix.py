@@ -83,6 +83,7 @@ PAGES = {
     "dashboard:charts": Row(open=Open.VIEWERS),
     "dashboard:targets": Row(open=Open.VIEWERS),
     "dashboard:queue-targets": Row(open=Open.VIEWERS, arguments=QUEUE, status=302),
+    "dashboard:queue-jobs": Row(open=Open.VIEWERS, arguments=QUEUE, status=302),
     "dashboard:new-targets": Row(open=Open.OPERATORS, everywhere=True),
     "dashboard:edit-targets": Row(open=Open.OPERATORS, arguments={"glob": "orders:*"}, status=404, everywhere=True),
     "dashboard:remove-targets": Row(

@@ -43,6 +43,7 @@ OPERATIONS = {
     "dashboard:charts-data": "history_of_all",
     "dashboard:targets": "list_targets",
     "dashboard:queue-targets": "queue_targets",
+    "dashboard:queue-jobs": "list_jobs",
     "dashboard:new-targets": "set_targets",
     "dashboard:edit-targets": "set_targets",
     "dashboard:remove-targets": "remove_targets",

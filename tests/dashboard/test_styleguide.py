@@ -21,6 +21,7 @@ ELSEWHERE = {
     "dashboard/_items.html": FRAME,
     "dashboard/_keys_dialog.html": FRAME,
     "dashboard/_queues.html": FRAME,
+    "dashboard/_queue_jobs.html": FRAME,
     "dashboard/_act_move.html": ONE_FORM,
     "dashboard/_bulk_act.html": ONE_FORM,
     "dashboard/_edit.html": ONE_FORM,

@@ -179,7 +179,7 @@ class JobsHere:
         return bool(self.told) or self.unseen
 
 
-def jobs_here(request: HttpRequest, queue_id: int, *, tr: ReadTransaction) -> JobsHere:
+def jobs_here(request: HttpRequest, queue_id: int, *, tr: ReadTransaction | None = None) -> JobsHere:
     """Read the running bulk jobs that take items from a queue, change them or add some."""
     may, now = visibility.scope(request), store_now()
     running = get_store().actions(request.user.get_username()).running_jobs(tr=tr)

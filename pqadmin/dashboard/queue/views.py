@@ -10,9 +10,11 @@ from pqadmin.accounts.roles import Right, require
 from pqadmin.dashboard.history.views import last_hour
 from pqadmin.dashboard.items.list import item_list
 from pqadmin.dashboard.items.queue_page_data import see
+from pqadmin.dashboard.jobs.words import jobs_here
 from pqadmin.dashboard.overview import favorites
 from pqadmin.dashboard.queue.verdict_steps import steps
 from pqadmin.dashboard.targets.views import standing
+from pqadmin.display.addresses import queue_url
 from pqadmin.display.redaction import rules_of
 from pqadmin.display.values import show
 from pqadmin.live.consumers_panel import panel
@@ -53,6 +55,7 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         "consumers": panel(status),
         "mix": [] if status.kind == "fifo" else mix(status.bands),
         "taken": _taken(request, status),
+        "here": jobs_here(request, status.id),
         "last_hour": last_hour(status, seen.row, seen.now),
         "hidden": hidden_fields(request, "push", status),
         "push_form": PushForm(status=status, rows=5, auto_id="push-%s"),
@@ -60,6 +63,17 @@ def _queue(request: HttpRequest, name: str) -> HttpResponse:
         **standing(status, get_store().targets.rules()),
     }
     return render(request, "dashboard/queue.html", context)
+
+
+@require_safe
+@require(Right.READ)
+def queue_jobs(request: HttpRequest, name: str) -> HttpResponse:
+    """Show a queue's running bulk jobs, for its page that is open; lead any other reader to that page."""
+    if "HX-Request" not in request.headers:
+        return redirect(queue_url(name))
+    queue = get_store().queue(name)
+    context = {"url": queue_url(queue.name), "here": jobs_here(request, queue.id)}
+    return render(request, "dashboard/_queue_jobs.html", context)
 
 
 def _taken(request: HttpRequest, status: QueueStatus) -> dict[str, Any] | None:

@@ -265,6 +265,33 @@ def test_a_person_that_is_about_to_act_sees_running_jobs_of_other_people(
     assert "Under way on this queue now" not in operator.open(path)
 
 
+def test_a_queue_page_tells_of_a_running_job_until_it_has_ended(operator: Desk, store: Store, jobs: Queue) -> None:
+    job = store.actions("bob").begin_bulk("move", "jobs", to="review")
+    for path in ("/queues/jobs/", "/queues/review/"):
+        page = operator.open(path)
+        assert "Move ready items from jobs to review waiting for a server · 0 % · by bob" in page
+        assert f"/jobs/{job.id}/" in page.links
+        assert "Both may meet" not in page, "the reader is not about to act"
+    part = operator.open("/queues/jobs/jobs/", **{"HX-Request": "true"})
+    assert "by bob" in part
+    assert 'hx-get="/queues/jobs/jobs/"' in part.html
+    assert operator.open("/queues/jobs/jobs/").path == "/queues/jobs/"
+    run(store)
+    assert "bob" not in operator.open("/queues/jobs/jobs/", **{"HX-Request": "true"})
+
+
+def test_a_page_that_follows_a_job_offers_to_undo_it_as_soon_as_it_did_something(
+    operator: Desk, store: Store, jobs: Queue
+) -> None:
+    job = store.actions("ann").begin_bulk("delete", "jobs")
+    before = operator.open(f"/jobs/{job.id}/")
+    store.actions("ann").run_bulk(job.id, progress=lambda job: False)
+    after = operator.open(f"/jobs/{job.id}/")
+    assert (before.has_form("/undo/"), after.has_form("/undo/")) == (False, True)
+    before_set, after_set = (re.findall('data-set="[^"]*"', page.html) for page in (before, after))
+    assert before_set != after_set, "the page replaces what there is to do when this changes"
+
+
 def test_jobs_elsewhere_are_not_told_and_many_are_counted(operator: Desk, store: Store, jobs: Queue) -> None:
     store.create_queue("other").push(b"x", priority=1)
     store.actions("bob").begin_bulk("delete", "other")
