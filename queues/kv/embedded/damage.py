@@ -8,6 +8,7 @@ import logging
 import os
 from pathlib import Path
 
+from queues.kv.embedded import write_ahead_log
 from queues.kv.embedded.integrity_check import find_damage
 from queues.kv.embedded.meta_pages import MetaPages
 from queues.kv.errors import StoreDamaged, StoreUnavailable
@@ -16,6 +17,13 @@ log = logging.getLogger("queues.kv")
 
 #: Lies beside a file that a process died of, until it was read whole.
 SUSPECT = "suspect"
+
+
+def refuse_empty(folder: Path, data: Path) -> None:
+    """Raise `StoreDamaged` for an empty file that is not being created: its log is there before it."""
+    with contextlib.suppress(FileNotFoundError):
+        if not data.stat().st_size and not (folder / write_ahead_log.NAME).exists():
+            raise damaged(str(folder), "its file data.mdb is empty")
 
 
 def check(folder: Path, data: Path, *, opened_before: bool) -> None:
@@ -63,6 +71,7 @@ def verify(folder: Path, of: str | None = None, *, private: bool = False) -> Non
 
     Raises `StoreDamaged`, and `StoreUnavailable` when it could not be read; the log says why.
     """
+    refuse_empty(folder, folder / "data.mdb")
     path = of or str(folder)
     found = find_damage(str(folder), private=private)
     if found is None:

@@ -337,6 +337,7 @@ class Environment:
     def _open(self, *, create: bool) -> None:
         env = None
         try:
+            damage.refuse_empty(self.folder, self._data)  # before this process makes files beside it
             self.checkpoints.prepare()
             damage.check(self.folder, self._data, opened_before=(self.folder / "turns").exists())
             env = self._map_some(create=create)

@@ -51,6 +51,19 @@ def test_an_emptied_file_is_not_taken_for_a_new_store(tmp_path: Path) -> None:
         open_store(url)
 
 
+def test_an_empty_file_alone_is_not_taken_for_a_new_store(tmp_path: Path) -> None:
+    """A process that is creating a store has made its log before, and one that was interrupted is completed."""
+    data = tmp_path / "data.mdb"
+    data.touch()
+    for open_one in (verify_store, open_store, open_store):
+        with pytest.raises(StoreDamaged, match="empty"):
+            open_one(f"lmdb:{tmp_path}")
+    assert data.read_bytes() == b""
+    (tmp_path / "log").touch()
+    with open_store(f"lmdb:{tmp_path}") as store:
+        assert store.directory() == {}
+
+
 def test_a_file_that_is_cut_off_while_it_is_open_is_refused_before_it_is_read(tmp_path: Path) -> None:
     url = make_store(tmp_path / "store")
     with open_store(url) as store:
