@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -63,6 +64,8 @@ class Filter:
     personal: bool = False
     #: It asks for ages, which grow without a change.
     ages: bool = False
+    #: Parts before whose colon is no key, which are looked for in names, each with what may have been meant or "".
+    in_names: Sequence[tuple[str, str]] = ()
 
     def __bool__(self) -> bool:
         return bool(self.tests)
@@ -86,7 +89,8 @@ def parse(text: str, favorites: Container[int] = ()) -> Filter:
             continue
         tests.append(_not(test) if negated else test)
     personal, ages = "is:favorite" in text.casefold(), _BY_AGE.search(text) is not None
-    return Filter(text=text, tests=tests, problems=problems, personal=personal, ages=ages)
+    named = [(part, _near(part)) for part in text.split()[:MAX_PARTS] if _is_name_with_colon(part)]
+    return Filter(text=text, tests=tests, problems=problems, personal=personal, ages=ages, in_names=named)
 
 
 def _not(test: Test) -> Test:
@@ -96,7 +100,7 @@ def _not(test: Test) -> Test:
 def _part(part: str, favorites: Container[int]) -> Test:
     key, colon, value = part.partition(":")
     # A name may have colons: only these words before the first one make a term of it.
-    if colon and key in ("group", *_VALUES):
+    if colon and key in _KEYS:
         return _term(part, key, value.casefold(), favorites)
     if any(sign in part for sign in "<>="):
         return _comparison(part)
@@ -111,6 +115,22 @@ _VALUES = {
     **dict.fromkeys(("problem", "state"), ((), gettext_lazy("“%(part)s”: ask for level: or reason: instead."))),
     "is": (("favorite",), gettext_lazy("“%(part)s”: only is:favorite is understood.")),
 }
+
+
+#: Words before a colon that make a term of a part.
+_KEYS = ("group", *_VALUES)
+
+
+def _is_name_with_colon(part: str) -> bool:
+    key, colon, _value = part.removeprefix("-").partition(":")
+    return bool(key and colon) and key not in _KEYS and not any(sign in part for sign in "<>=")
+
+
+def _near(part: str) -> str:
+    """Return the part with the key that its first word is much like; empty if there is none."""
+    key, _colon, value = part.removeprefix("-").partition(":")
+    near = get_close_matches(key.casefold(), _KEYS, n=1)
+    return f"{'-' * part.startswith('-')}{near[0]}:{value}" if near else ""
 
 
 def _term(part: str, key: str, wanted: str, favorites: Container[int]) -> Test:

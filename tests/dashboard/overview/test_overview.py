@@ -165,6 +165,13 @@ def test_the_filter_keeps_what_matches(operator: Desk, store: Store) -> None:
     nothing = operator.open("/?q=nowhere")
     assert "No queue matches" in nothing
     assert "There are 3 queues; the filter hides all of them." in nothing
+    assert "looked for in names" not in nothing
+    mistyped = operator.open("/?q=levle:critical+foo:bar")
+    assert "“levle:critical” was looked for in names" in mistyped
+    assert "Did you mean level:critical ?" in mistyped
+    assert "“foo:bar” was looked for in names" in mistyped
+    assert mistyped.text.count("Did you mean") == 1
+    assert "looked for in names" not in operator.open("/?q=mail:welcome"), "a name may have a colon"
 
 
 def test_groups_and_sorting_come_from_the_address(operator: Desk, store: Store) -> None:
