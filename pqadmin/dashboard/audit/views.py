@@ -169,6 +169,7 @@ def _page(asked: Asked, after: str | None, limit: int, may: Scope) -> tuple[Reco
 
 def line_of(entry: AuditEntry) -> dict[str, Any]:
     """Return an act as the page lists it."""
+    to = _moved_to(entry)
     return {
         "entry": entry,
         "verb": verb_words(entry.verb),
@@ -178,6 +179,8 @@ def line_of(entry: AuditEntry) -> dict[str, Any]:
         "queue_url": queue_url(entry.queue) if entry.queue else "",
         "item_url": item_url(entry.queue, entry.item) if entry.queue and entry.item else "",
         "job": _job(entry),
+        "to": to,
+        "to_url": queue_url(to) if to else "",
         "changes": _changes(entry),
     }
 
@@ -191,10 +194,16 @@ def _job(entry: AuditEntry) -> dict[str, str]:
     return {"url": reverse("dashboard:job", args=[job_id]), "word": str(JOB_STATUS.get(status, ""))}
 
 
+def _moved_to(entry: AuditEntry) -> str:
+    """Return the queue that a bulk job moves items to; empty for any other act, and where the reader may not see it."""
+    after = entry.after or {}
+    return str(after.get("to") or "") if after.get("act") == "move" and _job(entry) else ""
+
+
 def _changes(entry: AuditEntry) -> list[dict[str, str]]:
     """Return what an act says it found and left, by name."""
     before, after = entry.before or {}, entry.after or {}
-    told = ("job", "status", "act") if _job(entry) and entry.verb in TRASH_ACTS else ("job", "status")
+    told = ("job", "status", *(["act"] if entry.verb in TRASH_ACTS else ()), *(["to"] if _moved_to(entry) else ()))
     names = [
         name
         for name in dict.fromkeys([*before, *after])

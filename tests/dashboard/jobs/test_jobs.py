@@ -67,7 +67,9 @@ def test_all_that_match_are_counted_moved_and_come_back(operator: Desk, store: S
     assert "undone" in listed
     acts = [(entry.verb, entry.count, entry.id) for entry in store.audit.entries(limit=50).entries]
     assert acts == [("undo", 16, undoing.path.split("/")[2]), ("move", 16, begun.path.split("/")[2])]
-    assert {begun.path, undoing.path} <= set(operator.open("/audit/").links)
+    audit = operator.open("/audit/")
+    assert {begun.path, undoing.path, "/queues/review/"} <= set(audit.links)
+    assert "jobs → review 16 items bulk job" in audit
 
 
 def test_an_act_on_all_is_one_entry_of_the_trash_and_undone_there(operator: Desk, store: Store, jobs: Queue) -> None:
