@@ -173,7 +173,7 @@ def sample_wall(rows: Sequence[Row], now: datetime) -> dict[str, Any]:
     layout = lay_out(21, density="middle", stress=True)
     counts = Counts(queues=10**6, critical=1, warning=10**6 - 1, unknown=3, unread=0, ready=0)
     spots = list(places(layout))
-    shown = sorted(rows, key=lambda row: worst_first(row, now))[:20]
+    shown = sorted(rows, key=worst_first)[:20]
     several = [shown[n % len(shown)] for n in range(20)]
     return {
         "wall_tiles": [tile(row, now, place) for row, place in zip(several, spots, strict=False)],

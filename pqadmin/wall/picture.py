@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pqadmin.accounts.scope import Scope
@@ -55,27 +55,27 @@ class Picture:
 def choose(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Picture:
     """Return a board's picture for this viewer at `now` (seconds since the epoch)."""
     turn = spec.turn(now)
-    return replace(_look(spec.parts[turn.index], monitor, viewer, now), turn=turn, revision=spec.revision)
+    return replace(_look(spec.parts[turn.index], monitor, viewer), turn=turn, revision=spec.revision)
 
 
-def cut(spec: Spec, monitor: Monitor, *, viewer: Scope, now: float) -> Spec | None:
+def cut(spec: Spec, monitor: Monitor, *, viewer: Scope) -> Spec | None:
     """Return the visible parts of a board for a user: those with visible queues."""
     if viewer.everything:
         return spec
-    parts = tuple(part for part in spec.parts if _look(part, monitor, viewer, now).counts.queues)
+    parts = tuple(part for part in spec.parts if _look(part, monitor, viewer).counts.queues)
     return replace(spec, parts=parts) if spec.parts[0] in parts else None
 
 
-def _look(part: Part, monitor: Monitor, viewer: Scope, now: float) -> Picture:
+def _look(part: Part, monitor: Monitor, viewer: Scope) -> Picture:
     overview = monitor.overview(part.scope)
     # A hundred screens ask for the same every second: it is computed once for each overview.
     return overview.keep(
         ("wall", part, sight_of(viewer)),
-        lambda: _picture(part, overview, monitor, viewer, datetime.fromtimestamp(now, UTC)),
+        lambda: _picture(part, overview, monitor, viewer),
     )
 
 
-def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, now: datetime) -> Picture:
+def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope) -> Picture:
     rows: Sequence[Row] = overview.rows
     unread = overview.summary.unread
     if not viewer.everything:
@@ -86,7 +86,7 @@ def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, no
     stress = part.order == "worst" and counts.critical > 0
     room = GRIDS[part.density].capacity(stress=stress)
     all_fit = counts.queues <= room and not unread
-    shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1), now)
+    shown = arrange(rows, part.order, len(rows) if all_fit else min(len(rows), room - 1))
     ids = tuple(row.status.id for row in shown)
     taken = set(ids)
     rest = None if all_fit else _counted([row for row in rows if row.status.id not in taken], unread)
@@ -101,9 +101,9 @@ def _picture(part: Part, overview: Overview, monitor: Monitor, viewer: Scope, no
     )
 
 
-def arrange(rows: Sequence[Row], order: str, room: int, now: datetime) -> list[Row]:
+def arrange(rows: Sequence[Row], order: str, room: int) -> list[Row]:
     """Return the rows that get a tile, in order. In every order, queues in trouble get one first."""
-    shown = heapq.nsmallest(room, rows, key=lambda row: worst_first(row, now))
+    shown = heapq.nsmallest(room, rows, key=worst_first)
     if order == "worst":
         return shown
     urgent = [row for row in shown if row.troubled]

@@ -98,7 +98,7 @@ class WallConsumer(LiveConsumer):
             self._monitor.refresh()
         viewer, now = self.badge.scope, store_now().timestamp()
         if not self.badge.link:
-            spec = cut(spec, self._monitor, viewer=viewer, now=now)
+            spec = cut(spec, self._monitor, viewer=viewer)
         return None if spec is None else choose(spec, self._monitor, viewer=viewer, now=now)
 
     def _let_go(self) -> None:

@@ -158,7 +158,7 @@ def _cut(spec: Spec, viewer: Scope) -> Spec:
     monitor = get_monitor()
     if monitor.board.empty:
         monitor.refresh()  # nothing was read yet
-    left = cut(spec, monitor, viewer=viewer, now=store_now().timestamp())
+    left = cut(spec, monitor, viewer=viewer)
     if left is None:
         raise Http404
     return left

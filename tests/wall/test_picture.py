@@ -3,10 +3,12 @@
 import pytest
 
 from pqadmin.accounts.scope import ALL, Scope
+from pqadmin.dashboard.overview.ordering import Order, arrange
+from pqadmin.live.board.filters import parse
 from pqadmin.live.monitor import Monitor
 from pqadmin.wall.picture import Picture, choose, cut
 from pqadmin.wall.specs import Part, Spec
-from queues import Store
+from queues import Store, Transaction
 
 DAY = 86_400
 
@@ -63,6 +65,23 @@ def test_of_those_in_equal_trouble_the_deepest_come_first(thirty: Store, monitor
     for n in (0, 5, 20, 29):
         kill(thirty, f"jobs:{n:02}")
     assert names(chosen(monitor, spec()))[:4] == ["jobs:20", "jobs:29", "jobs:05", "jobs:00"]
+
+
+def test_queues_in_trouble_are_in_the_order_of_the_overview(store: Store, monitor: Monitor) -> None:
+    for name, depth in (("drifted", 500), ("dead", 20), ("well", 5)):
+        store.create_queue(name).push_many([(b"v", 1)] * depth)
+    kill(store, "dead")
+    keys = store.context.keyspace.queue(store.queue("drifted").id)
+
+    def drift(tr: Transaction) -> None:
+        tr.set(keys.drift, (1).to_bytes(8, "little"))
+        tr.add(keys.change, 1)
+
+    store.transact(drift)
+    found = chosen(monitor, spec())
+    seen = arrange(monitor.overview(), order=Order(), wanted=parse(""), after="")
+    assert names(found) == [row.status.name for group in seen.groups for row in group.rows]
+    assert names(found) == ["dead", "drifted", "well"], "by the reason before the depth"
 
 
 @pytest.mark.parametrize("order", ["name", "depth"])
@@ -153,7 +172,7 @@ def test_a_part_without_any_queue_of_the_viewer_is_not_there(thirty: Store, moni
     wanted = spec("jobs:1*", parts=(other,))
 
     def left(*globs: str) -> list[str] | None:
-        found = cut(wanted, monitor, viewer=Scope.of_globs(globs), now=1_800_000_000.0)
+        found = cut(wanted, monitor, viewer=Scope.of_globs(globs))
         return None if found is None else [part.name for part in found.parts]
 
     assert left("*") == ["Hall", "Secret"]
