@@ -214,7 +214,7 @@ def code_of(error: QueueError | StoreError) -> str:
 
 def values_of(error: QueueError | StoreError) -> dict[str, Any]:
     """Return what an error of the core tells besides its words."""
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {} if error.index is None else {"index": error.index}
     for name, value in vars(error).items():
         # What an error carries besides its words, as far as it is plain: a depth, a name, the changed settings.
         if name in ("depth", "gone", "total", "queue", "name") and isinstance(value, int | str):
@@ -230,7 +230,8 @@ def values_of(error: QueueError | StoreError) -> dict[str, Any]:
 def of_error(error: QueueError | StoreError) -> dict[str, Any]:
     """Return the members of a problem of the core."""
     near = list(getattr(error, "suggestions", ()))
-    return shape(code_of(error), str(error), suggestions=near, **values_of(error))
+    detail = str(error) if error.index is None else f"Of the items, that of index {error.index}: {error}"
+    return shape(code_of(error), detail, suggestions=near, **values_of(error))
 
 
 def answer(members: dict[str, Any], headers: dict[str, str] | None = None) -> HttpResponse:

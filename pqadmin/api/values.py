@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BeforeValidator, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from pqadmin.api.bodies import Body, invalid
+from pqadmin.api.problems import Problem
 from pqadmin.display.error_text import redacted
 from pqadmin.display.format import as_text
 from pqadmin.display.redaction import Redaction
@@ -19,7 +20,7 @@ from pqadmin.files.plain_text import plain_text
 from pqadmin.files.shapes import Shape, attempt_shape, item_shape, job_shape, time_shape
 from queues import Duration, Item, Priority, Queue, Raw, Undone
 from queues.admin import Codec
-from queues.errors import WrongKind, display_name
+from queues.errors import QueueError, WrongKind, display_name
 
 #: Items of one request.
 MOST = 1_000
@@ -104,6 +105,21 @@ class NewItems(Body):
     """Items that are pushed together: all of them, or none."""
 
     items: list[NewItem] = Field(min_length=1, max_length=MOST)
+
+
+def arrivals(queue: Queue, items: list[NewItem]) -> list[tuple[Any, Any, Duration | datetime | None]]:
+    """Return each of many items as `arrival` does; an error tells the index of the one that it refuses."""
+    found: list[tuple[Any, Any, Duration | datetime | None]] = []
+    try:
+        for item in items:
+            found.append(arrival(queue, item))  # noqa: PERF401 # as many as were good before an error
+    except QueueError as error:
+        error.index = len(found)
+        raise
+    except Problem as problem:
+        at = f"items.{len(found)}."
+        raise invalid([{**one, "field": at + one["field"]} for one in problem.values["errors"]]) from None
+    return found
 
 
 def arrival(queue: Queue, item: NewItem) -> tuple[Any, Any, Duration | datetime | None]:

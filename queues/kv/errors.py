@@ -47,6 +47,9 @@ class Words(str):
 class Worded(Exception):
     """An error with a message that can be translated: it is made of a template and its values."""
 
+    #: The place, from 0, of the item that is refused among those of a push of many, where it is known.
+    index: int | None = None
+
     def __init__(self, template: str = "", /, **values: Value) -> None:
         super().__init__(Words(template, **values))
 

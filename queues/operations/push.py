@@ -1,13 +1,13 @@
 """Pushes: items that arrive, at once or delayed. What is ready at once goes in together, in the order of the calls."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from operator import add, attrgetter, itemgetter
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from queues.errors import BadTime, QueueClosed, QueueFull, TooLarge, ValueTooLarge
+from queues.errors import BadTime, QueueClosed, QueueFull, TooLarge, ValueTooLarge, Worded
 from queues.items import ready, state_machine
 from queues.items.counters import CounterDelta, admit
 from queues.items.equal_ids import taken
@@ -23,6 +23,8 @@ from queues.model.priority import Priority, normalize
 from queues.model.records import MAX_VALUE_SIZE
 from queues.model.tuples import pack_ids, pack_numbers, pack_priorities
 from queues.operations.open_queue import OpenQueue, Request, executes
+
+T = TypeVar("T")
 
 #: Bytes of values of one batch; one push alone may have more.
 BATCH_BYTES = 1_000_000
@@ -74,18 +76,32 @@ def push_many_request(
     kind = config.priority_type
     if config.codec == "bytes" and {*map(len, items)} == {2} and _are_plain(kind, *zip(*items, strict=True)):
         return _request(queue, cast(Values, items), [common])
-    return _request(
-        queue,
-        [(encoded(value, config.values), normalize(priority, kind)) for value, priority, *_ in items],
-        [_own_when(when) if when else common for _, _, *when in items],
-    )
+
+    def check(item: Any) -> tuple[bytes, Priority, Moment | None]:
+        value, priority, *when = item
+        return encoded(value, config.values), normalize(priority, kind), _own_when(when) if when else common
+
+    checked = each(items, check)
+    return _request(queue, [found[:2] for found in checked], [found[2] for found in checked])
 
 
 def enqueue_many_request(queue: OpenQueue, values: Iterable[Any], when: Moment | None) -> PushManyRequest:
     """Return the request to add values at the tail; raise what is wrong with one."""
     queue.check_kind("fifo", "enqueue", "push")
     config = queue.config
-    return _request(queue, [(encoded(value, config.values), None) for value in values], [when])
+    return _request(queue, each(values, lambda value: (encoded(value, config.values), None)), [when])
+
+
+def each(items: Iterable[Any], check: Callable[[Any], T]) -> list[T]:
+    """Return what a check makes of each item; an error tells the `index` of the one that it refuses."""
+    found: list[T] = []
+    try:
+        for item in items:
+            found.append(check(item))  # noqa: PERF401 # as many as were good before an error
+    except Worded as error:
+        error.index = len(found)
+        raise
+    return found
 
 
 def _are_plain(kind: str, values: Sequence[Any], priorities: Sequence[Any]) -> bool:

@@ -57,6 +57,29 @@ async def test_items_are_pushed_as_text_base64_or_json_and_popped_from_both_ends
     assert (await program.post("queues/jobs/pop")).json() == {"items": []}
 
 
+async def test_a_push_of_many_that_is_refused_tells_which_item_is_at_fault(
+    program: Program, site: Store, jobs, line
+) -> None:
+    site.create_queue("texts", codec="text")
+    good, hour = {"value": "a", "priority": 1}, {"value": "a", "delay": 3_600}
+    for key in ({}, {"Idempotency-Key": "k"}):
+        for queue, items, code, index in [
+            ("jobs", [good, good, {"value": "b", "priority": 1.5}], "BadPriority", 2),
+            ("jobs", [good, {"value": "b"}], "BadPriority", 1),
+            ("line", [hour, {"value": "b", "priority": 1}], "WrongKind", 1),
+            ("texts", [good, {"value_base64": "/w==", "priority": 1}], "BadValue", 1),
+            ("line", [hour, {"value": "b"}, {"value": "c" * 3_000_000}], "ValueTooLarge", 2),
+        ]:
+            answer = await program.post(f"queues/{queue}/items", json={"items": items}, headers=key)
+            refused = problem(answer, 413 if code == "ValueTooLarge" else 422 if code != "WrongKind" else 409, code)
+            assert refused["index"] == index
+            assert f"index {index}:" in refused["detail"]
+    items = [good, {"value_base64": "?", "priority": 1}]
+    told = problem(await program.post("queues/jobs/items", json={"items": items}), 422, "InvalidRequest")
+    assert told["errors"][0]["field"] == "items.1.value_base64"
+    assert (jobs.depth(), line.depth(), line.depth("delayed")) == (0, 0, 0)
+
+
 async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, site: Store) -> None:
     site.create_queue("names", priority_type="str")
     pushed = await program.post(

@@ -37,6 +37,7 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - A parameter of the query, or a field of a body, that an address does not have is refused (422), so that
   a slip in its name is seen. So is one that is given twice (in a body: 400), and a body where an address takes
   none: the parameters of pop and lease are in the query.
+- Where one of many items that are pushed is refused, `index` in the problem is its place in the list, from 0.
 - Where a request is over a limit of a queue, a value or a body, `most` in the problem is the limit.
   Rates of tokens, long polls and streams at once are limited too: 429 with `Retry-After`
   ([tokens](access.md#tokens)).

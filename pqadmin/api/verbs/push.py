@@ -22,6 +22,7 @@ from pqadmin.files.shapes import Shape, item_shape
 from pqadmin.store import get_store
 from queues import AnyAsyncQueue, AnyQueue, AsyncPriorityQueue, Duration, FifoQueue, Item, Transaction
 from queues.admin import parse_priority
+from queues.errors import Worded
 
 #: Bytes of a body that the event loop parses itself; a larger one would hold up other requests.
 PARSED_AT_ONCE = 65_536
@@ -70,9 +71,9 @@ def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
     """Return the items of a request as `push_many` takes them: (value, priority or None, when or None)."""
     if content_type(request) in (JSON, ""):
         found = json_of(request)
-        many = isinstance(found, dict) and "items" in found
-        items = checked(found, values.NewItems).items if many else [checked(found, values.NewItem)]
-        return [values.arrival(queue, item) for item in items]
+        if isinstance(found, dict) and "items" in found:
+            return values.arrivals(queue, checked(found, values.NewItems).items)
+        return [values.arrival(queue, checked(found, values.NewItem))]
     if content_type(request) not in (BYTES, TEXT):
         known = f"{JSON}, {BYTES}, {TEXT}, {NDJSON}, {CSV}"
         raise Problem("UnsupportedMediaType", f"This address takes {known}; not {content_type(request)!r}.")
@@ -120,7 +121,11 @@ def _push_within(queue: AnyQueue, items: list[Any], tr: Transaction) -> list[Ite
         return queue.push_many(items, tr=tr)
     pushed: list[Item] = []
     for when, same in groupby(items, key=lambda item: item[2]):
-        pushed += queue.enqueue_many([value for value, _, _ in same], **_at(when), tr=tr)
+        try:
+            pushed += queue.enqueue_many([value for value, _, _ in same], **_at(when), tr=tr)
+        except Worded as error:
+            error.index = None if error.index is None else len(pushed) + error.index
+            raise
     return pushed
 
 

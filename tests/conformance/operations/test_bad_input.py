@@ -94,10 +94,11 @@ def test_priorities_of_the_wrong_type_are_refused(store: Store, priority_type: s
 
 
 def test_one_bad_item_stops_all_of_them(jobs: Queue) -> None:
-    with pytest.raises(BadPriority):
+    with pytest.raises(BadPriority) as of_priority:
         jobs.push_many([(b"good", 1), (b"bad", 1.5)])
-    with pytest.raises(BadValue):
-        jobs.push_many([(b"good", 1), ("bad", 1)])
+    with pytest.raises(BadValue) as of_value:
+        jobs.push_many([(b"good", 1), (b"good", 1), ("bad", 1)])
+    assert (of_priority.value.index, of_value.value.index) == (1, 2)
     assert jobs.depth() == 0
     assert jobs.pop_min() is None
 
