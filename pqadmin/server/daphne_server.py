@@ -134,6 +134,11 @@ class DaphneServer(Server):  # type: ignore[misc]
         self.http_factory.cancel_answers()
         return super().kill_all_applications()
 
+    def protocol_disconnected(self, protocol: Any) -> None:
+        """Note when a connection ended; one that was dropped as the server ends is known no more."""
+        if protocol in self.connections:
+            super().protocol_disconnected(protocol)
+
     def _signalled(self) -> None:
         if self._draining is not None:
             os._exit(130)

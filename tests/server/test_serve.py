@@ -111,6 +111,17 @@ def test_a_request_in_flight_is_finished(serve) -> None:
     assert "CSRF cookie not set" in said
 
 
+def test_a_request_of_which_the_rest_never_comes_is_dropped_without_a_word(serve) -> None:
+    site = serve()
+    host, port = site.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n\r\n1")
+        assert site.get("/livez")[0] == 200
+        site.signal(signal.SIGTERM)
+        assert site.exit_code() == 0
+    assert site.complained == []
+
+
 def test_a_second_interrupt_ends_at_once(serve) -> None:
     site = serve()
     host, port = site.address.removeprefix("http://").split(":")
