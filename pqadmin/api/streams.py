@@ -213,6 +213,10 @@ def _pushed(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bo
     except (QueueError, StoreError) as error:
         told = {**problems.values_of(error), **_came(importer)}
         raise Problem(problems.code_of(error), f"{error} What was pushed before it stays.", told) from error
+    if bad and not report.items:
+        lines = "The only line is bad" if report.bad == 1 else f"All {report.bad:,} lines are bad"
+        told = {**asdict(report), "line": bad[0]["line"], "errors": bad}
+        raise Problem("BadFormat", f"{lines}: nothing was pushed. Line {told['line']}: {bad[0]['reason']}.", told)
     return {**asdict(report), "errors": bad}
 
 

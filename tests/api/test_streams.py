@@ -49,6 +49,21 @@ async def test_bad_lines_are_left_out_and_told_or_end_a_strict_import(program: P
     )
 
 
+@pytest.mark.parametrize("keyed", [False, True])
+async def test_an_import_of_which_every_line_is_bad_is_refused(
+    program: Program, jobs: PriorityQueue, keyed: bool
+) -> None:
+    for content, kind in ((b"x\n\ny\n", "application/x-ndjson"), (b"value,priority\na,x\nb,y\n", "text/csv")):
+        sent = {"Content-Type": kind, **({"Idempotency-Key": kind} if keyed else {})}
+        for _ in range(2):
+            told = problem(await program.post("queues/jobs/items", content=content, headers=sent), 422, "BadFormat")
+            assert (told["items"], told["bad"], len(told["errors"])) == (0, 2, 2)
+            assert told["line"] == told["errors"][0]["line"]
+            assert told["errors"][0]["reason"] in told["detail"]
+    empty = await program.post("queues/jobs/items", content=b"\n", headers=NDJSON)
+    assert (empty.status_code, empty.json()["blank"], jobs.depth()) == (201, 1, 0)
+
+
 async def test_an_import_under_a_key_goes_on_where_it_was_cut_off(
     program: Program, site: Store, jobs: PriorityQueue
 ) -> None:
@@ -118,7 +133,8 @@ async def test_a_fifo_queue_takes_no_priorities_and_keeps_the_order(program: Pro
     content = b"".join(b'{"value_json": %d}\n' % n for n in range(600))
     await program.post("queues/line/items", content=content, headers=NDJSON)
     assert [item.raw for item in line.peek_many(3)] == [b"0", b"1", b"2"]
-    assert (await program.post("queues/line/items", content=ndjson(1), headers=NDJSON)).json()["bad"] == 1
+    both = ndjson(1) + b'{"value": "a"}'
+    assert (await program.post("queues/line/items", content=both, headers=NDJSON)).json()["bad"] == 1
 
 
 async def test_an_import_that_is_refused_on_its_way_says_how_far_it_came(

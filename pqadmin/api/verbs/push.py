@@ -42,7 +42,7 @@ async def push(
     A body in JSON is an item or `{"items": […]}`. A body of bytes or plain text is the value of one item; its
     priority, delay or due time are the headers `PQ-Priority`, `PQ-Delay` and `PQ-Due`. NDJSON and CSV are pushed in
     chunks: a bad line is left out and told, and with an `Idempotency-Key` the same request sent again goes on where it
-    was cut off.
+    was cut off. If all lines are bad, the request is refused with `BadFormat` and these as `errors`.
     """
     opened = await open_queue(request, queue, Verb.PUSH, Right.ACT)
     if content_type(request) not in (BYTES, TEXT):
