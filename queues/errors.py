@@ -151,7 +151,7 @@ class Undecodable(QueueError, ValueError):
 
 
 class BadText(QueueError, ValueError):
-    """A reason or a person's name is no text: it holds a lone surrogate."""
+    """A reason or a name is no text: it holds a lone surrogate; or a worker's name is not of one line."""
 
 
 class BadSetting(QueueError, ValueError):

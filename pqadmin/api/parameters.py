@@ -3,6 +3,7 @@
 import re
 from difflib import get_close_matches
 from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes
 
 from django.http import HttpRequest
 from ninja import Body as Sent
@@ -12,6 +13,7 @@ from ninja.params.models import BodyModel, ParamModel, QueryModel
 from pydantic import Field, StrictStr
 
 from pqadmin.api.bodies import MOST_ERRORS, Body, invalid
+from pqadmin.api.problems import Problem
 
 #: What clients send that have nothing to say.
 NO_BODY = (b"", b"{}")
@@ -84,6 +86,11 @@ def _no_others(operation: Operation) -> type[ParamModel]:
 
         @classmethod
         def resolve(cls, request: HttpRequest, api: NinjaAPI, path_params: dict[str, Any]) -> "NoOthers":
+            if "%" in (query := request.META.get("QUERY_STRING", "")):
+                try:
+                    unquote_to_bytes(query).decode()
+                except UnicodeDecodeError:
+                    raise Problem("BadRequest", "The query of the address is not valid UTF-8.") from None
             unknown = [name for name in request.GET if name not in known]
             if unknown:
                 raise invalid([_unknown(name, known) for name in unknown[:MOST_ERRORS]])

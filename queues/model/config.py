@@ -1,5 +1,6 @@
 """Config of a queue: read in every transaction, written by operators only."""
 
+import unicodedata
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
@@ -17,6 +18,8 @@ KINDS: tuple[str, ...] = get_args(Kind)
 MAX_REASON = 500
 #: How often an item is leased before it is dead, unless the queue says otherwise.
 DEFAULT_ATTEMPTS = 5
+#: Categories of control characters and of those that end a line or paragraph.
+_CONTROLS = ("Cc", "Zl", "Zp")
 MOST_ATTEMPTS = 1_000_000
 
 
@@ -37,6 +40,18 @@ def check_text(text: str, most: int | None = None) -> str:
         code = f"U+{ord(text[error.start]):04X}"
         raise BadText("A text holds {code}, half of a character, which is no text.", code=code) from None
     return text[:most]
+
+
+def check_worker(name: str, most: int | None = None) -> str:
+    """Return a worker's name as `check_text` does, of one line; raise `BadText`, `BadValue`."""
+    if not isinstance(name, str):
+        raise BadValue("A worker's name is text, not {type}.", type=type(name).__name__)
+    if not name.isprintable():
+        for char in name:
+            if unicodedata.category(char) in _CONTROLS:
+                code = f"U+{ord(char):04X}"
+                raise BadText("A worker's name holds {code}, a control character or the end of a line.", code=code)
+    return check_text(name, most)
 
 
 def check_attempts(max_attempts: int | None) -> int | None:

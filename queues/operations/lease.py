@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from queues.errors import BadValue, WrongKind, display_name
+from queues.errors import WrongKind, display_name
 from queues.items import delayed, lease_expiry
 from queues.items.stored_item import StoredItem, as_item
 from queues.keys.queue_keys import NONCE_SIZE
 from queues.kv.port import Transaction
 from queues.model import ids
-from queues.model.config import check_text
+from queues.model.config import check_worker
 from queues.model.cursor import End
 from queues.model.item import Item
 from queues.operations.lease_block import Binding, LeaseBlock, binding_of, bound
@@ -117,8 +117,4 @@ def expire_request(queue: OpenQueue, limit: int) -> ExpireRequest:
 
 def _worker(queue: OpenQueue, name: str | None) -> str:
     """Return the name of the holder: by default this process and its machine."""
-    if name is None:
-        return queue.taker
-    if not isinstance(name, str):
-        raise BadValue("A worker's name is text, not {type}.", type=type(name).__name__)
-    return check_text(name, MAX_WORKER)
+    return queue.taker if name is None else check_worker(name, MAX_WORKER)

@@ -23,7 +23,7 @@ from queues.errors import (
     StoreError,
     TooLarge,
 )
-from queues.model.config import check_text
+from queues.model.config import check_worker
 from queues.model.duration import GRACE, Duration, seconds_of
 from queues.operations.plain_functions import refuse_result
 from queues.operations.wait import LONGEST, Outlook
@@ -88,7 +88,7 @@ class Pool:
             raise ValueError(f"A pool has a whole number of threads, 1 or more, not {threads!r}.")
         self._store = store
         self._once = once
-        self._name = None if name is None else check_text(name)
+        self._name = None if name is None else check_worker(name)
         opened = [store.queue(queue) for queue in queues]
         self._handlers: dict[Queue, Handler] = {queue: worker.handler(queue.name) for queue in opened}
         for queue in opened:

@@ -80,6 +80,13 @@ async def test_a_push_of_many_that_is_refused_tells_which_item_is_at_fault(
     assert (jobs.depth(), line.depth(), line.depth("delayed")) == (0, 0, 0)
 
 
+async def test_a_worker_that_is_no_line_of_text_is_refused(program: Program, jobs) -> None:
+    jobs.push(b"a", 1)
+    problem(await program.post("queues/jobs/lease?worker=a%0Ab"), 422, "BadText")
+    problem(await program.post("queues/jobs/lease?worker=%FF"), 400, "BadRequest")
+    assert jobs.depth() == 1
+
+
 async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, site: Store) -> None:
     site.create_queue("names", priority_type="str")
     pushed = await program.post(

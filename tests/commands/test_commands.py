@@ -325,11 +325,11 @@ def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
 
 def test_queues_lists_the_consumers(run: Run, shop: Shop, jobs: Queue) -> None:
     shop.store.create_queue("idle")
-    jobs.lease(seconds=60, worker="press\x1b[31m")
+    jobs.lease(seconds=60, worker="press\u202e")
     shop.store.context.presence.beat()
     idle, shape = run("queues", "--json").json["queues"]
     (consumer,) = shape["consumers"]
-    assert (consumer["pid"], consumer["worker"], consumer["holds"]) == (os.getpid(), "press\x1b[31m", 1)
+    assert (consumer["pid"], consumer["worker"], consumer["holds"]) == (os.getpid(), "press\u202e", 1)
     assert (consumer["takes"], consumer["end"], shape["last_consumer"]) == (1, None, None)
     assert (idle["consumers"], idle["last_consumer"]) == (None, None)
     lines = run("queues").out.splitlines()

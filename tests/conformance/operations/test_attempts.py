@@ -115,7 +115,7 @@ def test_a_hostile_traceback_is_cut_to_valid_text(store: Store, jobs: Queue, tex
     jobs.configure(max_attempts=None)
     item = jobs.push(b"v" * MAX_VALUE_SIZE, priority=1)
     for _ in range(MOST + 5):
-        fail(jobs, "é\x00" * 250, traceback=f"first {text} last", worker="\x01" * 200)
+        fail(jobs, "é\x00" * 250, traceback=f"first {text} last", worker="字" * 200)
     (there,) = store.read(
         lambda tr: find_stored(tr, store.context.keyspace.queue(jobs.id), jobs.config, [bytes.fromhex(item.id)])
     )

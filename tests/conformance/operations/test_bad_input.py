@@ -21,6 +21,7 @@ from queues.errors import (
     ValueTooLarge,
 )
 from queues.items.scan import Query
+from queues.workers import Pool, Worker
 
 BAD_NAMES = [
     *("", "a/b", "a b", "a\x00", "a\n", "a\\b", "a%2fb", "<b>", ".", "..", "😀"),
@@ -237,8 +238,11 @@ def test_a_transaction_that_only_reads_is_no_place_to_write(store: Store, jobs: 
             store.read(write)
 
 
-def test_half_a_character_is_refused_as_the_name_of_a_worker(jobs: Queue) -> None:
+@pytest.mark.parametrize("name", ["\ud800", "a\x00", "a\nb", "a\u2028b", "\x1b[2J", "a\x85"])
+def test_what_is_no_line_of_text_is_refused_as_the_name_of_a_worker(store: Store, jobs: Queue, name: str) -> None:
     jobs.push(b"x", priority=1)
+    with pytest.raises(BadText, match=r"U\+"):
+        jobs.lease(worker=name)
     with pytest.raises(BadText):
-        jobs.lease(worker="\ud800")
+        Pool(store, Worker(), ["jobs"], name=name)
     assert jobs.depth("leased") == 0

@@ -673,7 +673,7 @@ def test_the_largest_item_goes_through_all_states(store: Store, clock: Clock) ->
     value = bytes(range(256)) * 351 + bytes(144)
     pushed = texts.push(value, priority="\x00" * 200)
     texts.configure(max_attempts=2)
-    lease = texts.lease(worker="\x00" * 300)
+    lease = texts.lease(worker="字" * 300)
     texts.extend(lease, seconds=5)
     assert texts.release(lease, delay=MINUTE, reason="\x00" * 900).value == value
     clock.advance(60)
