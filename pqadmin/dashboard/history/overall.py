@@ -6,6 +6,7 @@ number of histories.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import add, itemgetter
 from typing import Any
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from pqadmin.dashboard.history.ranges import Range
 from pqadmin.dashboard.history.series import course
-from queues import QueueStatus, Store
+from queues import QueueStatus, ReadTransaction, Store
 from queues.admin import (
     ALL_QUEUES,
     HISTORY_FLUSH,
@@ -25,6 +26,7 @@ from queues.admin import (
     HistoryStretch,
     as_history_point,
 )
+from queues.errors import QueueNotFound
 
 #: Queues that are added up, and queues of which the change is looked up, at most; of these how many are shown.
 MAX_SUMMED, MAX_COMPARED, SHOWN = 100, 300, 8
@@ -217,14 +219,30 @@ def movers(store: Store, statuses: Sequence[QueueStatus], shown: Range) -> list[
             break
         ids = [one.id for one in chunk]
         before = kept.at(ids, kind, since)
+        made = _made_since(store, chunk, shown.since) if since > shown.since else frozenset()
         after = {} if shown.live else kept.at(ids, kind, shown.until)
         for one in chunk:
-            start = before.get(one.id, _EMPTY)  # a queue without a history then was empty: a process recorded
+            # A queue without a history then was empty: a process recorded. One that was made in the range was, too.
+            start = _EMPTY if one.id in made else before.get(one.id, _EMPTY)
             end = as_history_point(one, shown.now) if shown.live else after.get(one.id)
             if end is not None and end.counts != start.counts:
                 found.append(_mover(one.name, start, end))
         found.sort(key=lambda mover: (-abs(mover.change), mover.name))
     return [mover for mover in found[:SHOWN] if mover.change]
+
+
+def _made_since(store: Store, statuses: Sequence[QueueStatus], since: int) -> frozenset[int]:
+    """Return the ids of the queues that were created at a moment or later."""
+
+    def look(tr: ReadTransaction) -> frozenset[int]:
+        made = set()
+        for one in statuses:
+            with suppress(QueueNotFound):  # deleted or renamed meanwhile
+                if store.queue(one.name, tr=tr).config.created_ms >= since * 1_000:
+                    made.add(one.id)
+        return frozenset(made)
+
+    return store.read(look)
 
 
 def most_used(statuses: Iterable[QueueStatus]) -> list[QueueStatus]:

@@ -205,11 +205,14 @@ def test_the_newest_rates_of_all_queues_are_those_of_the_overview(operator: Desk
 
 
 @pytest.mark.parametrize("span", ["1h", "24h", "90d"])
-def test_movers_of_a_store_younger_than_the_range_are_those_since_it_began(clock: Clock, span: str) -> None:
+def test_movers_where_recording_began_in_the_range_are_those_since_then_or_since_made(clock: Clock, span: str) -> None:
     with open_store("memory:", clock=clock) as store:
         moved, idle = store.create_queue("moved"), store.create_queue("idle")
         for queue in (moved, idle):
             queue.push_many([(b"x", 1)] * 10)
+        clock.advance(100 * 86_400)
+        early = store.create_queue("early")
+        early.push_many([(b"x", 1)] * 10)
         recorder = store.recorder(count=clock)
         recorder.look()
         clock.advance(1_200)
@@ -218,9 +221,13 @@ def test_movers_of_a_store_younger_than_the_range_are_those_since_it_began(clock
         later.push(b"x", 1)
         recorder.look()
         recorder.flush()
-        statuses = [each.status() for each in (moved, idle, later)]
+        statuses = [each.status() for each in (moved, idle, early, later)]
         found = overall.movers(store, statuses, span_of(span, store.now()))
-        assert [(one.name, one.before, one.after) for one in found] == [("moved", 10, 17), ("later", 0, 1)]
+        assert [(one.name, one.before, one.after) for one in found] == [
+            ("early", 0, 10),
+            ("moved", 10, 17),
+            ("later", 0, 1),
+        ]
 
 
 def test_sums_that_were_kept_go_on_as_if_added_up_anew(clock: Clock) -> None:
