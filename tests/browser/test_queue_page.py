@@ -607,3 +607,17 @@ def test_an_old_item_has_no_step_of_its_own_beside_why_nothing_is_done(
     assert following.evaluate("next => getComputedStyle(next).display") != "none"
     page.locator(f"[data-reason={cause}]").evaluate("reason => { reason.hidden = false; }")
     assert following.evaluate("next => getComputedStyle(next).display") == "none"
+
+
+def test_notices_and_hints_of_a_form_keep_their_distance(page: Page, jobs: Queue, store: Store) -> None:
+    store.actions("bob").begin_bulk("delete", "jobs", rate=1.0)
+    page.goto("/queues/jobs/purge/")
+    notices = page.locator("form.body > .notice")
+    expect(notices).to_have_count(2)
+    first, second = (notices.nth(n).bounding_box() for n in (0, 1))
+    assert second["y"] >= first["y"] + first["height"] + 8
+    page.goto("/queues/jobs/?state=ready")
+    page.locator(".everything a[href*='act=delete']").click()
+    hint = page.locator("#sheet .help", has_text="instead of in chunks")
+    expect(hint).to_be_visible()
+    assert hint.bounding_box()["x"] >= page.locator("#sheet").bounding_box()["x"] + 8

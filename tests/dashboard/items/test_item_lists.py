@@ -55,6 +55,7 @@ def test_each_tab_lists_its_state_with_its_depth(operator: Desk, jobs: Queue) ->
     for words in ("Ready 60", "Delayed 55", "Leased 2", "Dead 3", "Trash 0"):
         assert words in page
     assert values(page) == [f"ready-{n:02}" for n in range(50)]
+    assert re.search(r"All 60 as of \d\d:\d\d:\d\d", page.text), "the tabs go on, so the number tells its moment"
     delayed = operator.open("/queues/jobs/?state=delayed")
     assert values(delayed) == [f"later-{n:02}" for n in range(50)]
     assert "in 59:" in list_of(delayed) or "in 1:00:00" in list_of(delayed)
