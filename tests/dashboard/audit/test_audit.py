@@ -46,6 +46,12 @@ def what(page: Screen) -> str:
     return page.text.split("What was done, and why")[-1]
 
 
+def test_an_empty_audit_says_what_is_written_there_and_what_is_not(operator: Desk) -> None:
+    page = operator.open("/audit/")
+    assert "that a person makes on a queue is written here" in page
+    assert "but for those by the commands create_user and reset_password" in page
+
+
 def test_the_size_of_a_value_has_its_unit(operator: Desk, busy: None) -> None:
     assert "priority 1 size 1 B" in what(operator.open("/audit/?verb=push&queue=jobs")).replace("\u202f", " ")
 
