@@ -17,6 +17,9 @@ from queues.errors import display_name
 WIDE = 110
 #: The narrowest one for a table with kinds, ends and consumers.
 _TABLE = 130
+#: The fewest cells of a name for which all columns are shown; for less room these are left out, the first one first.
+_LEAST_NAME = 14
+_LEFT_OUT = ("Delayed", "Leased", "Out/s", "In/s", "Oldest", "Dead")
 _Column = tuple[str, int, Callable[[Row, datetime], str]]
 
 
@@ -48,8 +51,14 @@ class QueueColumns:
     def __init__(self, width: int, *, verdicts: bool, rates: bool = True) -> None:
         self._columns = [column for column in _COLUMNS if rates or not column[0].endswith("/s")]
         self._verdicts = verdicts
-        room = width - 3 - sum(size for _, size, _ in self._columns)
+        for left_out in _LEFT_OUT:
+            if self._room(width) < _LEAST_NAME:
+                self._columns = [column for column in self._columns if column[0] != left_out]
+        room = self._room(width)
         self._name = max(8, min(40, room // 2) if verdicts else room)
+
+    def _room(self, width: int) -> int:
+        return width - 3 - sum(size for _, size, _ in self._columns)
 
     @property
     def head(self) -> Text:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from pqadmin.commands.board_reader import BoardReader
@@ -138,6 +139,22 @@ def test_the_list_that_stays_ends_quietly_when_its_reader_does(url: str, store: 
         jobs.push(b"x", priority=7)
         assert process.wait(PATIENCE) == 141
         assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(("width", "columns"), [(40, "Queue Ready Dead Oldest"), (20, "Queue Ready")])
+@pytest.mark.parametrize("rates", [False, True])
+def test_on_a_very_narrow_terminal_columns_are_left_out_and_each_queue_keeps_its_line(
+    shop: Shop, width: int, columns: str, rates: bool
+) -> None:
+    for name in ("orders:eu:north:fulfilment", "mail"):
+        shop.store.create_queue(name)
+    rows, now = BoardReader(shop.store).read()
+    out = io.StringIO()
+    Console(file=out, width=width).print(queue_list(rows, now, width=width, rates=rates))
+    head, *lines = out.getvalue().splitlines()
+    assert " ".join(head.split()) == columns
+    assert [line.split()[0] for line in lines] == ["●", "●"]
+    assert max(map(len, [head, *lines])) <= width
 
 
 def test_on_a_narrow_terminal_names_are_whole_and_reasons_have_lines_of_their_own(shop: Shop) -> None:
