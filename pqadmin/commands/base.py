@@ -92,10 +92,10 @@ class OwnCommand(BaseCommand):
         if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
             raise failure from cause
         if message := write.one_line(str(failure)):
-            self.tell_failure(message, cause)
+            self.tell_failure(message, failure, cause)
         sys.exit(failure.returncode)
 
-    def tell_failure(self, message: str, cause: BaseException) -> None:
+    def tell_failure(self, message: str, failure: CommandError, cause: BaseException) -> None:
         """Write why the command ends."""
         self.stderr.write(message)
 

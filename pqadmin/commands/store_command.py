@@ -29,12 +29,14 @@ from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, error_shape
 from queues import Actions, AnyQueue, Store, open_store
 from queues.admin import verify_store
-from queues.errors import LocalStoreOnly, QueueError, StoreDamaged, StoreError, StoreUnavailable
+from queues.errors import ERRORS, LocalStoreOnly, QueueError, StoreDamaged, StoreError, StoreUnavailable
 
 Options = dict[str, Any]
 #: Why a command does not work through a server.
 ON_THE_MACHINE = "This command works on a store itself: run it on the machine of the site."
 
+#: The codes that an error has as JSON by its class; the rest are `CommandError`, `Interrupted` and `UsageError`.
+_CODES = {*ERRORS, "BadFormat", "BadLines", "StoppedAtBadEntry", "OSError"}
 #: Why a command ends that cannot write to standard output.
 UNWRITTEN = "Standard output cannot be written: {}. What the command has done stays done."
 
@@ -197,12 +199,16 @@ class StoreCommand(OwnCommand):
         """Return whether an error came of writing to standard output."""
         return any(frame.f_locals.get("self") is self.stdout for frame, _ in walk_tb(error.__traceback__))
 
-    def tell_failure(self, message: str, cause: BaseException) -> None:
+    def tell_failure(self, message: str, failure: CommandError, cause: BaseException) -> None:
         """Write why the command ends, as JSON if that is asked for."""
         if self._json:
-            self.tell(json_text(error_shape(cause, message)))
+            kinds = (kind.__name__ for kind in type(cause).__mro__)
+            code = next(filter(_CODES.__contains__, kinds), "CommandError")
+            if failure.returncode == Exit.INTERRUPTED:
+                code = "Interrupted"
+            self.tell(json_text(error_shape(code, message, getattr(cause, "suggestions", ()))))
         else:
-            super().tell_failure(message, cause)
+            super().tell_failure(message, failure, cause)
 
     # Output
 

@@ -1,7 +1,7 @@
 """What `pop` and `lease` share: the end they take from, waiting, and an empty queue."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from django.core.management.base import CommandError
@@ -26,10 +26,10 @@ def check_output(options: Options) -> None:
         raise CommandError("--raw writes one value and nothing else: leave out -n, --json, --jsonl and --exec.")
 
 
-def write_raw(value: bytes) -> None:
-    """Write a value to standard output, byte for byte."""
+def write_raw(parts: Iterable[bytes]) -> None:
+    """Write the parts of a value, or of a file, to standard output, byte for byte."""
     try:
-        sys.stdout.buffer.write(value)
+        sys.stdout.buffer.writelines(parts)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise

@@ -8,6 +8,7 @@ never left out.
 import base64
 import json
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
@@ -242,13 +243,13 @@ def job_shape(job: Job) -> Shape:
     }
 
 
-def error_shape(error: BaseException, message: str) -> Shape:
-    """Describe an error: its name, its message, and names like the one asked for."""
+def error_shape(code: str, message: str, suggestions: Iterable[str]) -> Shape:
+    """Describe an error: its code, its message, and names like the one asked for."""
     return {
         "error": {
-            "code": type(error).__name__,
+            "code": code,
             "message": message,
-            "suggestions": list(getattr(error, "suggestions", ())),
+            "suggestions": list(suggestions),
         }
     }
 

@@ -182,6 +182,34 @@ def test_a_pop_that_cannot_tell_what_it_took_says_so(
     assert (ended.returncode, ended.stderr, queue.depth()) == (1, told, left)
 
 
+def test_errors_as_json_have_the_codes_of_the_reference(url: str, store: Store, tmp_path: Path) -> None:
+    store.create_queue("jobs")
+    (tmp_path / "bad").write_bytes(b'{"value": "a"}\n')
+    for words, code in [
+        (["import_items", "jobs", str(tmp_path)], "OSError"),
+        (["import_items", "jobs", str(tmp_path / "none")], "OSError"),
+        (["import_items", "jobs", str(tmp_path / "bad")], "BadLines"),
+        (["import_items", "jobs", str(tmp_path / "bad"), "--strict"], "StoppedAtBadEntry"),
+        (["push", "jobs", "x", "--priority", "y"], "BadPriority"),
+    ]:
+        ended = run_to_end([sys.executable, "-m", "pqadmin", *words, "--json", "--store", url], cwd=ROOT)
+        assert json.loads(ended.stderr.splitlines()[-1])["error"]["code"] == code
+    with command("pop", "jobs", "--wait", "1h", "--json", "--store", url) as process:
+        await_true(lambda: store.queue("jobs").consumers().live)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+        assert json.loads(process.stderr.read())["error"]["code"] == "Interrupted"
+
+
+def test_an_export_that_cannot_be_written_says_so(url: str, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x" * 500, 1)] * 1_000)
+    shell = f"exec {sys.executable} -m pqadmin export_items jobs --store {url} > /dev/full"
+    ended = subprocess.run(["sh", "-c", shell], cwd=ROOT, stderr=subprocess.PIPE, timeout=PATIENCE)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"Standard output cannot be written: No space left on device.")
+    assert ended.stderr.count(b"\n") == 1
+
+
 def test_an_interrupted_export_leaves_no_file(url: str, store: Store, tmp_path: Path) -> None:
     queue = store.create_queue("jobs")
     queue.push_many([(b"x" * 500, 1)] * 1_000)

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from typing import IO
 from pqadmin.commands.arguments import FORMAT, QUEUE, Argument, flag
 from pqadmin.commands.stop_signals import Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.commands.take_options import write_raw
 from pqadmin.display.redaction import NOTHING
 from pqadmin.files import formats
 from pqadmin.files.items_export import lines
@@ -44,8 +44,7 @@ class Command(StoreCommand):
         counts: list[int] = []
         parts = lines(queue, Query(), end=options["end"], rules=NOTHING, file_format=file_format, count=counts.append)
         if name == _STDOUT:
-            sys.stdout.buffer.writelines(parts)
-            sys.stdout.buffer.flush()
+            write_raw(parts)
         else:
             with Interruption(), replacing(Path(name)) as stream:
                 stream.writelines(parts)

@@ -44,7 +44,7 @@ class Command(StoreCommand):
             with waited(wait):
                 held = queue.lease_many(options["n"], **shared)
         if held and options["raw"]:
-            write_raw(held[0].item.raw)
+            write_raw([held[0].item.raw])
             self.tell(f"Token: {held[0].token}")
         if options["raw"]:
             finish(self, queue, options, empty=not held)

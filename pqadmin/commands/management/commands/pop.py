@@ -101,7 +101,7 @@ class Command(StoreCommand):
     def _show(self, name: str, taken: list[Popped], options: Options, now: datetime) -> None:
         if options["raw"]:
             for popped in taken:
-                write_raw(popped.item.raw)
+                write_raw([popped.item.raw])
             return
         if taken and not options["json"]:
             print_items(console(self.stdout), [popped.item for popped in taken], now)

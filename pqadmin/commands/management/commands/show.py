@@ -41,7 +41,7 @@ class Command(StoreCommand):
         if item is None:
             raise ItemNotFound("{queue} has no item {id}.", queue=queue.name, id=options["id"])
         if options["raw"]:
-            write_raw(item.raw)
+            write_raw([item.raw])
             return
         if options["json"]:
             shape = item_shape(item)
