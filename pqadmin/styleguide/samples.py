@@ -119,7 +119,7 @@ def sample_errors(now: datetime) -> dict[str, Any]:
         for error, count in ((HOSTILE, 10**12), ("KeyError: 'customer'", 7), ("w" * 200, 1))
     ]
     rows = [(group, links) for group in groups]
-    return {"rows": rows, "more": 12, "begin": 1, "end": 10_000, "next_url": "#"}
+    return {"rows": rows, "more": 12, "at": now, "begin": 1, "end": 10_000, "next_url": "#"}
 
 
 def sample_lists(now: datetime) -> list[tuple[str, Listed, list[dict[str, str]]]]:

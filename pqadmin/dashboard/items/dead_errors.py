@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from pqadmin.dashboard.items.query import Asked, fields_of
 from pqadmin.display.addresses import item_url, queue_url
 from pqadmin.pages.error_groups import Group, dead_errors
+from pqadmin.store import store_now
 from queues import Query
 from queues.errors import BadCursor
 
@@ -36,6 +37,8 @@ def shown(queue: str, asked: Asked, after: str | None) -> dict[str, Any] | None:
     return {
         "rows": [(group, links(queue, group)) for group in found.groups[:SHOWN]],
         "more": len(found.groups) - SHOWN if len(found.groups) > SHOWN else 0,
+        # They are read after the list, so that their number may be another one.
+        "at": store_now(),
         "begin": found.before + 1,
         "end": found.before + found.looked,
         "next_url": "" if found.cursor is None else asked.address(errors=found.cursor),

@@ -240,6 +240,8 @@ def test_dead_items_are_counted_by_error(operator: Desk, jobs: Queue) -> None:
     assert (found.before, found.looked, found.cursor) == (0, 4, None)
     page = operator.open("/queues/jobs/?state=dead")
     assert "By error of all 4" in page
+    shown = page.response.context
+    assert shown["dead_errors"]["at"] >= shown["now"], "errors are read after the list, and have a moment of their own"
     assert page.text.index("Timeout: # s") < page.text.index("KeyError: 'a'")
 
 
