@@ -65,6 +65,15 @@ class Marks(Struct, frozen=True, array_like=True):
         minutes = [min(self.marks[n : n + _MINUTE]) for n in range(0, _KEPT, _MINUTE)]
         return minutes[-1] - minutes[0] >= _SLOW_RISE and tau(minutes) >= _CREEPS
 
+    def grows_by(self, least: float) -> float | None:
+        """Return by how many items per second it grew since its lowest mark; None where it does not grow."""
+        marks = self.marks[-_QUICK:] if self.rises(least) else self.marks if self.creeps() else ()
+        if not marks:
+            return None
+        lowest = min(marks)
+        slots = marks[::-1].index(lowest)
+        return (marks[-1] - lowest) / (slots * SLOT)
+
     def flat(self) -> bool:
         """Say whether the low has been the same for two minutes: whatever grew has stopped."""
         last = self.marks[-_QUICK:]

@@ -27,7 +27,7 @@ _ALIVE = 5.0
 _AGAIN = 10.0
 #: Seconds without anything finished that say that consumers fail.
 _FRUITLESS = 90.0
-#: Share of what is taken that comes back: from which on it is much, and below which no more; and items in 5 minutes.
+#: Share of ended attempts that failed: from which on it is much, and below which no more; and items in 5 minutes.
 _MUCH, _LITTLE, _SEVERAL = 0.5, 0.3, 10
 #: Share of the pushed items of two minutes by which a queue must have grown or shrunk in them.
 _SHARE = 0.05
@@ -125,10 +125,10 @@ def _fruitless(health: Health, *, own: bool) -> Signal:
     return Signal(Code.NOTHING_DONE, level if fails else Level.OK, down=_calm(health.seen), since=since)
 
 
-def growth_of(health: Health) -> float:
-    """Return by how many items per second a growing queue grows."""
-    averages = health.averages
-    return max(_SLOWLY, averages.of(averages.net)[1])
+def growth_of(health: Health) -> float | None:
+    """Return by how many items per second a queue grows; None where it does not grow now."""
+    grows_by = health.marks.grows_by(noise_of(health))
+    return None if grows_by is None else max(_SLOWLY, grows_by)
 
 
 def noise_of(health: Health) -> float:
@@ -151,14 +151,16 @@ def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
 
 def _retries(health: Health, *, own: bool) -> Signal:
     averages, level = health.averages, None
-    taken, returned = averages.of(averages.taken), averages.of(averages.returned)
+    returned, done = averages.of(averages.returned), averages.of(averages.done)
+    # What still runs has neither failed nor not.
+    ended = [back + well for back, well in zip(returned, done, strict=True)]
     # Of one minute, where that are enough items to say so, and of five.
-    shares = [back / out if out > NO_TRAFFIC else 0.0 for back, out in zip(returned[:2], taken[:2], strict=True)]
+    shares = [back / out if out > NO_TRAFFIC else 0.0 for back, out in zip(returned[:2], ended[:2], strict=True)]
     enough = (2 * _SEVERAL, _SEVERAL)
     many = [rate * span >= least for rate, span, least in zip(returned, SPANS, enough, strict=False)]
     much = [share for share, are in zip(shares, many, strict=True) if are and share >= _MUCH]
-    # What came back before the last minute says nothing of now, where enough were taken in it.
-    known = taken[0] * SPANS[0] >= _SEVERAL
+    # What came back before the last minute says nothing of now, where enough attempts ended in it.
+    known = ended[0] * SPANS[0] >= _SEVERAL
     if not own or (shares[0] if known else max(shares)) < _LITTLE:
         level = Level.OK
     elif much:

@@ -66,7 +66,7 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
         reasons=tuple(reasons),
         trend=trend,
         clears_in=told_roughly(drained, before.clears_in),
-        grows_by=told_roughly(grown, before.grows_by),
+        grows_by=before.grows_by if grown is None and trend is Trend.GROWING else told_roughly(grown, before.grows_by),
     )
 
 

@@ -53,7 +53,7 @@ def test_the_browser_tells_the_end_of_a_stall_as_python_does(page: Page) -> None
     ended, began = (write.clock(datetime.fromtimestamp(second, UTC), now) for second in (240, 0))
     assert page.evaluate(TELL_ENDED) == [
         [f"no consumer for 4 min, until {ended}", f"from {began}"],
-        [f"grew 5/s on average, until {ended}", f"from {began}"],
+        [f"grew about 5/s, until {ended}", f"from {began}"],
     ]
 
 

@@ -49,7 +49,7 @@ def test_growth_that_ended_is_told_in_the_past() -> None:
     ended = now - timedelta(minutes=1)
     reason = HealthReason(HealthCode.GROWING, HealthLevel.WARNING, 0.0, 5.0, None, ended.timestamp())
     verdict = HealthVerdict(HealthLevel.WARNING, now.timestamp(), (reason,))
-    assert reason_words(Row(status, now, verdict), reason, now) == f"grew 5/s on average, until {clock(ended, now)}"
+    assert reason_words(Row(status, now, verdict), reason, now) == f"grew about 5/s, until {clock(ended, now)}"
 
 
 def test_scripts_tell_dead_items_roughly_from_the_same_number_on() -> None:

@@ -590,3 +590,25 @@ def test_a_queue_with_items_and_no_consumer_is_not_said_to_keep_up() -> None:
     took = msgspec.structs.replace(seen[0], at=BEGIN - 10, consumers=1, taken=10, done=10, ended=None)
     verdicts = watched(took, *seen, targets=Targets(no_consumer=3_600))
     assert {verdict.trend for verdict in verdicts[2:]} == {Trend.UNKNOWN}
+
+
+def test_the_share_of_attempts_that_fail_is_of_those_that_ended() -> None:
+    """Of 30 leases that three workers took at once, 20 expired after 20 seconds, and 10 still run."""
+    runs = Observation(BEGIN, ready=70, leased=30, pushed=100, taken=30, consumers=3, oldest=BEGIN)
+    seen = [
+        msgspec.structs.replace(runs, at=BEGIN + n, leased=10, ready=90, expired=20)
+        if n >= 20
+        else msgspec.structs.replace(runs, at=BEGIN + n)
+        for n in range(2, 80, 2)
+    ]
+    before = msgspec.structs.replace(runs, at=BEGIN, ready=100, leased=0, taken=0)
+    reasons = [reason for verdict in watched(before, *seen) for reason in verdict.reasons]
+    assert {(reason.code, reason.value) for reason in reasons} - {(Code.QUIET, None)} == {(Code.RETRIES, 1.0)}
+
+
+def test_growth_is_told_by_the_time_for_which_it_grew() -> None:
+    """It keeps up for ten minutes; then five a second more come in than are taken, for two minutes."""
+    verdicts = leveled(*[0] * 60, *(50 * n for n in range(14)))
+    rates = {verdict.grows_by for verdict in verdicts if verdict.trend is Trend.GROWING}
+    told = {reason.value for verdict in verdicts for reason in verdict.reasons}
+    assert rates == told == {5.0}
