@@ -200,7 +200,8 @@ def is_unmoved(health: Health) -> bool:
     """Say whether none was taken for so long that nothing can be said of what waits."""
     # What is held may be long jobs; where nothing is, a minute without a take is long, be it as usual or not.
     unmoved = health.untaken >= max(LEARNED, _UNUSUAL * health.usual)
-    left = health.consumers == 0 and health.untaken > 0
+    # One that tells nothing of itself may have taken just now.
+    left = health.consumers == 0 and (health.untaken > 0 or health.untold is None)
     return unmoved or left or (not health.seen.leased and health.silent >= (health.targets.no_consumer or WATCHED))
 
 

@@ -114,9 +114,8 @@ def _trend(before: Trend, health: Health, over: frozenset[Code]) -> Trend:
         return Trend.GROWING
     if hung or (seen.ready and (is_unmoved(health) or health.is_quiet or health.is_unproven)):
         return Trend.UNKNOWN
-    pushed, taken = health.averages.pushed[0], health.averages.taken[0]
-    if not seen.ready and max(pushed, taken) <= NO_TRAFFIC:
-        return Trend.EMPTY
+    if not seen.ready and health.averages.taken[0] <= NO_TRAFFIC:
+        return Trend.UNKNOWN if seen.delayed and not seen.signs else Trend.EMPTY
     if seen.ready and health.marks.drains(before is Trend.DRAINING, noise_of(health)):
         return Trend.DRAINING
     return Trend.UNKNOWN if over or is_failing(health) else Trend.STEADY

@@ -7,7 +7,7 @@ import pytest
 
 from queues.health import Code, Health, Level, Observation, Targets, Trend, Verdict, advance
 from queues.health.growth import Marks, tau
-from queues.health.health import STALE
+from queues.health.health import STALE, born
 from queues.health.rounding import told
 from queues.health.verdict import at
 
@@ -612,3 +612,24 @@ def test_growth_is_told_by_the_time_for_which_it_grew() -> None:
     rates = {verdict.grows_by for verdict in verdicts if verdict.trend is Trend.GROWING}
     told = {reason.value for verdict in verdicts for reason in verdict.reasons}
     assert rates == told == {5.0}
+
+
+@pytest.mark.parametrize("paused", [None, BEGIN + 1])
+def test_items_without_a_consumer_are_not_said_to_keep_up_from_the_first_look_on(paused: float | None) -> None:
+    """The first item comes into a queue that was used long ago, and perhaps the queue is paused for a while."""
+    used = Observation(BEGIN, pushed=20, taken=20, done=20, consumers=0, ended=BEGIN - 9_000)
+    waits = msgspec.structs.replace(used, ready=9, pushed=29, oldest=BEGIN + 1)
+    before = [msgspec.structs.replace(waits, at=BEGIN + n, paused=paused) for n in (2, 90)] if paused else []
+    later = [msgspec.structs.replace(waits, at=BEGIN + 92 + n) for n in range(0, 20, 2)]
+    assert {verdict.trend for verdict in watched(used, *before, *later)[-10:]} == {Trend.UNKNOWN}
+
+
+def test_delayed_items_of_which_none_was_ever_taken_are_not_said_to_keep_up() -> None:
+    """A queue is made, and 20,000 delayed items are pushed into it in twenty seconds."""
+    health = born(BEGIN)
+    trends = set()
+    for n in range(2, 900, 2):
+        many = min(20_000, 1_000 * n)
+        health = advance(health, Observation(BEGIN + n, pushed=many, delayed=many))
+        trends.add(health.verdict.trend)
+    assert trends == {Trend.UNKNOWN}
