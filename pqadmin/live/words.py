@@ -75,6 +75,7 @@ _WORDS = {
     "reason-none-taken-held-item": gettext_lazy("nothing finished for %(age)s, %(n)s consumers hold 1 item"),
     "reason-none-taken-held-item-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds 1 item"),
     "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, every attempt fails"),
+    "reason-full": gettext_lazy("at its limit of %(limit)s: pushes are refused"),
     "reason-growing": gettext_lazy("grows about %(rate)s/s"),
     "reason-grew": gettext_lazy("grew about %(rate)s/s, until %(at)s"),
     "reason-retries": gettext_lazy("%(percent)s of ended attempts fail"),

@@ -82,7 +82,7 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     @property
     def is_unused(self) -> bool:
         """Say whether nothing was ever in the queue."""
-        return self.seen == Observation(self.seen.at) and not self.verdict.reasons
+        return self.seen == Observation(self.seen.at, most=self.seen.most) and not self.verdict.reasons
 
     @property
     def settled(self) -> bool:

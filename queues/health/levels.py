@@ -31,6 +31,8 @@ class Code(StrEnum):
     NONE_TAKEN = "none-taken"
     #: Consumers take, and finish nothing.
     NOTHING_DONE = "nothing-done"
+    #: It holds as many items as its limit allows: pushes are refused.
+    FULL = "full"
     GROWING = "growing"
     #: Much of what is taken comes back.
     RETRIES = "retries"
@@ -73,7 +75,7 @@ class Reason(Struct, frozen=True, array_like=True):
     value: float | None = None
     #: The target that it is beyond.
     limit: float | None = None
-    #: When a stall, or growth, ended of which the level holds for a while; None: it goes on.
+    #: When a stall, growth, or being full ended of which the level holds for a while; None: it goes on.
     until: float | None = None
 
 

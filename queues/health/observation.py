@@ -40,6 +40,8 @@ class Observation(Struct, frozen=True, array_like=True):
     lost: bool = False
     #: Items that become ready later, as those do that come back after a delay.
     delayed: int = 0
+    #: The most items, ready and delayed, that pushes may bring; None: no limit.
+    most: int | None = None
 
     @property
     def counts(self) -> tuple[float | None, ...]:
@@ -56,6 +58,11 @@ class Observation(Struct, frozen=True, array_like=True):
     def returned(self) -> int:
         """Items that came back from consumers."""
         return self.released + self.expired
+
+    @property
+    def is_full(self) -> bool:
+        """Say whether the next push is refused, as it would pass the limit of items."""
+        return self.most is not None and self.ready + self.delayed >= self.most
 
     def follows(self, before: "Observation") -> bool:
         """Say whether the totals have only grown since; otherwise they began anew."""

@@ -53,6 +53,7 @@ def signals_of(health: Health, targets: Targets) -> Iterator[Signal]:
     own = working and not seen.attached
     yield from _idle(health, targets, own=own)
     yield _fruitless(health, own=own)
+    yield _full(seen)
     yield _growing(health, targets, own=own)
     yield _retries(health, own=own)
     age = 0.0 if seen.oldest is None else seen.at - seen.oldest
@@ -123,6 +124,12 @@ def _fruitless(health: Health, *, own: bool) -> Signal:
     level = Level.CRITICAL if health.unfinished >= FAILED else Level.WARNING
     since = health.seen.at - health.fruitless
     return Signal(Code.NOTHING_DONE, level if fails else Level.OK, down=_calm(health.seen), since=since)
+
+
+def _full(seen: Observation) -> Signal:
+    """Return whether pushes are refused; a queue that is full for a moment only had room for them."""
+    level = Level.WARNING if seen.is_full else Level.OK
+    return Signal(Code.FULL, level, up=_AGAIN, down=10.0, limit=float(seen.most or 0))
 
 
 def growth_of(health: Health) -> float | None:

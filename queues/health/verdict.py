@@ -25,6 +25,7 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
     """Return the verdict that the latches give, with the numbers that the signals tell."""
     seen, at = health.seen, health.seen.at
     told_before = {reason.code: reason.value for reason in before.reasons}
+    limits = {reason.code: reason.limit for reason in before.reasons}
     ends = {reason.code: reason.until for reason in before.reasons}
     over = _over(health, signals, before)
     reasons = []
@@ -38,7 +39,8 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
             if value is None or is_over or (signal.limit and not signal.beyond):
                 value = told_before.get(signal.code, value)
             until = (ends.get(signal.code) or at) if is_over else None
-            reasons.append(Reason(signal.code, latch.level, min(latch.since, at), value, signal.limit, until))
+            limit = limits.get(signal.code) if is_over else signal.limit
+            reasons.append(Reason(signal.code, latch.level, min(latch.since, at), value, limit, until))
     if any(reason.code is Code.NO_CONSUMER for reason in reasons):  # then none of them takes either
         reasons = [reason for reason in reasons if reason.code is not Code.NONE_TAKEN]
     raised = {reason.code: reason.level for reason in reasons}
@@ -70,13 +72,13 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
     )
 
 
-#: Reasons that say that nothing is taken or finished.
-_STALLS = frozenset({Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE})
+#: Reasons that are told with their end: nothing is taken or finished, and pushes are refused.
+_END = (Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE, Code.FULL)
 
 
 def _over(health: Health, signals: list[Signal], before: Verdict) -> frozenset[Code]:
-    """Return the stalls, and the growth, that have ended, though their levels hold for a while."""
-    found = ((code, health.latches.get(code)) for code in _STALLS)
+    """Return the reasons that have ended, though their levels hold for a while."""
+    found = ((code, health.latches.get(code)) for code in _END)
     ended = {code for code, latch in found if latch is not None and latch.level and not latch.toward}
     grows = next((signal.level for signal in signals if signal.code is Code.GROWING), Level.OK)
     # Lows that rise no more are no end by themselves; one that shrinks since has ended, until they rise again.
@@ -118,4 +120,5 @@ def _trend(before: Trend, health: Health, over: frozenset[Code]) -> Trend:
         return Trend.UNKNOWN if seen.delayed and not seen.signs else Trend.EMPTY
     if seen.ready and health.marks.drains(before is Trend.DRAINING, noise_of(health)):
         return Trend.DRAINING
-    return Trend.UNKNOWN if over or is_failing(health) else Trend.STEADY
+    # What is refused is not known.
+    return Trend.UNKNOWN if over or seen.is_full or is_failing(health) else Trend.STEADY

@@ -40,6 +40,7 @@ def observation_of(status: QueueStatus, at: float, *, wait: float | None = None)
         drift=status.drift,
         attached=status.attached,
         unreadable=bool(status.unreadable),
+        most=status.max_depth,
     )
 
 

@@ -16,7 +16,9 @@ class Reason(Schema):
     since: Time
     value: float | None
     limit: float | None
-    until: Time | None = Field(description="When a stall, or growth, ended of which the level holds for a while.")
+    until: Time | None = Field(
+        description="When a stall, growth, or being full ended of which the level holds for a while."
+    )
 
 
 class Verdict(Schema):

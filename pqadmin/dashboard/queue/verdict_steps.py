@@ -63,6 +63,7 @@ _NEXT: dict[HealthCode, tuple[Any, str]] = {
         gettext_lazy("Open items that came back, and read the errors of their attempts."),
         _RETURNED,
     ),
+    HealthCode.FULL: (gettext_lazy("Add workers, or raise the limit of items in the settings."), "settings/"),
     HealthCode.GROWING: (
         gettext_lazy("See in the history whether more comes in or less leaves; add workers if these are fine."),
         "history/",

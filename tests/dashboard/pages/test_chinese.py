@@ -20,7 +20,7 @@ UNTRANSLATED = {"code", "pre", "kbd", "script", "style", "bdi", "option", "texta
 ALLOWED = frozenset(
     """base pqadmin utc json ndjson csv fifo id ids msgpack base64 hex utf ctrl esc enter english lmdb foundationdb
     python http https cookie min max int float str kb mb days tab uuid none true false ascii fdbcli md drift docs
-    level reason critical warning unknown ok no consumer none taken nothing done growing retries old deep waits
+    level reason critical warning unknown ok no consumer none taken nothing done full growing retries old deep waits
     paused attached quiet stale state depth age kind delayed leased dead in out unreadable
     old priority count random index key value redacted eu new orders demo group favorite wait is glossary manage py
     gzip zlib purge work queue handlers module doctor repair sweep

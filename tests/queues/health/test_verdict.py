@@ -5,11 +5,13 @@ from itertools import pairwise
 import msgspec
 import pytest
 
+from queues import open_store
 from queues.health import Code, Health, Level, Observation, Targets, Trend, Verdict, advance
 from queues.health.growth import Marks, tau
 from queues.health.health import STALE, born
 from queues.health.rounding import told
 from queues.health.verdict import at
+from queues.status.health_observation import observation_of
 
 BEGIN = 1_790_000_000.0
 
@@ -633,3 +635,40 @@ def test_delayed_items_of_which_none_was_ever_taken_are_not_said_to_keep_up() ->
         health = advance(health, Observation(BEGIN + n, pushed=many, delayed=many))
         trends.add(health.verdict.trend)
     assert trends == {Trend.UNKNOWN}
+
+
+def test_a_queue_that_refuses_pushes_is_told_until_there_is_room_again() -> None:
+    """It holds 400 items, its limit, of which 100 are delayed; then 100 are gone, and the limit is raised."""
+    full = [
+        Observation(
+            BEGIN + n, ready=300, delayed=100, pushed=400 + n, taken=n, done=n, consumers=1, oldest=BEGIN + n - 9,
+            most=400,
+        )
+        for n in range(0, 60, 2)
+    ]  # fmt: skip
+    later = [
+        msgspec.structs.replace(full[-1], at=BEGIN + 60 + n, ready=200, taken=160 + n, done=160 + n, most=800)
+        for n in range(0, 40, 2)
+    ]
+    verdicts = watched(*full, *later)
+    told = verdicts[len(full) - 1]
+    assert (told.level, told.trend) == (Level.WARNING, Trend.UNKNOWN)
+    assert [(reason.code, reason.limit, reason.until) for reason in told.reasons] == [(Code.FULL, 400, None)]
+    ended = verdicts[len(full)].reasons
+    assert [(reason.code, reason.limit, reason.until) for reason in ended] == [(Code.FULL, 400, BEGIN + 60)]
+    assert (verdicts[-1].level, verdicts[-1].reasons) == (Level.OK, ())
+
+
+def test_a_burst_that_just_fits_is_no_warning() -> None:
+    burst = [Observation(BEGIN + n, ready=max(0, 400 - 50 * n), pushed=400, taken=50 * n, most=400) for n in range(9)]
+    assert {verdict.level for verdict in watched(*burst)} == {Level.OK}
+
+
+def test_the_limit_of_items_counts_those_that_are_ready_and_delayed() -> None:
+    with open_store("memory:") as store:
+        queue = store.create_queue("jobs")
+        queue.configure(max_depth=2)
+        queue.push(b"x", 1)
+        room = observation_of(queue.status(), BEGIN)
+        queue.push(b"x", 1, delay=9_999)
+        assert (room.is_full, observation_of(queue.status(), BEGIN).is_full) == (False, True)
