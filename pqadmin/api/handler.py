@@ -134,11 +134,16 @@ class ApiHandler(ASGIHandler):
                     raise  # it is the server that ends
 
     async def _answer(self, scope: Any, body: Any, receive: Any, send: Any) -> None:
-        response = await self._response(scope, body, receive)
+        response, head = await self._response(scope, body, receive), scope["method"] == "HEAD"
         if not isinstance(response, HttpResponse):
             for name, value in {**_of_answer(scope), **_SECURITY}.items():
                 response.headers.setdefault(name, value)
             try:
+                if head:
+                    lines = [(name.encode("ascii"), value.encode("latin-1")) for name, value in response.items()]
+                    await send({"type": "http.response.start", "status": response.status_code, "headers": lines})
+                    await send({"type": "http.response.body", "body": b""})
+                    return
                 async with long_polls.while_there(receive):
                     await self.send_response(response, send)
             finally:
@@ -147,7 +152,7 @@ class ApiHandler(ASGIHandler):
         # Nothing is to be closed, and with its length it is one write.
         status, headers, content = whole_answer(response, scope)
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+        await send({"type": "http.response.body", "body": b"" if head else content})
 
     async def _response(self, scope: Any, body: Any, receive: Any) -> HttpResponseBase:
         try:
@@ -156,6 +161,8 @@ class ApiHandler(ASGIHandler):
             return problems.answer(problems.shape("BadRequest", "The address is not valid UTF-8."))
         try:
             match = resolved(request)
+            if request.method == "HEAD":  # as GET, without the content
+                request.method = "GET"
             view: Awaitable[HttpResponseBase] = match.func(request, *match.args, **match.kwargs)
             response = await view
         except DisallowedHost:

@@ -8,6 +8,7 @@ too.
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ LEAST, EVERY = 20_000, 20.0
 LINGER, MOST_PAST = 5.0, 64_000_000
 #: Bytes on the wire for each byte of a body: chunks of one byte take six.
 _OVERHEAD = 4
+#: A target that is a whole address: its host, its path and query.
+_ABSOLUTE = re.compile(rb"https?://([^/?]+)(.*)", re.IGNORECASE | re.DOTALL)
 #: How a client begins that speaks https.
 _TLS = b"\x16\x03"
 _SLACK = 65_536
@@ -207,19 +210,27 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
     def lineReceived(self, line: bytes) -> None:
         """Take in a line of the head."""
         if not self._refused:
+            self._note_target(line)
             super().lineReceived(line)
 
     def lineLengthExceeded(self, line: bytes) -> None:
         """Refuse a request with an address or a header that is too long."""
         _limited.warn("431", "%s sent a line of more than %d bytes as the head.", self._host(), self.MAX_LENGTH)
+        self._note_target(line)
+        self.refuse(431)
+
+    def _note_target(self, line: bytes) -> None:
+        """Keep what the first line of a request asks for: by it one that is refused is answered."""
         target = line.split(b" ", 2)[1:2] if not self.requests else []
         if target:
             self._path = target[0]
-        self.refuse(431)
 
     def allHeadersReceived(self) -> None:
         """Refuse a body that is announced as too large, before `100 Continue`."""
         self._within(None)
+        if whole := _ABSOLUTE.fullmatch(self._path):  # as to a proxy: its host goes before the header
+            self.requests[-1].requestHeaders.setRawHeaders(b"host", [whole[1]])
+            self._path = whole[2] if whole[2].startswith(b"/") else b"/" + whole[2]
         self._most, self._wire, self._seen = self.factory.limits.body(self._path), 0, 0
         if self.length is not None and self.length > self._most:
             self._too_large()

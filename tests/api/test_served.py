@@ -54,7 +54,7 @@ def test_bodies_are_bounded_by_address(serve: Callable[..., Site]) -> None:
     assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
     found = json.loads(answer.read())
     assert found["detail"].startswith("A request to this address may have 2,000 bytes")
-    assert found == problems.shape("BodyTooLarge", found["detail"])
+    assert found == problems.shape("BodyTooLarge", found["detail"], most=2_000)
     connection.close()
 
 
@@ -97,6 +97,21 @@ def test_answers_keep_to_http(site: Site) -> None:
     assert both.count(body) == 2
     assert exchange(site, asked(version="1.0")).endswith(body)
     assert b" 400 " in exchange(site, asked("Bad\x01Name: 1", "Connection: close")).partition(b"\r\n")[0]
+
+
+def test_whole_addresses_as_targets_and_odd_bytes_have_answers_of_the_api(site: Site) -> None:
+    for target, header, status in [
+        (f"{site.address}/api/v1/queues", "X: 1", 401),
+        ("http://elsewhere.example/api/v1/queues", "X: 1", 400),
+        ("/api/v1/queues/é", "X: 1", 400),
+        ("/api/v1/queues?prefix=é", "X: 1", 400),
+        ("/api/v1/queues", "A{b: 1", 400),
+    ]:
+        sent = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{header}\r\n\r\n".encode()
+        head, _, body = exchange(site, sent).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 %d " % status)
+        assert json.loads(body)["code"] == ("BadRequest" if status == 400 else "Unauthenticated")
+        assert b"application/problem+json" in head
 
 
 def test_pushes_in_one_go_and_clients_that_leave(site: Site) -> None:

@@ -547,6 +547,17 @@ async def test_unknown_addresses_and_methods_are_problems(program: Program, jobs
     assert wrong.headers["Allow"] == "POST"
 
 
+async def test_head_is_answered_as_get_without_the_content(program: Program, jobs) -> None:
+    jobs.push(b"a", 1)
+    for path in ("queues/jobs", "queues/jobs/items", "queues/jobs/items/export", "nonsense"):
+        got, head = await program.get(path), await program.request("HEAD", path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        assert head.headers["Content-Type"] == got.headers["Content-Type"]
+        assert head.headers.get("Content-Length") == got.headers.get("Content-Length")
+    assert (await program.request("HEAD", "queues/jobs/pop")).status_code == 405
+    assert jobs.depth() == 1
+
+
 def test_every_error_of_the_core_has_a_status_and_a_meaning() -> None:
     assert set(problems.STATUSES) == set(ERRORS)
     assert not set(problems.OWN) & set(ERRORS)

@@ -31,6 +31,7 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - `PQ-Queue-ID` with the id of a queue: if the queue of the name in the address has another id by now, nothing
   is done (404). So a program that keeps to one queue never uses another one that has got its name.
 - `wait` holds the request until an item comes, for a minute at most: send it again.
+- HEAD is answered as GET, without the content.
 - Lists have a `next`, to be sent as `cursor` (of queues: as `after`); null is the end.
 - Refusals are problem details (RFC 9457) with a `code` and a `type` for each error:
   [errors](errors.md#over-http).
