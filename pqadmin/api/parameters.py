@@ -9,9 +9,10 @@ from django.http import HttpRequest
 from ninja import Body as Sent
 from ninja import Header, NinjaAPI, Path, Query, Router
 from ninja.operation import Operation
-from ninja.params.models import BodyModel, ParamModel, QueryModel
+from ninja.params.models import BodyModel, HeaderModel, ParamModel, QueryModel
 from pydantic import Field, StrictStr
 
+from pqadmin.accounts.roles import SAFE
 from pqadmin.api.bodies import MOST_ERRORS, Body, invalid
 from pqadmin.api.problems import Problem
 
@@ -80,6 +81,8 @@ def _no_others(operation: Operation) -> type[ParamModel]:
     known = {name for model in models for name in model.__ninja_flatten_map__}
     lists = {name for model in models for name in getattr(model, "__ninja_collection_fields__", ())}
     bodiless = not takes_body(operation)
+    headers: list[Any] = [model for model in operation.models if issubclass(model, HeaderModel)]
+    unmatched = not any("If-Match" in model.__ninja_flatten_map__ for model in headers)
 
     class NoOthers(QueryModel):
         __ninja_param_source__ = "query"  # type: ignore[assignment] # ninja sets it on classes that it makes
@@ -97,6 +100,9 @@ def _no_others(operation: Operation) -> type[ParamModel]:
             for name, given in request.GET.lists():
                 if len(given) > 1 and name not in lists:
                     raise invalid([{"in": "query", "field": name, "message": "is given twice"}])
+            if unmatched and request.method not in SAFE and "HTTP_IF_MATCH" in request.META:
+                message = "is not taken here, so it would be ignored"
+                raise invalid([{"in": "header", "field": "If-Match", "message": message}])
             if bodiless and request.body.strip() not in NO_BODY:
                 message = "is not taken here: the parameters of this address are in its query"
                 raise invalid([{"in": "body", "field": "", "message": message}])

@@ -547,6 +547,17 @@ async def test_unknown_addresses_and_methods_are_problems(program: Program, jobs
     assert wrong.headers["Allow"] == "POST"
 
 
+async def test_if_match_is_refused_where_it_would_be_ignored(program: Program, jobs) -> None:
+    tag = {"If-Match": (await program.get("queues/jobs")).headers["ETag"]}
+    item = {"value": "a", "priority": 1}
+    for path, body in [("items", item), ("pop", None), ("pause", {"reason": "r"})]:
+        told = problem(await program.post(f"queues/jobs/{path}", json=body, headers=tag), 422, "InvalidRequest")
+        assert told["errors"][0]["field"] == "If-Match"
+    assert (jobs.depth(), jobs.status().pause) == (0, None)
+    assert (await program.get("queues/jobs", headers=tag)).status_code == 200
+    assert (await program.patch("queues/jobs", json={"note": "n"}, headers=tag)).status_code == 200
+
+
 async def test_head_is_answered_as_get_without_the_content(program: Program, jobs) -> None:
     jobs.push(b"a", 1)
     for path in ("queues/jobs", "queues/jobs/items", "queues/jobs/items/export", "nonsense"):

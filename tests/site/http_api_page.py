@@ -26,6 +26,7 @@ curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
 - `Idempotency-Key` on a write: it is executed once, and the same request sent again within 24 hours
   gets the first answer, across processes and restarts ([idempotency keys](idempotency-keys.md)).
 - `If-Match` with the `ETag` of what was seen: if that has changed since, nothing is done (412).
+  An address that does not list this header refuses it on a write (422).
 - A program may name itself: `PQ-Client: ID PID HOST PROGRAM`, with 16 hexadecimal digits of its own and the
   names percent-encoded. Then it is a consumer of the queues from which it takes.
 - `PQ-Queue-ID` with the id of a queue: if the queue of the name in the address has another id by now, nothing
