@@ -17,7 +17,7 @@ _QUICK, _RISES, _CREEPS, _FALLS, _HARDLY = 8, 0.75, 0.8, -0.5, -0.2
 #: Seconds of growth after which it is seen.
 SEEN = SLOT * _QUICK
 #: Items by which marks must have risen: quickly, and slowly; and quickly the share of a deep queue.
-_QUICK_RISE, _SLOW_RISE, _OF_DEPTH = 10, 8, 0.05
+QUICK_RISE, _SLOW_RISE, _OF_DEPTH = 10, 8, 0.05
 #: Marks that are enough to tell a fall.
 _FEW = 4
 
@@ -54,7 +54,7 @@ class Marks(Struct, frozen=True, array_like=True):
     def rises(self, least: float) -> bool:
         """Say whether the queue grew in the last two minutes, by so many items."""
         last = self.marks[-_QUICK:]
-        if len(last) < _QUICK or last[-1] - last[0] < max(least, _QUICK_RISE, _OF_DEPTH * last[0]):
+        if len(last) < _QUICK or last[-1] - last[0] < max(least, QUICK_RISE, _OF_DEPTH * last[0]):
             return False
         return tau(last) >= _RISES
 
@@ -93,7 +93,7 @@ class Marks(Struct, frozen=True, array_like=True):
         """Say whether it shrinks for a while to come. One that did `before` does so until its marks hardly fall."""
         if before:
             return self.falls(_HARDLY) and self.fell > 0
-        return self.falls(least=max(least, _QUICK_RISE)) and self.clears_in is not None
+        return self.falls(least=max(least, QUICK_RISE)) and self.clears_in is not None
 
     @property
     def fell(self) -> int:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from queues.health.activity import FAILED, LEARNED
 from queues.health.averages import SPANS
-from queues.health.growth import SEEN
+from queues.health.growth import QUICK_RISE, SEEN
 from queues.health.health import WATCHED, Health
 from queues.health.latch import Signal
 from queues.health.levels import Code, Level
@@ -57,7 +57,9 @@ def signals_of(health: Health, targets: Targets) -> Iterator[Signal]:
     yield _growing(health, targets, own=own)
     yield _retries(health, own=own)
     age = 0.0 if seen.oldest is None else seen.at - seen.oldest
-    drains = health.marks.falls()
+    # One that grows goes up and down by a few items.
+    grows = health.latches.get(Code.GROWING)
+    drains = health.marks.falls(least=QUICK_RISE if grows and grows.level else 0.0)
     crossed = None if seen.oldest is None else seen.oldest + targets.oldest
     waiting = own and not health.is_quiet
     yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, since=crossed)

@@ -672,3 +672,17 @@ def test_the_limit_of_items_counts_those_that_are_ready_and_delayed() -> None:
         room = observation_of(queue.status(), BEGIN)
         queue.push(b"x", 1, delay=9_999)
         assert (room.is_full, observation_of(queue.status(), BEGIN).is_full) == (False, True)
+
+
+def test_a_few_items_less_end_no_critical_age_of_a_queue_that_grows() -> None:
+    """Ten more come each minute for 40 minutes; once, for two minutes, one less is there every twenty seconds."""
+    grown = [n * 10 // 6 for n in range(240)]
+    depths = [*grown, *(grown[-1] - n // 2 for n in range(1, 13)), *(grown[-1] + n for n in range(1, 60))]
+    seen = [
+        Observation(
+            BEGIN + 10 * n, ready=ready, pushed=9 * n + ready, taken=9 * n, done=9 * n, consumers=1, oldest=BEGIN
+        )
+        for n, ready in enumerate(depths, start=1)
+    ]
+    levels = [verdict.level for verdict in watched(*seen)]
+    assert set(levels[-80:]) == {Level.CRITICAL}
