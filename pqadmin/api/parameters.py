@@ -17,7 +17,7 @@ from pqadmin.api.bodies import MOST_ERRORS, Body, invalid
 from pqadmin.api.problems import Problem
 
 #: What clients send that have nothing to say.
-NO_BODY = (b"", b"{}")
+NO_BODY = (b"", b"{}", b"null")
 _TAG = re.compile(r'(?:W/)?"?([^\s",]+)"?')
 #: Where a list goes on: what the answer before it gave as `next`.
 Cursor = Annotated[

@@ -298,6 +298,7 @@ async def test_parameters_in_the_body_of_an_address_that_takes_none_are_refused(
     assert found["errors"] == [{"in": "body", "field": "", "message": message}]
     assert jobs.depth() == 1
     assert (await program.post(f"queues/jobs/{path}", json={})).status_code == 200
+    assert (await program.post(f"queues/jobs/{path}", content="null")).status_code == 200
 
 
 @pytest.mark.parametrize(
