@@ -301,7 +301,7 @@ def test_queues_shows_the_depth_of_every_state_and_the_verdict(run: Run, shop: S
     columns = ["Kind", "Ready", "Delayed", "Leased", "Dead", "Min", "Max", "Oldest", "Consumers", "Verdict"]
     assert lines["Queue"] == ["Queue", *columns]
     assert " ".join(lines["broken"]) == "broken int 0 0 0 4 – ▲ warning · 4 dead · empty"
-    assert " ".join(lines["later"]) == "later int 0 1 0 0 – ● ok · empty"
+    assert " ".join(lines["later"]) == "later int 0 1 0 0 – ● ok"
     assert " ".join(lines["held"]).endswith("▲ warning · paused by ada, <10 s ago: deploy")
     assert " ".join(lines["closed"]).endswith("● ok · closed for pushes · empty")
 
