@@ -28,7 +28,7 @@ _AGAIN = 10.0
 #: Seconds without anything finished that say that consumers fail.
 _FRUITLESS = 90.0
 #: Share of ended attempts that failed: from which on it is much, and below which no more; and items in 5 minutes.
-_MUCH, _LITTLE, _SEVERAL = 0.5, 0.3, 10
+_MUCH, _LITTLE, _SEVERAL = 0.45, 0.3, 10
 #: Share of the pushed items of two minutes by which a queue must have grown or shrunk in them.
 _SHARE = 0.05
 #: Of a limit, below which a queue is within it again; and how many times a limit is critical.
