@@ -117,7 +117,7 @@ def test_a_queue_that_grows_unevenly_grows(store: Store, clock: Clock) -> None:
         row = site.pass_time(10, jobs)
     assert (row.level, row.trend) == ("warning", "growing")
     assert 1 < row.verdict.grows_by < 4
-    assert "warning · grows 2" in words(row, clock)
+    assert "warning · grows about 2/s" in words(row, clock)
 
 
 def test_a_queue_whose_items_come_back_fails(store: Store, clock: Clock) -> None:
