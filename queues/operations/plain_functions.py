@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from functools import partial, wraps
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, TypeVar
 
@@ -41,8 +42,11 @@ def refuse_result(result: object, what: str) -> None:
 
 
 def checked(fn: Callable[[A], T], what: str) -> Callable[[A], T]:
-    """Return a function that calls `fn` and refuses its result where nothing of it has run."""
+    """Return a function that calls `fn`, named like it, and refuses its result where nothing of it has run."""
 
+    named: Any = fn.func if isinstance(fn, partial) else fn
+
+    @wraps(named if hasattr(named, "__qualname__") else type(named), updated=())
     def call(argument: A) -> T:
         result = fn(argument)
         refuse_result(result, what)

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, transaction
+from queues import Store, open_store
+from queues.kv.embedded import transaction
 from queues.kv.port import Transaction
 
 
 @pytest.fixture
-def kv(tmp_path: Path) -> Iterator[EmbeddedStore]:
-    store = open_kv(f"lmdb:{tmp_path}/store")
-    assert isinstance(store, EmbeddedStore)
-    yield store
-    store.close()
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"lmdb:{tmp_path}/store") as opened:
+        yield opened
 
 
 def compute(seconds: float, tr: Transaction) -> None:
@@ -55,7 +53,7 @@ class Job:
     ids=["computes", "an object that computes", "waits for very long", "only waits for a busy machine", "is short"],
 )
 def test_a_function_that_blocks_callers_is_logged_by_name(
-    kv: EmbeddedStore,
+    store: Store,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     function: Callable[[Transaction], None],
@@ -64,7 +62,7 @@ def test_a_function_that_blocks_callers_is_logged_by_name(
 ) -> None:
     monkeypatch.setattr(transaction, "VERY_SLOW", very_slow)
     with caplog.at_level(logging.WARNING, "queues.kv"):
-        kv.transact(function)
+        store.transact(function)
     if name is None:
         assert caplog.messages == []
     else:
