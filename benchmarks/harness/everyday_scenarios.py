@@ -21,6 +21,7 @@ from benchmarks.harness.verdict_scenarios import (
     Phase,
     Play,
     Scenario,
+    away,
     is_at,
     is_between,
 )
@@ -225,20 +226,6 @@ def _short_of_patience(world: World, second: int) -> None:
     world.push(world.randomly(1.0))
     if second % 20 == 0:
         world.pop(200)
-
-
-def _away_while(play: Play, since: int, until: int) -> Play:
-    """No process watches for a while; the rest goes on."""
-
-    def played(world: World, second: int) -> None:
-        if is_at(second, since):
-            world.watched = False
-        if is_at(second, until):
-            world.watched = True
-            world.restart()
-        play(world, second)
-
-    return played
 
 
 def _two_clocks(play: Play) -> Play:
@@ -618,14 +605,14 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield Scenario(
         name="retry storm begins while the site is away for an hour",
-        play=_away_while(_backoff(90 * MINUTE, 99 * HOUR), HOUR, 2 * HOUR),
+        play=away(_backoff(90 * MINUTE, 99 * HOUR), HOUR, 2 * HOUR),
         phases=(Phase(0, CALM), Phase(2 * HOUR, TROUBLE, 5 * MINUTE)),
         begin=_used,
         minutes=180,
     )
     yield Scenario(
         name="half of the consumers are gone while the site is away",
-        play=_away_while(_half_of_them, HOUR, 2 * HOUR),
+        play=away(_half_of_them, HOUR, 2 * HOUR),
         phases=(Phase(0, CALM), Phase(2 * HOUR, NO_ALARM), Phase(2 * HOUR + 1_500, CALM)),
         begin=_used,
         minutes=180,

@@ -232,7 +232,7 @@ def _storm(share: float, since: int, until: int) -> Play:
     return play
 
 
-def _away(play: Play, since: int, until: int) -> Play:
+def away(play: Play, since: int, until: int) -> Play:
     """The site is down for a while."""
 
     def played(world: World, second: int) -> None:
@@ -649,10 +649,10 @@ def scenarios() -> Iterator[Scenario]:
     yield Scenario(
         name="site restarts often, stalled", play=_restarting(_nothing), phases=stalled, begin=_stock, short=True
     )
-    yield Scenario(name="site away for half an hour", play=_away(_steady(3.0, 100), HOUR, 90 * MINUTE), phases=calm)
+    yield Scenario(name="site away for half an hour", play=away(_steady(3.0, 100), HOUR, 90 * MINUTE), phases=calm)
     yield Scenario(
         name="consumer dies while the site is away",
-        play=_away(_dies(70 * MINUTE, 99 * HOUR), HOUR, 90 * MINUTE),
+        play=away(_dies(70 * MINUTE, 99 * HOUR), HOUR, 90 * MINUTE),
         phases=(
             Phase(0, CALM),
             Phase(90 * MINUTE, ALARM, 0),
@@ -662,7 +662,7 @@ def scenarios() -> Iterator[Scenario]:
     )
     yield Scenario(
         name="stalled before any process watches",
-        play=_away(_nothing, TICK, HOUR),
+        play=away(_nothing, TICK, HOUR),
         phases=(
             Phase(HOUR, ALARM, 0),
             Phase(HOUR + SOON, frozenset({CRITICAL}), code="no-consumer"),

@@ -64,7 +64,7 @@ class Filter:
     personal: bool = False
     #: It asks for ages, which grow without a change.
     ages: bool = False
-    #: Parts before whose colon is no key, which are looked for in names, each with what may have been meant or "".
+    #: Parts with a word before the colon that is no key, looked for in names; each with its likely meaning or "".
     in_names: Sequence[tuple[str, str]] = ()
 
     def __bool__(self) -> bool:
