@@ -44,8 +44,8 @@ from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS
 from queues.history import Point as HistoryPoint
 from queues.history import Resolution as HistoryResolution
 from queues.history import Stretch as HistoryStretch
+from queues.history.pending_writes import FLUSH as HISTORY_FLUSH
 from queues.history.points import STATES as HISTORY_STATES
-from queues.history.recorder import FLUSH as HISTORY_FLUSH
 from queues.history.sampling import as_point as as_history_point
 from queues.history.sampling import mix_of as history_mix
 from queues.items.attached import as_item as attached_item

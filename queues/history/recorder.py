@@ -12,51 +12,32 @@ The sums over all queues have a history too, from the moment on at which this re
 """
 
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import msgspec
 
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.health import Health, Level, TargetRules, Targets, advance, encode
-from queues.health.health import STALE, born
+from queues.health import Health, TargetRules, advance
+from queues.health.health import born
 from queues.health.target_records import read_rules
-from queues.history.line import Line, decoded, differs, is_due, is_time, open_line
+from queues.history.line import decoded, differs, is_due, open_line
 from queues.history.open_block import OpenBlock
+from queues.history.pending_writes import FLUSH, PendingWrites
 from queues.history.points import HOURS, MINUTES, RESOLUTIONS, SECONDS, Point, Resolution
 from queues.history.read_history import ALL_QUEUES
 from queues.history.sampling import as_point, mix_of, percentiles
-from queues.history.sums import Sums
+from queues.history.sums import SumsHistory
 from queues.history.turns import Turns
-from queues.items.counters import CounterDelta, total
+from queues.history.verdicts import Track, Verdicts
+from queues.items.counters import total
 from queues.kv.port import ReadTransaction, Transaction
-from queues.model.tuples import Range
-from queues.status.health_observation import observation_of
 from queues.status.snapshots import read_statuses
 from queues.status.status import QueueStatus, Snapshot, TotalsRead
 
 #: Seconds between two rounds: at least, and at most while nothing happens.
 _EVERY, LONGEST = 1.0, 30.0
-#: Seconds for which points wait to be written.
-FLUSH = 10.0
-#: Seconds for which the waits of a minute are told.
-WAITS_HOLD = 120.0
-
-
-@dataclass(slots=True, kw_only=True)
-class _Track:
-    """The last status of one queue, and the blocks that are being filled."""
-
-    status: QueueStatus
-    line: Line
-    #: Now, and as it was written last.
-    health: Health | None = None
-    written: Health | None = None
-    #: Seconds that 95 of 100 items waited that were taken in the last minute, None when none was; and when that ended.
-    wait: float | None = None
-    waited_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +65,6 @@ class Recorder:
         count: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context = context
-        self._rules = TargetRules()
         #: Raises in a transaction when this process is no longer elected.
         self._check = check
         self._count = count
@@ -94,31 +74,26 @@ class Recorder:
         self._looked = 0.0
         self._unborn: dict[int, float] = {}
         self._turns = Turns()
-        self._tracks: dict[int, _Track] = {}
-        #: The sums over all queues; not before they were read once.
-        self._sums: Sums | None = None
-        self._sums_line: Line | None = None
-        #: Some queue has changed while no process recorded.
-        self._missed = False
+        self._tracks: dict[int, Track] = {}
+        self._sums = SumsHistory()
         self._changes: dict[int, int] = {}
-        #: Pending writes: ranges to clear, then blocks; and since when.
-        self._clears: list[Range] = []
-        self._blocks: dict[bytes, OpenBlock] = {}
-        #: Queues of which the health is to be written.
-        self._judged: set[int] = set()
-        self._waiting_since: float | None = None
+        self._pending = PendingWrites(context.keyspace, count)
+        self._verdicts = Verdicts(context.keyspace, self._tracks, self._pending)
 
     def look(self) -> int:
         """Read some queues, write pending blocks if it is time, and return the number of new points."""
         now = self._context.clock.now_ms() // 1000
-        full = self._waiting_since is not None and self._count() - self._waiting_since >= FLUSH
+        left = self._pending.left
         try:
-            if full:
-                packed, anew = self._packed(), self._anew()  # outside of the transaction
-                sample = self._context.kv.transact(
-                    lambda tr: self._write_and_sample(tr, packed, anew, now), background=True
-                )
-                self._forget_written()
+            if left is not None and left <= 0:
+                write = self._writer()  # packs outside of the transaction
+
+                def write_and_sample(tr: Transaction) -> _Sample:
+                    write(tr)
+                    return self._sample(tr.snapshot, now)
+
+                sample = self._context.kv.transact(write_and_sample, background=True)
+                self._note_written()
             else:
                 sample = self._context.kv.read(lambda tr: self._sample(tr, now), background=True)
             return self._take_in(sample, now)
@@ -128,10 +103,9 @@ class Recorder:
 
     def flush(self) -> None:
         """Write pending blocks."""
-        if self._waiting_since is not None:
-            packed, anew = self._packed(), self._anew()
-            self._context.kv.transact(lambda tr: self._write(tr, packed, anew), background=True)
-            self._forget_written()
+        if self._pending.left is not None:
+            self._context.kv.transact(self._writer(), background=True)
+            self._note_written()
 
     def run(self, go_on: Callable[[], bool]) -> None:
         """Record while `go_on` is true, resting until something changes or the store is interrupted."""
@@ -152,8 +126,8 @@ class Recorder:
             for resolution in (MINUTES, HOURS)
             if any(differs(track.line.blocks[resolution.name], track.status) for track in self._tracks.values())
         ]
-        if self._waiting_since is not None:
-            ends.append(max(0.0, self._waiting_since + FLUSH - self._count()))
+        if self._pending.left is not None:
+            ends.append(max(0.0, self._pending.left))
         if any(track.health is not None and not track.health.settled for track in self._tracks.values()):
             ends.append(FLUSH)
         return min([LONGEST, *ends])
@@ -176,20 +150,16 @@ class Recorder:
 
     # Bodies of transactions
 
-    def _write_and_sample(
-        self, tr: Transaction, packed: Mapping[bytes, bytes], anew: Sequence[int], now: int
-    ) -> _Sample:
-        self._write(tr, packed, anew)
-        return self._sample(tr.snapshot, now)
+    def _writer(self) -> Callable[[Transaction], None]:
+        """Return the function that writes what is pending now."""
+        packed, news = self._pending.packed() | self._verdicts.packed(), self._verdicts.news()
 
-    def _write(self, tr: Transaction, packed: Mapping[bytes, bytes], anew: Sequence[int]) -> None:
-        self._check(tr)
-        for begin, end in self._clears:
-            tr.clear_range(begin, end)
-        for key, block in packed.items():
-            tr.set(key, block)
-        for queue_id in anew:  # screens show the verdict
-            CounterDelta(self._context.keyspace.queue(queue_id), wake=False).apply(tr)
+        def write(tr: Transaction) -> None:
+            self._check(tr)
+            self._pending.apply(tr, packed)
+            self._verdicts.show(tr, news)
+
+        return write
 
     def _sample(self, tr: ReadTransaction, now: int) -> _Sample:
         keyspace = self._context.keyspace
@@ -210,7 +180,7 @@ class Recorder:
             tolerant=True,
         )
         new = [queue_id for queue_id in snapshot.queues if queue_id not in self._tracks]
-        if self._sums_line is None:
+        if self._sums.line is None:
             new.append(ALL_QUEUES)
         pending = {
             queue_id: {
@@ -270,24 +240,14 @@ class Recorder:
     def _take_in(self, sample: _Sample, now: int) -> int:
         """Store the sample, make the points that are due, and return the number of queues with one."""
         if sample.ids is not None:
-            if self._directory is not None:
-                self._unborn |= dict.fromkeys(set(sample.ids) - set(self._ids), self._looked)
-            self._ids = sample.ids
-            self._turns.keep(sample.ids)
-            for queue_id in (self._tracks.keys() | self._changes.keys() | self._unborn.keys()) - set(sample.ids):
-                self._unborn.pop(queue_id, None)
-                self._tracks.pop(queue_id, None)
-                self._changes.pop(queue_id, None)
-                if self._sums is not None:
-                    self._sums.drop(queue_id)
+            self._keep(sample.ids)
         self._directory = sample.snapshot.directory_change
         self._changes.update(sample.snapshot.changes)
         if ALL_QUEUES in sample.blocks:
-            self._sums_line = open_line(sample.blocks[ALL_QUEUES], now)
+            self._sums.line = open_line(sample.blocks[ALL_QUEUES], now)
         at = sample.snapshot.at.timestamp()
         if sample.rules is not None:
-            self._rules = sample.rules
-            self._judge_again(sample.snapshot.queues, at)
+            self._verdicts.retarget(sample.rules, sample.snapshot.queues, at, most=self._turns.size)
         written = 0
         for queue_id, status in sample.snapshot.queues.items():
             track = self._tracks.get(queue_id)
@@ -297,14 +257,12 @@ class Recorder:
                 recorded = self._watched(status.health)
                 if unborn is not None and recorded is None and all(block == [] for block in blocks.values()):
                     recorded = born(unborn)  # one that was restored has been recorded
-                self._tracks[queue_id] = track = _Track(
-                    status=status, line=line, health=recorded, written=status.health
-                )
-                self._compare(line, as_point(status, now).counts)
+                self._tracks[queue_id] = track = Track(status=status, line=line, health=recorded, written=status.health)
+                self._sums.compare(line, as_point(status, now).counts)
                 if status.health is not None:
                     track.wait, track.waited_at = status.health.seen.wait, status.health.seen.at
             track.status = status
-            self._judge(queue_id, track, at)
+            self._verdicts.judge(queue_id, track, at)
             if status.unreadable:
                 continue  # its numbers mean nothing
             due = [r for r in RESOLUTIONS.values() if is_due(r, track.line.blocks[r.name], status, now)]
@@ -313,100 +271,36 @@ class Recorder:
             if due:
                 written += 1
                 self._turns.put_first(queue_id)
-        self._add_up(sample.snapshot.queues, now)
+        read = sample.snapshot.queues
+        if not self._sums.is_begun:
+            read = {queue_id: track.status for queue_id, track in self._tracks.items()}
+        if self._sums.is_begun or self._tracks.keys() >= set(self._ids):
+            for sums_line, resolution, point in self._sums.points(read, now):
+                self._pending.add(ALL_QUEUES, sums_line, resolution, point)
         self._looked = at
         return written
 
+    def _keep(self, ids: tuple[int, ...]) -> None:
+        """Record these queues from now on, and forget all others."""
+        if self._directory is not None:
+            self._unborn |= dict.fromkeys(set(ids) - set(self._ids), self._looked)
+        self._ids = ids
+        self._turns.keep(ids)
+        for queue_id in (self._tracks.keys() | self._changes.keys() | self._unborn.keys()) - set(ids):
+            self._unborn.pop(queue_id, None)
+            self._tracks.pop(queue_id, None)
+            self._changes.pop(queue_id, None)
+            self._sums.drop(queue_id)
+
     def _watched(self, health: Health | None) -> Health | None:
         """Return recorded health as it still was with the last sums: all that had changed was written with them."""
-        until = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
+        until = self._sums.until
         if health is None or until is None or not health.settled or until <= health.seen.at:
             return health
         return advance(health, msgspec.structs.replace(health.seen, at=float(until)), health.targets)
 
-    def _compare(self, line: Line, counts: tuple[int, ...]) -> None:
-        """Note until when a queue that is new to this recorder is known: its last point, if it has changed."""
-        last = line.blocks[SECONDS.name]
-        if last.counts is not None and last.counts != counts and last.at is not None:
-            self._missed = True
-            # What was written together with the sums says that nothing had changed until then.
-            sums = None if self._sums_line is None else self._sums_line.blocks[SECONDS.name].at
-            known = max(last.at, min(sums or 0, line.first)) if self._sums is None else last.at
-            line.unknown_after = dict.fromkeys(RESOLUTIONS, known) | line.unknown_after
-            line.last = last.newest
-
-    def _add_up(self, read: Mapping[int, QueueStatus], now: int) -> None:
-        """Bring the sums up to now, and make their points that are due."""
-        line = self._sums_line
-        if line is None or (self._sums is None and not self._tracks.keys() >= set(self._ids)):
-            return
-        if self._sums is None:
-            last = line.blocks[SECONDS.name]
-            self._sums = Sums(last.counts)
-            read = {queue_id: track.status for queue_id, track in self._tracks.items()}
-            if last.at is not None and self._missed:
-                line.first, line.last = now, last.newest
-                line.unknown_after |= dict.fromkeys(RESOLUTIONS, last.at)
-        for queue_id, status in read.items():
-            if status.unreadable:
-                self._sums.miss(queue_id)
-            else:
-                self._sums.take(queue_id, as_point(status, now))
-        if self._sums.missing:  # no sums are better than some that leave out a queue
-            line.unknown_after |= {
-                name: block.at
-                for name, block in line.blocks.items()
-                if block.at is not None and name not in line.unknown_after
-            }
-            line.first = now
-            return
-        point = self._sums.point(now)
-        for resolution in RESOLUTIONS.values():
-            block = line.blocks[resolution.name]
-            changed = any(point.counts) if block.counts is None else block.counts != point.counts
-            if (changed or line.has_gap(resolution)) and is_time(resolution, block, now):
-                self._add(ALL_QUEUES, line, resolution, point)
-
-    def _judge_again(self, judged: Container[int], at: float) -> None:
-        """Judge queues with other targets than before, as many as a round has; this round's are judged anyway."""
-        retargeted = (
-            (queue_id, track)
-            for queue_id, track in self._tracks.items()
-            if queue_id not in judged
-            and track.health is not None
-            and track.health.targets != self._targets_of(track.status)
-        )
-        for queue_id, track in islice(retargeted, self._turns.size):
-            self._judge(queue_id, track, at)
-
-    def _targets_of(self, status: QueueStatus) -> Targets:
-        return self._rules.targets(status.name, status.limits)
-
-    def _judge(self, queue_id: int, track: _Track, at: float) -> None:
-        """Bring a queue's health up to now. A new verdict is written with the next round, the rest with the blocks."""
-        # A queue from which nothing is taken has no points, and no waits.
-        seen = observation_of(track.status, at, wait=track.wait if at - track.waited_at < WAITS_HOLD else None)
-        track.health = health = advance(track.health, seen, self._targets_of(track.status))
-        written = track.written
-        if written is None and health.is_unused:
-            return
-        differs = _is_news(written, health)
-        if differs or not health.settled or written is None or msgspec.structs.replace(written.seen, at=at) != seen:
-            self._judged.add(queue_id)
-            self._wait()
-        level = Level.OK if written is None else written.verdict.level
-        retargeted = written is not None and written.targets != health.targets and differs
-        # The record of an idle queue is old: a process that starts takes that for a time without a recorder.
-        woke = written is not None and written.settled and not health.settled and at - written.seen.at > STALE
-        if health.verdict.level is not level or retargeted or woke:
-            self._waiting_since = self._count() - FLUSH
-
-    def _wait(self) -> None:
-        if self._waiting_since is None:
-            self._waiting_since = self._count()
-
     def _add_status(
-        self, queue_id: int, track: _Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
+        self, queue_id: int, track: Track, resolution: Resolution, now: int, histogram: Mapping[int, int]
     ) -> None:
         """Add a queue's point of now."""
         point = as_point(track.status, now)
@@ -416,76 +310,18 @@ class Recorder:
             if resolution is MINUTES and before is not None:  # the first minute of a recorder is unknown to it
                 track.wait, track.waited_at = None if waits is None else waits[1] / 1000, now
             point = replace(point, mix=mix_of(track.status), waits_ms=waits)
-        self._add(queue_id, track.line, resolution, point)
+        self._pending.add(queue_id, track.line, resolution, point)
         if resolution is not SECONDS:
             track.line.blocks[resolution.name].note_waits(histogram)
 
-    def _add(self, queue_id: int, line: Line, resolution: Resolution, point: Point) -> None:
-        """Add a point, preceded by one that ends a time without changes."""
-        name, keyspace, now = resolution.name, self._context.keyspace, point.at
-        block, gap = line.blocks[name], line.has_gap(resolution)
-        known = line.unknown_after.pop(name, None)
-        first, end = keyspace.history.below(queue_id, name)
-        if block.at is not None and block.at > now:  # the clock stepped back
-            self._clear(keyspace.history.key(queue_id, name, resolution.start(now)), end)
-            block = block.without_points()
-        moments = [now]
-        if block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1:
-            same = now - resolution.step if known is None else min(known, now - 1)
-            moments = [same, now] if same > block.at else [now]
-        for at in moments:
-            start = resolution.start(at)
-            if block.at is not None and resolution.start(block.at) != start:
-                block = block.next_block()
-                self._clear(first, keyspace.history.key(queue_id, name, resolution.start(now - resolution.kept)))
-            if at == now:
-                block.add(replace(point, gap=gap))
-            else:
-                same_as = block.newest if known is None or line.last is None else line.last
-                block.add(replace(same_as, at=at))
-            self._blocks[keyspace.history.key(queue_id, name, start)] = block
-        line.blocks[name] = block
-        self._wait()
-        if gap:
-            self._waiting_since = self._count() - FLUSH  # pages learn of it at once
-
-    def _packed(self) -> dict[bytes, bytes]:
-        packed = {key: block.block() for key, block in self._blocks.items()}
-        for queue_id in self._judged & self._tracks.keys():
-            if (health := self._tracks[queue_id].health) is not None:
-                packed[self._context.keyspace.queue(queue_id).health] = encode(health)
-        return packed
-
-    def _anew(self) -> list[int]:
-        """Return the queues with another verdict than was written last."""
-        tracks = [(queue_id, self._tracks[queue_id]) for queue_id in self._judged & self._tracks.keys()]
-        return [queue_id for queue_id, track in tracks if _is_news(track.written, track.health)]
-
-    def _clear(self, begin: bytes, end: bytes) -> None:
-        """Clear a range of blocks with the next write, pending ones included."""
-        self._blocks = {key: block for key, block in self._blocks.items() if not begin <= key < end}
-        self._clears.append((begin, end))
-
-    def _forget_written(self) -> None:
-        for queue_id in self._judged & self._tracks.keys():
-            self._tracks[queue_id].written = self._tracks[queue_id].health
-        self._judged = set()
-        self._clears, self._blocks, self._waiting_since = [], {}, None
+    def _note_written(self) -> None:
+        self._verdicts.note_written()
+        self._pending.forget()
 
     def _forget(self) -> None:
         """Forget everything after a failure: another process may have written meanwhile."""
-        self._forget_written()
+        self._note_written()
         self._tracks.clear()
-        self._sums = self._sums_line = None
-        self._missed = False
+        self._sums = SumsHistory()
         self._changes.clear()
         self._directory = None
-
-
-def _is_news(written: Health | None, health: Health | None) -> bool:
-    """Say whether there is another verdict to show. That a queue is well is no news at first."""
-    if health is None:
-        return False
-    if written is None:
-        return health.verdict.level is not Level.OK
-    return written.verdict != health.verdict

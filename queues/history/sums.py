@@ -1,8 +1,12 @@
 """Sums over all queues: their depths, and what came and went, counted on from what was recorded before."""
 
+from collections.abc import Iterator, Mapping
 from operator import add, sub
 
-from queues.history.points import STATES, Point
+from queues.history.line import Line, is_time
+from queues.history.points import RESOLUTIONS, SECONDS, STATES, Point, Resolution
+from queues.history.sampling import as_point
+from queues.status.status import QueueStatus
 
 #: How many of the counts are depths; the rest are totals that only grow.
 _DEPTHS = STATES.index("arrived")
@@ -48,3 +52,71 @@ class Sums:
         """Return the sums as the point of a second."""
         (ready, delayed, leased, dead), (arrived, left) = self._depths, self._totals
         return Point(at=at, ready=ready, delayed=delayed, leased=leased, dead=dead, arrived=arrived, left=left)
+
+
+class SumsHistory:
+    """The history of the sums over all queues, as this recorder continues it."""
+
+    def __init__(self) -> None:
+        #: None until what was recorded is read.
+        self.line: Line | None = None
+        #: None until every queue was read once.
+        self._sums: Sums | None = None
+        #: Some queue has changed while no process recorded.
+        self._missed = False
+
+    @property
+    def is_begun(self) -> bool:
+        """Say whether every queue was read once."""
+        return self._sums is not None
+
+    @property
+    def until(self) -> int | None:
+        """The time of the last point; None when there is none."""
+        return None if self.line is None else self.line.blocks[SECONDS.name].at
+
+    def compare(self, line: Line, counts: tuple[int, ...]) -> None:
+        """Note until when a queue that is new to this recorder is known: its last point, if it has changed."""
+        last = line.blocks[SECONDS.name]
+        if last.counts is not None and last.counts != counts and last.at is not None:
+            self._missed = True
+            # What was written together with the sums says that nothing had changed until then.
+            known = max(last.at, min(self.until or 0, line.first)) if self._sums is None else last.at
+            line.unknown_after = dict.fromkeys(RESOLUTIONS, known) | line.unknown_after
+            line.last = last.newest
+
+    def drop(self, queue_id: int) -> None:
+        """Leave out a queue that is gone."""
+        if self._sums is not None:
+            self._sums.drop(queue_id)
+
+    def points(self, read: Mapping[int, QueueStatus], now: int) -> Iterator[tuple[Line, Resolution, Point]]:
+        """Bring the sums up to now, and iterate the points that are due. At first, all queues are read."""
+        line = self.line
+        if line is None:
+            return
+        if self._sums is None:
+            last = line.blocks[SECONDS.name]
+            self._sums = Sums(last.counts)
+            if last.at is not None and self._missed:
+                line.first, line.last = now, last.newest
+                line.unknown_after |= dict.fromkeys(RESOLUTIONS, last.at)
+        for queue_id, status in read.items():
+            if status.unreadable:
+                self._sums.miss(queue_id)
+            else:
+                self._sums.take(queue_id, as_point(status, now))
+        if self._sums.missing:  # no sums are better than some that leave out a queue
+            line.unknown_after |= {
+                name: block.at
+                for name, block in line.blocks.items()
+                if block.at is not None and name not in line.unknown_after
+            }
+            line.first = now
+            return
+        point = self._sums.point(now)
+        for resolution in RESOLUTIONS.values():
+            block = line.blocks[resolution.name]
+            changed = any(point.counts) if block.counts is None else block.counts != point.counts
+            if (changed or line.has_gap(resolution)) and is_time(resolution, block, now):
+                yield line, resolution, point

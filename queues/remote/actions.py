@@ -24,7 +24,8 @@ from queues.model.item import Item
 from queues.model.moment import either
 from queues.queue import AnyQueue, FifoQueue
 from queues.queue_catalog import QueueCatalog
-from queues.remote.connection import FIRST_REST, Call, Connection
+from queues.remote.call import Call
+from queues.remote.connection import FIRST_REST, Connection
 from queues.remote.shapes import item_of, job_of, shape_of_query, text_of
 
 

@@ -17,7 +17,8 @@ from queues.errors import LocalStoreOnly, QueueNotFound
 from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction, Wire
 from queues.model.config import Config
 from queues.operations.open_queue import OpenQueue, Request
-from queues.remote.connection import Call, Connection
+from queues.remote.call import Call
+from queues.remote.connection import Connection
 from queues.remote.shapes import config_of
 from queues.serving.batch import Batch, Execution
 
@@ -63,11 +64,11 @@ class Delivery:
 
     def serve(self, server: Server[Any, Any], request: Any) -> Any:
         """Have a request executed by the server of the store; a thread waits."""
-        return self.connection.run(self._execute(_queue(server), request, secrets.token_hex(16)))
+        return self.connection.thread.run(self._execute(_queue(server), request, secrets.token_hex(16)))
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request executed without waiting: its ticket goes to its landing."""
-        self.connection.begin(self._land(ticket))
+        self.connection.thread.begin(self._land(ticket))
 
     def execute_here(self, ticket: Ticket) -> bool:
         """Return False: a server executes it."""
@@ -75,7 +76,7 @@ class Delivery:
 
     def withdraw(self, ticket: Ticket) -> bool:
         """End the wait of a request. It lands nevertheless, as it may have taken an item."""
-        self.connection.soon(self._stop_waiting, ticket)
+        self.connection.thread.soon(self._stop_waiting, ticket)
         return False
 
     def _stop_waiting(self, ticket: Ticket) -> None:
@@ -137,18 +138,18 @@ class Delivery:
         names = {int(queue_id): name.decode() for queue_id, name in known.items() if name is not None}
         while (left := deadline - time.monotonic()) > 0:
             ask = partial(self.connection.send, outlook_call(names, min(left, POLL)))
-            ready = self.connection.run(self.connection.interruptibly(ask)) if names else _GONE
+            ready = self.connection.thread.run(self.connection.thread.interruptibly(ask)) if names else _GONE
             if ready is None or any(queue["ready"] for queue in ready["queues"]):
                 return True
             if not ready["queues"]:  # the server waits for none of them: they are gone, but may be restored
                 rest = partial(asyncio.sleep, min(left, AGAIN), result=True)
-                if self.connection.run(self.connection.interruptibly(rest)) is None:
+                if self.connection.thread.run(self.connection.thread.interruptibly(rest)) is None:
                     return True
         return False
 
     def interrupt(self) -> None:
         """Wake every thread that is in `watch`."""
-        self.connection.interrupt()
+        self.connection.thread.interrupt()
 
     # What needs the store itself
 

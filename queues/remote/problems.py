@@ -71,6 +71,14 @@ def decides(answer: httpx.Response) -> bool:
     return code in ERRORS and code != "KeyReused" and answer.status_code in (409, 412, 413, 422)
 
 
+def retry_after(answer: httpx.Response) -> float:
+    """Return the seconds after which the server wants to be asked again."""
+    try:
+        return max(0.0, float(answer.headers.get("Retry-After", "0")))
+    except ValueError:
+        return 0.0
+
+
 def _problem(answer: httpx.Response) -> dict[str, Any]:
     try:
         found = json.loads(answer.content)

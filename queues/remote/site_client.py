@@ -40,7 +40,7 @@ class RemoteSite:
     def following(self) -> Iterator[Callable[[float], object]]:
         """Follow the changes of all queues: what is yielded waits for one, at most so many seconds."""
         news = threading.Event()
-        stream = self._connection.begin(self._connection.follow(news.set))
+        stream = self._connection.thread.begin(self._connection.follow(news.set))
 
         def wait(seconds: float) -> None:
             news.wait(seconds)

@@ -28,7 +28,8 @@ from queues.queue import AnyQueue, Queue, queue_of
 from queues.remote import reads
 from queues.remote import settings as settings  # registers its verbs
 from queues.remote.actions import Means, RemoteActions
-from queues.remote.connection import Call, Connection
+from queues.remote.call import Call
+from queues.remote.connection import Connection
 from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
 from queues.remote.records import RemoteAudit, RemoteTargets
 from queues.remote.shapes import config_of

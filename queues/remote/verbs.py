@@ -12,7 +12,8 @@ from queues.operations.open_queue import OpenQueue
 from queues.operations.pop import LeaseRequest, PopRequest
 from queues.operations.push import PushManyRequest, PushRequest
 from queues.operations.settle import AckRequest, ExtendRequest, LeaseKey, ReleaseRequest
-from queues.remote.connection import Call, Connection
+from queues.remote.call import Call
+from queues.remote.connection import Connection
 from queues.remote.delivery import over_http
 from queues.remote.problems import result_error
 from queues.remote.shapes import item_of, leased_of, text_of

@@ -8,8 +8,9 @@ from queues import Queue, Store
 from queues.background.leader import Candidate
 from queues.errors import NotElected
 from queues.history import ALL_QUEUES, MINUTES, SECONDS, Point, turns
+from queues.history.pending_writes import FLUSH
 from queues.history.points import RESOLUTIONS
-from queues.history.recorder import FLUSH, Recorder
+from queues.history.recorder import Recorder
 from queues.kv.port import ReadTransaction, Transaction
 from queues.serving.leadership import UPKEEP
 from tests.conftest import Clock

@@ -1,0 +1,87 @@
+"""Blocks of histories that wait to be written, and when they are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from queues.history.line import Line
+from queues.history.open_block import OpenBlock
+from queues.history.points import Point, Resolution
+from queues.keys.keyspace import Keyspace
+from queues.kv.port import Transaction
+from queues.model.tuples import Range
+
+#: Seconds for which points wait to be written.
+FLUSH = 10.0
+
+
+class PendingWrites:
+    """Ranges to clear, then blocks to set, in the next transaction that writes."""
+
+    def __init__(self, keyspace: Keyspace, count: Callable[[], float]) -> None:
+        self._keyspace = keyspace
+        self._count = count
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was written, or is not to be written."""
+        self._clears: list[Range] = []
+        self._blocks: dict[bytes, OpenBlock] = {}
+        self._due: float | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the next write; None when nothing waits."""
+        return None if self._due is None else self._due - self._count()
+
+    def wait(self) -> None:
+        """Note that something waits to be written."""
+        if self._due is None:
+            self._due = self._count() + FLUSH
+
+    def hurry(self) -> None:
+        """Let the next round write."""
+        self._due = self._count()
+
+    def packed(self) -> dict[bytes, bytes]:
+        """Return the blocks as they are stored, by key."""
+        return {key: block.block() for key, block in self._blocks.items()}
+
+    def apply(self, tr: Transaction, packed: Mapping[bytes, bytes]) -> None:
+        """Write, in a transaction that may be repeated."""
+        for begin, end in self._clears:
+            tr.clear_range(begin, end)
+        for key, block in packed.items():
+            tr.set(key, block)
+
+    def add(self, queue_id: int, line: Line, resolution: Resolution, point: Point) -> None:
+        """Add a point to a line, preceded by one that ends a time without changes."""
+        name, history, now = resolution.name, self._keyspace.history, point.at
+        block, gap = line.blocks[name], line.has_gap(resolution)
+        known = line.unknown_after.pop(name, None)
+        first, end = history.below(queue_id, name)
+        if block.at is not None and block.at > now:  # the clock stepped back
+            self._clear(history.key(queue_id, name, resolution.start(now)), end)
+            block = block.without_points()
+        moments = [now]
+        if block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1:
+            same = now - resolution.step if known is None else min(known, now - 1)
+            moments = [same, now] if same > block.at else [now]
+        for at in moments:
+            start = resolution.start(at)
+            if block.at is not None and resolution.start(block.at) != start:
+                block = block.next_block()
+                self._clear(first, history.key(queue_id, name, resolution.start(now - resolution.kept)))
+            if at == now:
+                block.add(replace(point, gap=gap))
+            else:
+                same_as = block.newest if known is None or line.last is None else line.last
+                block.add(replace(same_as, at=at))
+            self._blocks[history.key(queue_id, name, start)] = block
+        line.blocks[name] = block
+        self.wait()
+        if gap:
+            self.hurry()  # pages learn of it at once
+
+    def _clear(self, begin: bytes, end: bytes) -> None:
+        self._blocks = {key: block for key, block in self._blocks.items() if not begin <= key < end}
+        self._clears.append((begin, end))
