@@ -29,7 +29,7 @@ T = TypeVar("T")
 MAX_KEY = 200
 #: Bytes of a body that are read at once.
 _PART = 1 << 20
-_WAIT = re.compile(r"([?&])wait=[^&]*(?:&|$)")
+_WAIT = re.compile(r"(^|&)wait=[^&]*")
 #: Headers that say what a request asks for, beside its address and body.
 _ASKING = ("Content-Type", "PQ-Priority", "PQ-Delay", "PQ-Due", "If-Match")
 
@@ -71,20 +71,29 @@ def key_of(request: HttpRequest) -> str | None:
     return f"api {caller.user_id} {caller.token_id or ''} {key}"
 
 
-def content_of(request: HttpRequest, body: bytes | IO[bytes]) -> bytes:
-    """Return what a request asks for: other content under the same key is refused."""
+def content_of(request: HttpRequest, body: bytes | IO[bytes], queue: AnyQueue | None = None) -> bytes:
+    """Return what a request asks for: other content under the same key is refused.
+
+    `queue` is the one of the address. It goes by its id: renamed it is the same, and its name may be another one's.
+    """
     digest = hashlib.sha256(body if isinstance(body, bytes) else b"")
     if not isinstance(body, bytes):
         while part := body.read(_PART):
             digest.update(part)
-    address = _WAIT.sub(r"\1", request.get_full_path()).rstrip("?&")  # how long to wait for an item is no part of it
-    asked = [request.method, address, *(request.headers.get(name, "") for name in _ASKING)]
+    match = request.resolver_match
+    assert match is not None
+    named = match.kwargs if queue is None else {**match.kwargs, "queue": queue.id}
+    query = _WAIT.sub("", request.META["QUERY_STRING"]).strip("&")  # how long to wait for an item is no part of it
+    asked = [request.method, match.route, named, query, *(request.headers.get(name, "") for name in _ASKING)]
     return json.dumps([*asked, digest.hexdigest()]).encode()
 
 
-def once(request: HttpRequest, key: str, execute: Callable[[Transaction], tuple[int, Shape]]) -> HttpResponse:
-    """Execute a verb and keep its answer under the key in one transaction; run it in a thread."""
-    found = get_store().once(key, lambda tr: pack(*execute(tr)), content=content_of(request, request.body))
+def once(
+    request: HttpRequest, key: str, queue: AnyQueue, execute: Callable[[Transaction], tuple[int, Shape]]
+) -> HttpResponse:
+    """Execute a verb of a queue and keep its answer under the key in one transaction; run it in a thread."""
+    content = content_of(request, request.body, queue)
+    found = get_store().once(key, lambda tr: pack(*execute(tr)), content=content)
     return unpack(found.value, repeated=found.repeated)
 
 
@@ -93,15 +102,17 @@ def act(
     perform: Callable[[Actions], T],
     shape: Callable[[T], Shape],
     *,
+    queue: AnyQueue | None = None,
     status: int = 200,
     where: Callable[[Shape], str] | None = None,
     keep: float | None = None,
 ) -> HttpResponse:
     """Perform an action of the caller, once if the request has a key; run it in a thread.
 
-    `where` returns the address of what was made. `keep` is how long the trash keeps what is removed, in seconds.
+    `queue` is the one of the address, unless the action ends it or its name. `where` returns the address of what was
+    made. `keep` is how long the trash keeps what is removed, in seconds.
     """
-    key = request_key(request, lambda result: pack(status, shape(result), where))
+    key = request_key(request, lambda result: pack(status, shape(result), where), queue)
     actions = get_store().actions(caller_in(request).name, via="api", keep=keep, key=key)
     try:
         actions.refuse_repeated()  # before it reads what the first one changed
@@ -155,10 +166,10 @@ def change(
     return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
 
 
-def request_key(request: HttpRequest, kept: Callable[[Any], bytes]) -> RequestKey | None:
+def request_key(request: HttpRequest, kept: Callable[[Any], bytes], queue: AnyQueue | None = None) -> RequestKey | None:
     """Return the key of a request that has one, which keeps the answer that `kept` makes of the result."""
     key = key_of(request)
-    return None if key is None else RequestKey(key=key, content=content_of(request, request.body), answer=kept)
+    return None if key is None else RequestKey(key=key, content=content_of(request, request.body, queue), answer=kept)
 
 
 def first_answer(key: RequestKey | None) -> HttpResponse | None:

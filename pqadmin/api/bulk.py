@@ -107,7 +107,7 @@ def begin_bulk(request: HttpRequest, queue: str, body: Begun) -> HttpResponse:
             reason=reason,
         )
 
-    return act(request, perform, job_shape, status=202, where=lambda job: address("jobs", str(job["job"])))
+    return act(request, perform, job_shape, queue=there, status=202, where=lambda job: address("jobs", str(job["job"])))
 
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response=schemas.Jobs)

@@ -36,7 +36,7 @@ from pqadmin.files.shapes import Shape, item_shape, time_shape
 from pqadmin.pages import exposed_values, visibility
 from pqadmin.pages.item_search import search_queue
 from pqadmin.store import get_store
-from queues import Actions, Changed, Item, Popped
+from queues import Actions, AnyQueue, Changed, Item, Popped
 from queues import Query as ItemQuery
 from queues.admin import MAX_VALUE_SIZE, Picked, item_digest, parse_priority
 
@@ -271,8 +271,8 @@ def reveal_item(
     Takes the verbs `read` and `manage`.
     """
     allow(request, Verb.READ, Right.READ, queue)
-    allow(request, Verb.MANAGE, Right.ACT, queue)
-    return act(request, lambda actions: actions.reveal(queue, id, reason=body.reason), item_shape)
+    there = found(request, queue, Verb.MANAGE, Right.ACT)
+    return act(request, lambda actions: actions.reveal(queue, id, reason=body.reason), item_shape, queue=there)
 
 
 @router.patch(
@@ -301,7 +301,7 @@ def change_item(
             return verb(queue, [id], delay=body.delay, due=body.due_at, **how)
         return actions.reprioritize(queue, [id], priority=body.priority, shift=body.shift, place=body.place, **how)
 
-    return _changed(request, queue, perform)
+    return _changed(request, there, perform)
 
 
 @router.delete(
@@ -316,9 +316,8 @@ def delete_item(
     if_match: IfMatch = None,
 ) -> HttpResponse:
     """Move an item of any state into the trash."""
-    allow(request, Verb.MANAGE, Right.ACT, queue)
-    tag = seen_tag(if_match)
-    return _changed(request, queue, lambda actions: actions.delete_item(queue, id, expect=tag, reason=reason))
+    there, tag = found(request, queue, Verb.MANAGE, Right.ACT), seen_tag(if_match)
+    return _changed(request, there, lambda actions: actions.delete_item(queue, id, expect=tag, reason=reason))
 
 
 def _simple(verb: str, summary: str, words: str) -> None:
@@ -331,12 +330,11 @@ def _simple(verb: str, summary: str, words: str) -> None:
         body: OptionalReason = NO_REASON,
         if_match: IfMatch = None,
     ) -> HttpResponse:
-        allow(request, Verb.MANAGE, Right.ACT, queue)
-        tag = seen_tag(if_match)
+        there, tag = found(request, queue, Verb.MANAGE, Right.ACT), seen_tag(if_match)
         expect = None if tag is None else {id: tag}
         name = {"retry": "retry_dead"}.get(verb, verb)
         return _changed(
-            request, queue, lambda actions: getattr(actions, name)(queue, [id], expect=expect, reason=body.reason)
+            request, there, lambda actions: getattr(actions, name)(queue, [id], expect=expect, reason=body.reason)
         )
 
     view.__doc__ = words
@@ -365,17 +363,17 @@ def move_item(
     if_match: IfMatch = None,
 ) -> HttpResponse:
     """Move an item to another queue: at every moment it is in exactly one of the two."""
-    scope = allow(request, Verb.MANAGE, Right.ACT, queue)
+    scope, there = allow(request, Verb.MANAGE, Right.ACT, queue), found(request, queue, Verb.MANAGE, Right.ACT)
     tag = seen_tag(if_match)
     expect = None if tag is None else {id: tag}
-    return _changed(request, queue, lambda actions: move(actions, scope, queue, [id], body, expect=expect))
+    return _changed(request, there, lambda actions: move(actions, scope, queue, [id], body, expect=expect))
 
 
 @router.post("/queues/{queue}/act", operation_id="act_on_items", summary="Act on items", response=schemas.Changed)
 @in_thread
 def act_on_items(request: HttpRequest, queue: str, body: Acted) -> HttpResponse:
     """Act on items by their ids, in one transaction, with one undo."""
-    scope = allow(request, Verb.MANAGE, Right.ACT, queue)
+    scope, there = allow(request, Verb.MANAGE, Right.ACT, queue), found(request, queue, Verb.MANAGE, Right.ACT)
     how: dict[str, Any] = {"reason": body.reason, "expect": body.expect, "skip_missing": body.skip_missing}
     when: dict[str, Any] = {"delay": body.delay, "due": body.due_at}
 
@@ -401,7 +399,7 @@ def act_on_items(request: HttpRequest, queue: str, body: Acted) -> HttpResponse:
             case "release":
                 return actions.release(queue, body.ids, **how)
 
-    return _changed(request, queue, perform, keep=body.keep)
+    return _changed(request, there, perform, keep=body.keep)
 
 
 @router.post(
@@ -413,11 +411,12 @@ def act_on_items(request: HttpRequest, queue: str, body: Acted) -> HttpResponse:
 @in_thread
 def pop_into_trash(request: HttpRequest, queue: str, body: Annotated[PoppedBody, Sent()] = ONE) -> HttpResponse:
     """Take items from one end as a person does: in the audit, and undone by the `trash_id` of each."""
-    allow(request, Verb.TAKE, Right.ACT, queue)
+    there = found(request, queue, Verb.TAKE, Right.ACT)
     return act(
         request,
         lambda actions: actions.pop_many(queue, body.n, end=ENDS[body.end], reason=body.reason),
         lambda taken: {"items": [{**item_shape(one.item), "trash_id": one.trash_id} for one in taken]},
+        queue=there,
         keep=body.keep,
     )
 
@@ -437,11 +436,11 @@ def move(actions: Actions, scope: Scope, queue: str, ids: list[str], body: Moved
     return actions.move_items(queue, ids, body.to, priority=body.priority, reason=reason, **how)
 
 
-def _changed(request: HttpRequest, queue: str, perform: Any, *, keep: float | None = None) -> HttpResponse:
+def _changed(request: HttpRequest, queue: AnyQueue, perform: Any, *, keep: float | None = None) -> HttpResponse:
     """Act and answer how many items were changed, and how it is undone."""
 
     def shape(changed: Changed | Popped) -> Shape:
         count, skipped = (1, 0) if isinstance(changed, Popped) else (changed.count, changed.skipped)
-        return {"queue": queue, "items": count, "skipped": skipped, "trash_id": changed.trash_id}
+        return {"queue": queue.name, "items": count, "skipped": skipped, "trash_id": changed.trash_id}
 
-    return act(request, perform, shape, keep=keep)
+    return act(request, perform, shape, queue=queue, keep=keep)

@@ -131,7 +131,7 @@ def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
 
     key = key_of(request)
     if key is not None:
-        return once(request, key, execute)
+        return once(request, key, there, execute)
     status, shape = store.transact(execute)
     return answer(shape, status)
 
@@ -169,7 +169,7 @@ def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bo
     key = key_of(request)
     if key is None:
         return answer(_pushed(request, queue, stream, strict, None), 201)
-    content = content_of(request, stream)
+    content = content_of(request, stream, queue)
     stream.seek(0)
     get_store().once(key, lambda tr: b"", content=content)
     of_answer = f"{key}\nanswer"

@@ -446,6 +446,49 @@ async def test_a_request_with_a_key_is_executed_once_and_answered_the_same(
     assert jobs.depth() == depth
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("items", {"value": "new", "priority": 9}),
+        ("items/chunk", {"items": [{"value": "new", "priority": 9}], "source": "a", "last_line": 1}),
+        ("pop", None),
+        ("act/pop", None),
+        ("purge", {"confirm": "jobs"}),
+        ("pause", {"reason": "repair"}),
+    ],
+)
+async def test_a_key_is_of_the_queue_that_had_the_name(
+    program: Program, site: Store, jobs, path: str, body: Any
+) -> None:
+    jobs.push(b"a", 1)
+    key = {"Idempotency-Key": "k1"}
+    first = await program.post(f"queues/jobs/{path}", json=body, headers=key)
+    assert first.is_success
+    site.rename_queue("jobs", "old")
+    problem(await program.post(f"queues/jobs/{path}", json=body, headers=key), 404, "QueueNotFound")
+    if "confirm" not in (body or {}):  # its body names the queue too
+        again = await program.post(f"queues/old/{path}", json=body, headers=key)
+        assert (again.json(), again.headers["Idempotent-Replay"]) == (first.json(), "true")
+    there = site.create_queue("jobs")
+    there.push(b"b", 1)
+    problem(await program.post(f"queues/jobs/{path}", json=body, headers=key), 422, "KeyReused")
+    assert (there.depth(), there.pause_state) == (1, None)
+
+
+async def test_a_queue_is_made_renamed_and_deleted_once_under_keys(program: Program, site: Store) -> None:
+    async def twice(method: str, path: str, **sent: Any) -> None:
+        first, again = [
+            await program.request(method, path, headers={"Idempotency-Key": f"{method} {path}"}, **sent)
+            for _ in range(2)
+        ]
+        assert (again.json(), again.headers["Idempotent-Replay"]) == (first.json(), "true"), first.text
+
+    await twice("POST", "queues", json={"name": "a"})
+    await twice("POST", "queues/a/rename", json={"name": "b"})
+    await twice("DELETE", "queues/b?confirm=b")
+    assert site.directory() == {}
+
+
 async def test_leases_are_settled_once_under_a_key(program: Program, jobs) -> None:
     for n in range(3):
         jobs.push(str(n).encode(), n)

@@ -148,8 +148,10 @@ def configure_queue(request: HttpRequest, queue: str, body: ChangedSettings, if_
     if not changes:
         raise invalid([{"in": "body", "field": "", "message": "name a setting to change"}])
 
+    there = refuse_another(request, get_store().queue(queue))
+
     def perform(actions: Actions) -> Queue:
-        config = refuse_another(request, get_store().queue(queue)).config
+        config = there.config
         tag, expect = seen_tag(if_match), None
         if tag is not None:
             if tag != _tag(config):
@@ -162,7 +164,7 @@ def configure_queue(request: HttpRequest, queue: str, body: ChangedSettings, if_
                 raise RightMissing(Right.ADMIN, scope.role, queue)
         return actions.configure(queue, expect=expect, expect_id=config.id, reason=body.reason, **changes)
 
-    return act(request, perform, lambda there: {"settings": plain_settings(settings_of(there.config))})
+    return act(request, perform, lambda now: {"settings": plain_settings(settings_of(now.config))}, queue=there)
 
 
 @router.delete("/queues/{queue}", operation_id="delete_queue", summary="Delete a queue", response=schemas.Trashed)

@@ -101,11 +101,12 @@ class TargetLimits(Body):
 @in_thread
 def pause_queue(request: HttpRequest, queue: str, body: Paused) -> HttpResponse:
     """Stop taking from a queue; pushing goes on."""
-    allow(request, Verb.CONFIGURE, Right.ACT, queue)
+    there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
         request,
         lambda actions: actions.pause(queue, reason=body.reason, until=body.until, expect_id=body.queue_id),
         lambda _: {"queue": queue},
+        queue=there,
     )
 
 
@@ -113,11 +114,12 @@ def pause_queue(request: HttpRequest, queue: str, body: Paused) -> HttpResponse:
 @in_thread
 def resume_queue(request: HttpRequest, queue: str, body: Annotated[Resumed, Sent()] = WHICHEVER) -> HttpResponse:
     """Let items be taken again."""
-    allow(request, Verb.CONFIGURE, Right.ACT, queue)
+    there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
         request,
         lambda actions: actions.resume(queue, reason=body.reason, expect_id=body.queue_id),
         lambda _: {"queue": queue},
+        queue=there,
     )
 
 
@@ -159,7 +161,7 @@ def purge_queue(request: HttpRequest, queue: str, body: PurgedBody) -> HttpRespo
         ids = [trash_id] if trash_id else []
         return {"queue": queue, "items": size, "skipped": chunk.skipped, "trash_ids": ids, "finished": False}
 
-    return act(request, perform, shape, keep=body.keep)
+    return act(request, perform, shape, queue=there, keep=body.keep)
 
 
 @router.get("/queues/{queue}/consumers", operation_id="consumers", summary="Consumers", response=schemas.Consumers)

@@ -64,7 +64,7 @@ async def push(
     def execute(tr: Transaction) -> tuple[int, Shape]:
         return 201, {"items": [shape(item) for item in _push_within(opened.sync, items, tr)]}
 
-    return await threads.run(partial(once, request, key, execute))
+    return await threads.run(partial(once, request, key, opened.sync, execute))
 
 
 def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:

@@ -73,8 +73,10 @@ async def ack(request: HttpRequest, queue: str, body: Settled) -> HttpResponse:
     key = key_of(request)
     if key is None:
         return answer(shape(await opened.ack_many(body.leases)))
-    execute = partial(once, request, key, lambda tr: (200, shape(opened.sync.ack_many(body.leases, tr=tr))))
-    return await threads.run(execute)
+    there = opened.sync
+    return await threads.run(
+        partial(once, request, key, there, lambda tr: (200, shape(there.ack_many(body.leases, tr=tr))))
+    )
 
 
 @router.post("/queues/{queue}/release", operation_id="release", summary="Release leases", response=schemas.Results)
@@ -145,7 +147,7 @@ async def _settled(
                 outcomes.append(stale)
         return 200, _results(leases, outcomes, shape)
 
-    return await threads.run(partial(once, request, key, execute))
+    return await threads.run(partial(once, request, key, queue.sync, execute))
 
 
 def _results(leases: Sequence[str], found: Sequence[T | BaseException], shape: Callable[[T], Shape]) -> Shape:

@@ -137,7 +137,7 @@ async def _taken(
 
         async def take() -> list[Shape]:  # in place of the other
             try:
-                kept = await threads.finish(partial(once, request, key, keep))
+                kept = await threads.finish(partial(once, request, key, queue.sync, keep))
             except Nothing:
                 return []
             found: list[Shape] = json.loads(kept.content)["items"]
