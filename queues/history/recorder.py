@@ -281,7 +281,7 @@ class Recorder:
         return written
 
     def _keep(self, ids: tuple[int, ...]) -> None:
-        """Record these queues from now on, and forget all others."""
+        """Record these queues from now on, and forget the rest."""
         if self._directory is not None:
             self._unborn |= dict.fromkeys(set(ids) - set(self._ids), self._looked)
         self._ids = ids
