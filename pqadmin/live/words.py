@@ -117,6 +117,11 @@ _WORDS = {
     "list-uncounted": gettext_lazy("the queue changed"),
     "list-show": gettext_lazy("show"),
     "list-again": gettext_lazy("search again"),
+    "form-failed": gettext_lazy("The server did not answer. Send this again: it is not done a second time."),
+    "form-signed-out": gettext_lazy(
+        "Nothing was changed: you are not logged in any more. Send this again after the login."
+    ),
+    "form-login": gettext_lazy("Log in in a new tab"),
     "gone-title": gettext_lazy("This queue was deleted; these are its last numbers."),
     "fresh-live": gettext_lazy("live"),
     "fresh-live-title": gettext_lazy("What you see is the store's state now."),

@@ -574,6 +574,31 @@ def test_what_was_typed_is_sent_after_a_login_beside_it(
     assert b"typed with care" in [item.value for item in jobs.peek_many(20)]
 
 
+def test_what_was_typed_into_a_page_is_sent_after_a_login_beside_it(
+    new_page: NewPage, site: Site, jobs: Queue, strict: Strict
+) -> None:
+    """The session ends while the settings are changed."""
+    strict.allowed += [r"status of 401"]
+    page = new_page(storage_state=None)
+    sign_in(page, "admin", site.password)
+    page.goto("/queues/jobs/settings/")
+    page.locator("#settings [name=note]").fill("typed with care")
+    page.context.clear_cookies(name="pqadmin_session")
+    page.locator("#settings button.primary").click()
+    alert = page.locator("#settings [role=alert]")
+    expect(alert).to_contain_text("Nothing was changed: you are not logged in any more.")
+    expect(alert).to_be_in_viewport()
+    with page.context.expect_page() as opened:
+        alert.locator("a").click()
+    opened.value.fill("input[name=username]", "admin")
+    opened.value.fill("input[name=password]", site.password)
+    opened.value.click("main button.primary")
+    opened.value.wait_for_url(lambda url: "/accounts/login" not in url)
+    page.locator("#settings button.primary").click()
+    expect(page.locator(".toast")).to_contain_text("Saved: note")
+    assert jobs.status().note == "typed with care"
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_axe_finds_nothing_in_sheet_drawer_and_aged_list(
     width: int, scheme: str, new_page: NewPage, jobs: Queue

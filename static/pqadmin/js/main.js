@@ -8,6 +8,7 @@ import { setText } from "./attention.js";
 import { showCopyButtons } from "./copy.js";
 import { startCountdowns } from "./countdown.js";
 import { age, counted, number } from "./format.js";
+import { startForms } from "./forms.js";
 import { Freshness } from "./fresh.js";
 import { startPresses } from "./hold_while_pressed.js";
 import { startKeys } from "./keys.js";
@@ -34,6 +35,7 @@ startPalette();
 startPresses();
 startKeys();
 startSheets(lookNow);
+startForms();
 
 function start(topic) {
   const overview = topic === "overview";

@@ -3,13 +3,11 @@
 // They are not modal, so that the list can be read and chosen from; on a phone they cover the page, and are.
 // Without scripts their links and forms lead to pages of their own.
 
+import { HEADERS, isSignedOut, loggedOut, natively, notAnswered, renew } from "./forms.js";
 import { followJob } from "./progress.js";
 
 /** Where a sheet covers the page. */
 const NARROW = matchMedia("(max-width: 45rem)");
-/** An answer is wanted as a part of this page. */
-const HEADERS = { Accept: "text/html", "HX-Request": "true", "HX-Target": "div#act" };
-
 /** What another page tells is wanted here: other answers to scripts leave it to the page that a reader sees. */
 const TOLD = { Accept: "text/html", "HX-Target": "div#toasts" };
 
@@ -176,13 +174,13 @@ async function send(form, submitter) {
   let answer;
   let text = "";
   try {
-    if (signedOut.delete(form)) await renew(form);
+    if (isSignedOut(form)) await renew(form, form.getAttribute("action"));
     const body = sent(form, submitter);
     answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers: HEADERS, redirect: "manual" });
     text = await answer.text();
   } catch {
     form.ariaBusy = null;
-    return notice(form, words().failed);
+    return notAnswered(form);
   }
   form.ariaBusy = null;
   const to = answer.headers.get("HX-Redirect");
@@ -193,52 +191,6 @@ async function send(form, submitter) {
   if (sheet === null || part === null) return natively(form, submitter); // another page answers: to log in, to arm
   fill(sheet, part);
   open(sheet, dialog === null ? submitter : opener);
-}
-
-function words() {
-  return document.getElementById("sheet").dataset;
-}
-
-/** Say on a form why it was not sent; what was typed stays. */
-function notice(form, text) {
-  form.querySelector(":scope > .notice.bad")?.remove();
-  const box = document.createElement("div");
-  const said = document.createElement("p");
-  box.className = "notice bad";
-  box.role = "alert";
-  form.prepend(box);
-  box.append(said);
-  said.textContent = text;
-  return said;
-}
-
-/** Forms that are to be sent again after a login, which makes their tokens against forgery invalid. */
-const signedOut = new WeakSet();
-
-/** Offer to log in beside this page, so that nothing that was typed is lost. */
-function loggedOut(form, login) {
-  signedOut.add(form);
-  const link = document.createElement("a");
-  Object.assign(link, { className: "link", href: login, target: "_blank", rel: "noopener", textContent: words().login });
-  notice(form, `${words().signedOut} `).append(link);
-}
-
-/** Give a form the token of a form that is brought now. */
-async function renew(form) {
-  const answer = await fetch(form.getAttribute("action"), { headers: HEADERS, cache: "no-store" });
-  /** @type {HTMLInputElement | null | undefined} */
-  const fresh = partOf(await answer.text())?.querySelector("[name=csrfmiddlewaretoken]");
-  if (fresh) form.elements.csrfmiddlewaretoken.value = fresh.value;
-  if (fresh) form.querySelector(":scope > .notice.bad")?.remove();
-}
-
-function natively(form, submitter) {
-  if (submitter?.name) {
-    const field = document.createElement("input");
-    Object.assign(field, { type: "hidden", name: submitter.name, value: submitter.value });
-    form.append(field);
-  }
-  HTMLFormElement.prototype.submit.call(form);
 }
 
 /** Stay on this page if the answer leads to it or to a bulk job, and tell what it tells. */
