@@ -645,4 +645,6 @@ def test_notices_and_hints_of_a_form_keep_their_distance(page: Page, jobs: Queue
     page.locator(".everything a[href*='act=delete']").click()
     hint = page.locator("#sheet .help", has_text="instead of in chunks")
     expect(hint).to_be_visible()
+    notice, button = (page.locator(f"#sheet {part}").first.bounding_box() for part in (".jobs-here", "[data-close]"))
+    assert notice["x"] + notice["width"] <= button["x"], "the button to close it lies over the notice"
     assert hint.bounding_box()["x"] >= page.locator("#sheet").bounding_box()["x"] + 8
