@@ -8,6 +8,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+from queues.kv.descriptor import Descriptor
+
 _ONE = (1).to_bytes(8, "little")
 #: The largest event descriptor that is used, and the share of the process's descriptors.
 _LARGEST, _SHARE = 511, 4
@@ -60,19 +62,12 @@ class Bell:
         """End: its thread listens no more."""
 
 
-class EventDescriptor(int):
-    """An event descriptor; closed once nothing can ring it or listen to it."""
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        close(self)
-
-
-def _event() -> EventDescriptor | None:
+def _event() -> Descriptor | None:
     """Return a new event descriptor, or None where a lock does better."""
     if not hasattr(os, "eventfd") or type(threading.Lock()).__module__ != "_thread":
         return None
     try:
-        event = EventDescriptor(os.eventfd(0))
+        event = Descriptor(os.eventfd(0))
     except OSError:  # none is left
         return None
     return event if event <= min(_LARGEST, os.sysconf("SC_OPEN_MAX") // _SHARE) else None

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import lmdb
 
+from queues.kv.descriptor import Descriptor
 from queues.kv.embedded import recovery
 from queues.kv.embedded.meta_pages import MetaPages
 from queues.kv.embedded.write_ahead_log import (
@@ -46,8 +47,7 @@ REST = 1.0
 class _Flush:
     """A flush of the data file, for the thread; it knows no transaction, as a forked child keeps what threads held."""
 
-    def __init__(self, data: int) -> None:
-        #: A descriptor of the data file, closed by the thread.
+    def __init__(self, data: Descriptor) -> None:
         self.data = data
         self.done = False
 
@@ -68,10 +68,11 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path, rest: Callable[[], None]) -> None:
-        self._folder, self._data = folder, folder / "data.mdb"
+        self._folder = folder
         self._rest = rest
         self._log: WriteAheadLog | None = None
-        #: The data file: device and inode.
+        #: The data file, open all the time: a checkpoint is made where the process has no descriptor left.
+        self._data: Descriptor | None = None
         self._identity = (0, 0)
         #: Records that the data file has lost.
         self._lost: list[Record] = []
@@ -89,6 +90,12 @@ class Checkpoints:
         """The log; there from `prepare` to `close`."""
         assert self._log is not None
         return self._log
+
+    @property
+    def data(self) -> Descriptor:
+        """The data file; there from `opened` to `close`."""
+        assert self._data is not None
+        return self._data
 
     # Opening
 
@@ -110,7 +117,8 @@ class Checkpoints:
 
     def opened(self, env: lmdb.Environment) -> None:
         """Execute again what the file has lost. Raises StoreUnavailable, lmdb.Error, OSError."""
-        found, shared = self._data.stat(), self.log
+        self._data = Descriptor(os.open(self._folder / "data.mdb", os.O_RDONLY | os.O_CLOEXEC))
+        found, shared = os.fstat(self._data), self.log
         self._identity = found.st_dev, found.st_ino
         if self._lost:
             recovery.execute_again(self._folder, env, self._lost, self._make)
@@ -126,7 +134,7 @@ class Checkpoints:
         """Go on from the newest checkpoint when the file is still the one of then."""
         checkpoint, newest = self.log.newest(), env.info()["last_txnid"]
         if checkpoint is None:
-            _flush_data(self._data, self.log)
+            _flush_data(self.data, self.log)
             flush(self._folder)  # both files are in it
         elif checkpoint.txnid == newest:
             found = self._describe(checkpoint.epoch, newest, checkpoint.start, checkpoint.link)
@@ -246,7 +254,7 @@ class Checkpoints:
     def close(self) -> None:
         """Let go of the log, after the file was closed: the next process may recover the store from then on."""
         self.give_up()
-        shared, self._log = self._log, None
+        shared, self._log, self._data = self._log, None, None
         if shared is not None:
             shared.close()
 
@@ -264,7 +272,7 @@ class Checkpoints:
 
     def abandon(self) -> None:
         """Let go of a parent's log in a forked child: dropping its read transactions leaves them to the parent."""
-        self._reader = self._coming = None
+        self._reader = self._coming = self._data = None
         if self._log is not None:
             self._log.abandon()
 
@@ -283,7 +291,7 @@ class Checkpoints:
         shared, reader = self.log, env.begin()
         shared.sound = False  # until its header and the state agree again
         try:
-            _flush_data(self._data, shared)
+            _flush_data(self.data, shared)
             before = shared.newest()
             if before is not None:  # perhaps seen in memory alone: its slot must not be the only one on the disk
                 shared.write_header(before)
@@ -318,14 +326,9 @@ class Checkpoints:
     def _ask(self, env: lmdb.Environment, state: State, newest: int) -> None:
         """Begin a checkpoint, which the thread flushes."""
         checkpoint = self._describe(state.epoch + 1, newest, state.tail, state.link)
-        flush = _Flush(os.open(self._data, os.O_RDONLY | os.O_CLOEXEC))
-        try:
-            self._coming, self._written = _Coming(env.begin(), checkpoint, flush), False
-        except BaseException:
-            os.close(flush.data)
-            raise
+        flush = _Flush(self.data)
+        self._coming, self._written = _Coming(env.begin(), checkpoint, flush), False
         if not self._tell(flush):
-            os.close(flush.data)
             self._make(env, newest)
 
     def _adopt(self, coming: _Coming, state: State) -> State:
@@ -341,13 +344,9 @@ class Checkpoints:
         self.log.state = state._replace(holder=os.getpid())
 
     def _describe(self, epoch: int, newest: int, start: int, link: bytes) -> Checkpoint:
-        descriptor = os.open(self._data, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            metas = MetaPages.read(descriptor)
-            assert metas is not None
-            roots = metas.digest_of_roots(descriptor)
-        finally:
-            os.close(descriptor)
+        metas = MetaPages.read(self.data)
+        assert metas is not None
+        roots = metas.digest_of_roots(self.data)
         return Checkpoint(epoch, newest, start, link, metas.page_size, roots, metas.content)
 
     # The thread
@@ -385,8 +384,6 @@ class Checkpoints:
         except OSError:
             log.exception("The disk of the store %s failed", self._folder)
             self.log.fail()
-        finally:
-            os.close(flush.data)
 
     def _look(self, seen: State | None) -> State | None:
         """Call `rest` when nothing was committed since the state that was seen."""
@@ -409,15 +406,12 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _flush_data(data: Path, shared: WriteAheadLog) -> None:
-    descriptor = os.open(data, os.O_RDONLY | os.O_CLOEXEC)
+def _flush_data(data: int, shared: WriteAheadLog) -> None:
     try:
-        os.fdatasync(descriptor)
+        os.fdatasync(data)
     except OSError:
         shared.fail()
         raise
-    finally:
-        os.close(descriptor)
 
 
 def _keeps(env: lmdb.Environment, state: State) -> bool:

@@ -78,6 +78,12 @@ def translate(error: Exception, path: str) -> StoreError:
             "The store {path} could not be mapped into memory. Raise the process's address space limit (ulimit -v).",
             path=path,
         )
+    if code in (errno.EMFILE, errno.ENFILE):
+        return StoreUnavailable(
+            "The store {path} cannot be opened: {reason}. Raise the process's limit of open files (ulimit -n).",
+            path=path,
+            reason=reason(error),
+        )
     return StoreUnavailable(
         "The store {path} cannot be used now: {reason}. Check its disk and folder.", path=path, reason=reason(error)
     )

@@ -26,8 +26,8 @@ from typing import Any
 import lmdb
 import msgspec
 
-from queues.kv.bells import EventDescriptor
 from queues.kv.boottime import boottime
+from queues.kv.descriptor import Descriptor
 from queues.kv.embedded import file_permissions
 from queues.kv.embedded.transaction import Batch
 from queues.kv.errors import OutcomeUnknown, StoreError, StoreUnavailable
@@ -293,7 +293,7 @@ class Host:
         #: Where the answers of its commits are stored.
         self.answers = answers_key(self.path.name)
         #: Never closed before the last thread that rings has forgotten it: another file may get its number.
-        self._event = EventDescriptor(os.eventfd(0))
+        self._event = Descriptor(os.eventfd(0))
         with contextlib.ExitStack() as opened:
             #: Given back for a moment where no descriptor is left, to refuse a connection.
             self._spare: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -46,6 +45,7 @@ from queues.kv.embedded.host import (
 from queues.kv.embedded.host_client import Connection
 from queues.kv.port import Ticket
 from queues.operations.push import PushRequest, push_request
+from tests import descriptors
 from tests.queues.hosting.processes import begin, host_of, hosting, suspend
 from tests.queues.hosting.sent import Sent
 from tests.waiting import await_true
@@ -410,19 +410,8 @@ def test_a_host_record_that_cannot_be_read_is_replaced(url: str) -> None:
 def test_without_a_descriptor_left_each_process_executes_its_own_requests(url: str) -> None:
     with hosting(url), open_store(url) as store:
         jobs: Any = store.queue("jobs")
-        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        used = max(int(link.name) for link in Path("/proc/self/fd").iterdir()) + 1
-        resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
-        taken = []
-        try:
-            with contextlib.suppress(OSError):
-                while True:
-                    taken.append(os.open(os.devnull, os.O_RDONLY))
+        with descriptors.none_left():
             jobs.push(b"a", 1)
-        finally:
-            for descriptor in taken:
-                os.close(descriptor)
-            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         assert jobs.depth() == 1
 
 

@@ -21,6 +21,7 @@ from queues.kv.embedded import checkpoints, environment, write_ahead_log
 from queues.kv.embedded.write_ahead_log import WriteAheadLog
 from queues.kv.errors import OutcomeUnknown, StoreUnavailable
 from queues.kv.port import KeyValueStore
+from tests import descriptors
 from tests.programs import run_to_end
 from tests.waiting import LONG, await_true
 
@@ -202,6 +203,17 @@ def test_after_a_rest_the_data_file_is_whole_by_itself(
         await_true(lambda: "data.mdb" in flushed)
         put(kv, b"key", b"4")
         assert get(kv, b"key") == b"4"
+
+
+def test_checkpoints_are_made_where_no_descriptor_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "COMMITS", 3)
+    with closing(open_kv(f"lmdb:{folder}")) as kv, descriptors.none_left():
+        for n in range(20):
+            put(kv, b"key", b"%d" % n)
+        kv.transact(lambda tr: [tr.set(b"large%d" % n, bytes(90_000)) for n in range(8)])  # flushed with a checkpoint
+        put(kv, b"key", b"last")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert (get(kv, b"key"), get(kv, b"large7")) == (b"last", bytes(90_000))
 
 
 def test_without_a_thread_the_store_works(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,7 +468,7 @@ def test_a_log_that_cannot_be_opened_keeps_nothing_open(folder: Path, monkeypatc
     opening, before = os.open, len(list(Path("/proc/self/fd").iterdir()))
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", refuse)
-        with pytest.raises(StoreUnavailable, match="Too many open files"):
+        with pytest.raises(StoreUnavailable, match=r"Too many open files.*ulimit -n"):
             open_kv(f"lmdb:{folder}")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     monkeypatch.setattr(write_ahead_log, "PATIENCE", 0.1)
