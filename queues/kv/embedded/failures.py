@@ -68,6 +68,12 @@ def translate(error: Exception, path: str) -> StoreError:
             pid=str(os.getpid()),
             path=path,
         )
+    if isinstance(error, lmdb.Error) and not code and "already open in this process" in str(error):
+        return StoreUnavailable(
+            "The store {path} cannot be opened a second time in this process: the process was forked in the middle of "
+            "a commit, or another part of the program uses the package lmdb on it. Open it in a new process.",
+            path=path,
+        )
     if isinstance(error, lmdb.MapResizedError):
         return StoreUnavailable(
             "The store {path} was made larger than this process reserved. Open it here with the larger limit too.",
@@ -93,4 +99,4 @@ def reason(error: Exception) -> str:
     """Return why an operation of LMDB or of the file system failed."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
-    return str(getattr(error, "reason", "") or error)
+    return str((getattr(error, "code", 0) and getattr(error, "reason", "")) or error)

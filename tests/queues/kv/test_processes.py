@@ -322,11 +322,15 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def test_a_child_that_is_forked_in_a_long_commit_opens_other_stores_anew(tmp_path: Path) -> None:
-    """A disk that hangs holds the fork up for seconds only: then the child has that store in the middle of a write."""
+    """A disk that hangs holds the fork up for seconds only: then the child has that store in the middle of a write.
+
+    The child is told that it cannot open it.
+    """
     program = f"""
 import os, sys, threading
 from queues.kv import open_kv
 from queues.kv.embedded import store
+from queues.kv.errors import StoreUnavailable
 store._FORK_PATIENCE = 0.1
 hanging, other = open_kv("lmdb:{tmp_path}/hanging"), open_kv("lmdb:{tmp_path}/other")
 for kv in (hanging, other):
@@ -348,7 +352,11 @@ if not child:
         assert own.engine is not other.engine
         own.transact(lambda tr: tr.set(b"key", b"3"))
         own.close()
-        os._exit(0)
+        try:
+            open_kv("lmdb:{tmp_path}/hanging")
+        except StoreUnavailable as error:
+            assert "forked in the middle of a commit" in str(error), error
+            os._exit(0)
     finally:
         os._exit(1)
 go_on.set()
