@@ -9,8 +9,9 @@ from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from queues.kv.boottime import boottime
 from queues.kv.port import Count
-from queues.model.duration import Duration
+from queues.model.duration import TIMEOUT, Duration, seconds_of
 from queues.model.store_address import StoreAddress
+from queues.operations.space import check_elements
 from queues.serving.background import BackgroundThreads
 from queues.serving.clock import StoreClock
 from queues.store import Store
@@ -43,12 +44,22 @@ def open_store(
     The last four are for tests. `clock` is the store's time, in seconds since the epoch, the same in every process.
     Without it the store keeps its own time, of which `wall`, `count` and `elapsed` are this process's sources.
 
-    Raises `BadStoreURL`, `StoreUnavailable` and its kinds, `OlderFormat`, `NewerFormat`, `NotAStore`, `CopyUnfinished`,
-    `KeyTooLarge` for a new store's root of more than 192 bytes, and of a site `NotAuthenticated`, `RequestRefused`.
+    Raises `BadStoreURL`, `BadKey`, `BadTime`, `StoreUnavailable` and its kinds, `OlderFormat`, `NewerFormat`,
+    `NotAStore`, `CopyUnfinished`, `KeyTooLarge` for a new store's root of more than 192 bytes, and of a site
+    `NotAuthenticated`, `RequestRefused`.
     """
     if not isinstance(url, str):
         raise BadStoreURL("A store's URL is text, such as lmdb:PATH, not {type}.", type=type(url).__name__)
+    if not isinstance(root, tuple):
+        raise BadStoreURL('root= is a tuple, such as ("pq",), not {value}.', value=f"{root!r:.40}")
+    check_elements(root)
+    timeout = seconds_of(timeout, TIMEOUT)
+    for name, given in (("clock", clock), ("wall", wall), ("count", count), ("elapsed", elapsed)):
+        if not (callable(given) or (given is None and name in ("clock", "count"))):
+            raise BadStoreURL("{name}= is a function, not {value}.", name=name, value=f"{given!r:.40}")
     if url.startswith(("http://", "https://")):
+        if (root, max_bytes) != (("pq",), None):
+            raise BadStoreURL("root= and max_bytes= are not for {url}: the site has its own.", url=repr(url))
         from queues.remote.store import open_remote  # which imports an HTTP client
 
         return open_remote(url, token=token, timeout=timeout)

@@ -1,11 +1,13 @@
 """Ordered keys and serializable transactions: the port, and the one place that opens a store from a URL."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from queues.kv.errors import BadStoreURL, EmbeddedOnly
+from queues.kv.limits import MOST_BYTES
 from queues.kv.port import KeyValueStore
 
 __all__ = ["back_up_kv", "open_kv", "restore_kv", "verify_store"]
@@ -30,6 +32,10 @@ def open_kv(
     Raises `BadStoreURL`, `StoreUnavailable`, `StoreReadOnly`.
     """
     engine, rest = _parts(url)
+    if max_bytes is not None and (type(max_bytes) is not int or not 0 < max_bytes <= MOST_BYTES):
+        raise BadStoreURL(
+            "max_bytes= is a whole number from 1 to {most:,}, not {value}.", most=MOST_BYTES, value=f"{max_bytes!r:.40}"
+        )
     if engine == "lmdb":
         from queues.kv.embedded import open_embedded
 
@@ -86,11 +92,19 @@ def verify_store(url: str) -> None:
 
 def _parts(url: str) -> tuple[str, str]:
     engine, colon, rest = url.partition(":")
-    if not colon or "\0" in rest:
+    if not colon or "\0" in rest or not _is_path(rest):
         raise BadStoreURL(
             "{url} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE, memory: or https://HOST", url=repr(url)
         )
     return engine, rest
+
+
+def _is_path(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _embedded_path(url: str) -> str:

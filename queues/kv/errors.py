@@ -69,7 +69,7 @@ class StoreError(Worded):
 
 
 class BadStoreURL(StoreError):
-    """The store URL names no engine that this package has."""
+    """The store URL names no engine that this package has, or what is given with it cannot be."""
 
 
 class StoreUnavailable(StoreError):

@@ -5,6 +5,8 @@ from queues.kv.port import MAX_KEY_SIZE, MAX_TRANSACTION_SECONDS, MAX_TRANSACTIO
 
 #: Keys from here on belong to the engines, as in FoundationDB; ranges end here at the latest.
 KEYS_END = b"\xff"
+#: The largest limit of a store's bytes: half of what a process can map.
+MOST_BYTES = 1 << 46
 
 _WORD = 1 << 64
 

@@ -113,12 +113,8 @@ class Space:
         elements = key if isinstance(key, tuple) else (key,)
         if not elements:
             raise BadKey("A key needs an element at least.")
-        for element in elements:
-            _check(element)
-        try:
-            return self._keys.sub(*elements)
-        except UnicodeEncodeError:
-            raise BadKey("A text in a key holds half of a character, which is no text.") from None
+        check_elements(elements)
+        return self._keys.sub(*elements)
 
 
 def check_name(name: str) -> str:
@@ -134,17 +130,19 @@ def check_name(name: str) -> str:
     return name
 
 
-def _check(element: Any) -> None:
+def check_elements(elements: tuple[Any, ...]) -> None:
     """Raise `BadKey` for what a key cannot hold."""
-    if isinstance(element, tuple):
-        for inner in element:
-            _check(inner)
-    elif isinstance(element, float) and math.isnan(element):
-        raise BadKey("A key cannot hold NaN: it has no place in the order.")
-    elif isinstance(element, int) and element.bit_length() > MAX_BITS:
-        raise BadKey("A whole number in a key has at most 255 bytes.")
-    elif not (element is None or isinstance(element, bytes | str | int | float)):
-        raise BadKey(
-            "A key is made of bytes, text, numbers, booleans, None and tuples of these, not {type}.",
-            type=type(element).__name__,
-        )
+    for element in elements:
+        if isinstance(element, tuple):
+            check_elements(element)
+        elif isinstance(element, float) and math.isnan(element):
+            raise BadKey("A key cannot hold NaN: it has no place in the order.")
+        elif isinstance(element, int) and element.bit_length() > MAX_BITS:
+            raise BadKey("A whole number in a key has at most 255 bytes.")
+        elif isinstance(element, str) and element != element.encode(errors="ignore").decode():
+            raise BadKey("A text in a key holds half of a character, which is no text.")
+        elif not (element is None or isinstance(element, bytes | str | int | float)):
+            raise BadKey(
+                "A key is made of bytes, text, numbers, booleans, None and tuples of these, not {type}.",
+                type=type(element).__name__,
+            )

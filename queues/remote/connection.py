@@ -65,25 +65,25 @@ class Connection:
         transport: httpx.AsyncBaseTransport | None = None,
         elapsed: Callable[[], float] = boottime,
     ) -> None:
-        parts = urlsplit(url)
-        if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
-            raise BadStoreURL("{url} is no address of a site: write https://HOST.", url=repr(url))
-        if token is not None and parts.scheme == "http" and not _loopback(parts.hostname):
-            raise BadStoreURL(
-                "A token is not sent to {url} in the clear: write https://. Plain http is for this machine alone.",
-                url=repr(url),
-            )
-        if token is not None and not _TOKEN.fullmatch(token):
-            raise BadStoreURL("What is given as the token is none: a token is one word of ASCII, such as pq_….")
-        #: The server, as errors name it.
-        self.host = parts.netloc
-        self._base = url.rstrip("/") + "/api/v1/"
         self._timeout = timeout
         self._elapsed = elapsed
         #: The store's time less the elapsed time of this machine; None until the server told the time.
         self._offset: float | None = None
         self._room = asyncio.Semaphore(MOST)
         try:
+            parts = urlsplit(url)
+            if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+                raise BadStoreURL("{url} is no address of a site: write https://HOST.", url=repr(url))
+            if token is not None and parts.scheme == "http" and not _loopback(parts.hostname):
+                raise BadStoreURL(
+                    "A token is not sent to {url} in the clear: write https://. Plain http is for this machine alone.",
+                    url=repr(url),
+                )
+            if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
+                raise BadStoreURL("What is given as the token is none: a token is one word of ASCII, such as pq_….")
+            #: The server, as errors name it.
+            self.host = parts.netloc
+            self._base = url.rstrip("/") + "/api/v1/"
             self._headers = _own_headers(token)
             httpx.Headers(self._headers)  # all can be sent
             # No client of httpx around it: that would look for cookies, redirects and logins in each answer.

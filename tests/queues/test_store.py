@@ -1,9 +1,12 @@
 """Opening stores: formats, roots, and what is refused."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from queues import open_store
-from queues.errors import BadStoreURL, NestedTransaction, NotAStore, QueueNotFound, StoreClosed
+from queues.errors import BadKey, BadStoreURL, BadTime, NestedTransaction, NotAStore, QueueNotFound, StoreClosed
 
 
 def test_a_store_keeps_its_id_and_its_queues(url: str) -> None:
@@ -50,10 +53,45 @@ def test_a_root_that_holds_something_else_is_left_alone(url: str) -> None:
         open_store(url, root=("outer",))
 
 
-@pytest.mark.parametrize("url", ["", "lmdb", "lmdb:", "redis:x", "fdb:\x00", "lmdb:\x00"])
+@pytest.mark.parametrize("url", ["", "lmdb", "lmdb:", "redis:x", "fdb:\x00", "lmdb:\x00", "lmdb:\ud800"])
 def test_a_url_that_names_no_engine_is_refused(url: str) -> None:
     with pytest.raises(BadStoreURL):
         open_store(url)
+
+
+@pytest.mark.parametrize("of", ["lmdb:{folder}", "memory:", "https://site.example"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("max_bytes", value) for value in (-1, 0, True, 1.5, "5", float("nan"), 1 << 62, 10**30)),
+        *(("root", value) for value in ("pq", b"pq", ["pq"], None, {"pq": 1})),
+        *((name, value) for name in ("clock", "wall", "count", "elapsed") for value in (5, "now")),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_name(tmp_path: Path, of: str, name: str, value: Any) -> None:
+    folder = tmp_path / "store"
+    with pytest.raises(BadStoreURL, match=f"{name}="):
+        open_store(of.format(folder=folder), **{name: value})
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        ({"root": ("pq", object())}, BadKey),
+        ({"root": ("pq", ("\ud800",))}, BadKey),
+        ({"root": (1 << 2_050,)}, BadKey),
+        ({"timeout": "soon"}, BadTime),
+        ({"timeout": -1}, BadTime),
+        ({"token": 5}, BadStoreURL),
+    ],
+)
+def test_nothing_is_created_where_an_option_is_refused(
+    tmp_path: Path, options: dict[str, Any], refusal: type[Exception]
+) -> None:
+    with pytest.raises(refusal):
+        open_store(f"lmdb:{tmp_path}/store", **options)
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_store_is_not_opened_inside_a_transaction() -> None:

@@ -480,7 +480,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
         open_store("http://127.0.0.1:1", token="x", timeout=0.1)
 
 
-@pytest.mark.parametrize("url", ["http://", "https://user:pw@host", "https://host?x=1"])
+@pytest.mark.parametrize("url", ["http://", "http://[::1", "https://user:pw@host", "https://host?x=1"])
 def test_a_bad_address_is_refused(url: str) -> None:
     with pytest.raises(BadStoreURL):
         open_store(url)
@@ -498,8 +498,8 @@ def test_a_token_is_sent_to_this_machine_by_plain_http(url: str) -> None:
         open_store(url, token="x", timeout=0)
 
 
-@pytest.mark.parametrize("token", ["", "pq_a b", "pq_ü", "a\nb"])
-def test_what_is_no_token_is_refused_before_it_is_sent(token: str) -> None:
+@pytest.mark.parametrize("token", ["", "pq_a b", "pq_ü", "a\nb", 5, b"pq_"])
+def test_what_is_no_token_is_refused_before_it_is_sent(token: Any) -> None:
     with pytest.raises(BadStoreURL, match="as the token is none"):
         open_store("http://127.0.0.1:1", token=token, timeout=0)
 

@@ -22,6 +22,7 @@ from queues.kv.embedded.transaction import Batch, EmbeddedReads
 from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
 from queues.kv.group_commit import Combiner, fail
 from queues.kv.lifecycle import Lifecycle
+from queues.kv.limits import MOST_BYTES
 from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction, Wire
 from queues.kv.watching import Wake, WatchBoard, Watcher
 
@@ -454,7 +455,7 @@ def _default_max_bytes() -> int:
     text = os.environ.get("PQ_STORE_MAX_BYTES", "")
     if not text:
         return DEFAULT_MAX_BYTES
-    if not text.isascii() or not text.isdigit() or not int(text):
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= MOST_BYTES):
         raise BadStoreURL("PQ_STORE_MAX_BYTES={text} is not a number of bytes.", text=repr(text))
     return int(text)
 
