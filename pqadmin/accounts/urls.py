@@ -1,9 +1,10 @@
 """The account's own pages."""
 
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from pqadmin.accounts.access import open_without_role
-from pqadmin.accounts.views import LoginView, LogoutView, PasswordView
+from pqadmin.accounts.views import LoginView, PasswordView
 
 app_name = "accounts"
 urlpatterns = [

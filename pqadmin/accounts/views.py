@@ -57,10 +57,6 @@ class LoginView(auth_views.LoginView):
         return answer
 
 
-class LogoutView(auth_views.LogoutView):
-    """Ends the session; only by a form, so that a foreign link cannot."""
-
-
 class PasswordView(auth_views.PasswordChangeView):
     """Changes one's own password and ends one's other sessions."""
 

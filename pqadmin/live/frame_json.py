@@ -19,7 +19,7 @@ from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.live.board.rows import Row
 from pqadmin.live.board.sums import Summary
 from queues import Item
-from queues.admin import described_name, lookalikes, to_ms
+from queues.admin import HealthReason, described_name, lookalikes, to_ms
 from queues.errors import display_name
 
 #: The version of this format; a client that expects another one loads its page anew.
@@ -135,17 +135,7 @@ def row(row: Row) -> str:
             "level": row.level,
             "mark": row.mark,
             "rank": row.rank,
-            "reasons": [
-                {
-                    "code": reason.code,
-                    "level": reason.level.name.lower(),
-                    "since": int(reason.since) * 1000,
-                    "value": reason.value,
-                    "limit": reason.limit,
-                    "until": None if reason.until is None else int(reason.until) * 1000,
-                }
-                for reason in row.verdict.reasons
-            ],
+            "reasons": [_reason(reason) for reason in row.verdict.reasons],
             "trend": row.trend,
             "unreadable": write.visible(status.unreadable),
             **said,
@@ -182,6 +172,17 @@ def row(row: Row) -> str:
             else None,
         }
     )
+
+
+def _reason(reason: HealthReason) -> Json:
+    return {
+        "code": reason.code,
+        "level": reason.level.name.lower(),
+        "since": int(reason.since) * 1000,
+        "value": reason.value,
+        "limit": reason.limit,
+        "until": None if reason.until is None else int(reason.until) * 1000,
+    }
 
 
 def item(

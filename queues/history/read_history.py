@@ -72,9 +72,7 @@ class History:
 
         return self._context.read(look, tr)
 
-    def at(
-        self, queue_ids: Sequence[int], resolution: str, moment: int, *, tr: ReadTransaction | None = None
-    ) -> dict[int, Point]:
+    def at(self, queue_ids: Sequence[int], resolution: str, moment: int) -> dict[int, Point]:
         """Return how some hundred queues were at a moment. Queues of which that is unknown are left out."""
         kind, keyspace = RESOLUTIONS[resolution], self._context.keyspace
 
@@ -91,7 +89,7 @@ class History:
                     found[queue_id] = before
             return found
 
-        return self._context.read(look, tr)
+        return self._context.kv.read(look)
 
     def is_recorded(self) -> bool:
         """Say whether a process records now: without one, what happened since the last points is unknown."""
@@ -124,7 +122,7 @@ class History:
             damaged=damaged,
         )
 
-    def size(self, queue_id: int, *, tr: ReadTransaction | None = None) -> int:
+    def size(self, queue_id: int) -> int:
         """Return the bytes that a queue's history takes, keys included; at most 64 KiB."""
         keyspace = self._context.keyspace
 
@@ -132,4 +130,4 @@ class History:
             reads = [tr.get_range(*keyspace.history.below(queue_id, name), limit=_BLOCKS) for name in RESOLUTIONS]
             return sum(len(key) + len(block) for read in reads for key, block in read.wait())
 
-        return self._context.read(look, tr)
+        return self._context.kv.read(look)

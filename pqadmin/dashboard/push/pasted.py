@@ -118,10 +118,23 @@ def read(
             "There are more than %(n)s lines, and only these were looked at. "
             "Push them in parts, or as many as you like with the command below."
         ) % {"n": write.number(error.most)}
+    if not wrong and not count and not bad_count:
+        wrong = _("There is no item in it.")
+    return Batch(
+        entries=tuple(entries),
+        count=count,
+        size=size,
+        bad=tuple(bad),
+        bad_count=bad_count,
+        file_format=file_format,
+        wrong=wrong or _too_many(count, size, most, at_once=at_once),
+    )
+
+
+def _too_many(count: int, size: int, most: int, *, at_once: bool) -> str:
+    """Say that there are more items than one job, or one transaction, takes; empty: there are not."""
     words = ""
-    if not count and not bad_count:
-        words = _("There is no item in it.")
-    elif not at_once and count > most:
+    if not at_once and count > most:
         words = _(
             "These are %(n)s items. A job pushes at most %(items)s. "
             "Push them in parts, or as many as you like with the command below."
@@ -132,13 +145,4 @@ def read(
             "so that they arrive all or none. Push them in parts, or as many as you like with the command below."
         )
     values = {"n": write.number(count), "size": write.size(size), "items": write.number(most)}
-    wrong = wrong or words % (values | {"most": write.size(MAX_TRANSACTION_BYTES)})
-    return Batch(
-        entries=tuple(entries),
-        count=count,
-        size=size,
-        bad=tuple(bad),
-        bad_count=bad_count,
-        file_format=file_format,
-        wrong=wrong,
-    )
+    return words % (values | {"most": write.size(MAX_TRANSACTION_BYTES)})
