@@ -88,7 +88,7 @@ def test_a_new_password_is_told_and_never_its_value(root: Client) -> None:
     assert User.objects.get(pk=eve.pk).password not in kept
 
 
-def test_groups(root: Client) -> None:
+def test_changes_of_groups_are_audited(root: Client) -> None:
     may = Permission.objects.order_by("pk")[0]
     assert root.post("/admin/auth/group/add/", {"name": "night", "permissions": [may.pk]}).status_code == 302
     night = Group.objects.get(name="night")

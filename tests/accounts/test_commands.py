@@ -80,20 +80,20 @@ def test_a_weak_password_creates_no_person(stdin: str, monkeypatch) -> None:
     assert not User.objects.filter(username="ann").exists()
 
 
-def test_a_name_that_is_taken(monkeypatch) -> None:
+def test_a_name_that_is_taken_is_refused(monkeypatch) -> None:
     with pytest.raises(CommandError, match="exists"):
         run("create_user", "root", "--role", "viewer")
     assert role_of(User.objects.get(username="root")) is Role.ADMIN
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "x" * 151, "a\nb"])
-def test_a_name_that_cannot_be(name: str) -> None:
+def test_a_name_that_cannot_be_is_refused(name: str) -> None:
     with pytest.raises(CommandError):
         run("create_user", name, "--role", "viewer")
     assert User.objects.count() == 1
 
 
-def test_a_role_that_is_none() -> None:
+def test_an_unknown_role_is_refused() -> None:
     with pytest.raises(CommandError, match="invalid choice"):
         run("create_user", "ann", "--role", "owner")
 

@@ -108,7 +108,7 @@ def test_every_consumer_has_a_row_and_every_row_a_consumer() -> None:
 
 @pytest.mark.parametrize("who", [None, *Role, *GRANTED], ids=lambda who: who or "stranger")
 @pytest.mark.parametrize("name", SOCKETS)
-def test_consumer(name: str, who: Role | str | None, transactional_db, granted) -> None:
+def test_sockets_let_in_those_with_a_right_alone(name: str, who: Role | str | None, transactional_db, granted) -> None:
     """Only people that may see some queue are let in; what each is then shown: tests/live, tests/wall."""
     cookie = ""
     role, grants = (who, {}) if isinstance(who, Role) else GRANTED.get(who or "", (Role.NONE, {}))
@@ -140,14 +140,14 @@ def is_open(name: str, role: Role | None) -> bool:
 @pytest.mark.parametrize(
     ("name", "role"), [(name, role) for name in PAGES for role in ROLES if is_open(name, role)], ids=str
 )
-def test_a_view_that_is_open(name: str, role: Role | None, seated, jobs) -> None:
+def test_open_views_answer_every_role(name: str, role: Role | None, seated, jobs) -> None:
     expected = 302 if name == "accounts:login" and role else PAGES[name].status
     answer = ask(seated(role), name)
     assert answer.status_code == expected, answer.content[-2000:]
 
 
 @pytest.mark.parametrize("name", [name for name, row in PAGES.items() if row.open is not Open.ALL])
-def test_a_view_that_is_shut(name: str, seated, jobs) -> None:
+def test_other_views_refuse_a_role_and_change_nothing(name: str, seated, jobs) -> None:
     before = jobs_state()
     for role in ROLES:
         if is_open(name, role):
@@ -194,7 +194,7 @@ def is_granted(name: str, who: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "who"), [(name, who) for name in BY_GRANTS for who in GRANTED if is_granted(name, who)]
 )
-def test_a_view_that_grants_open(name: str, who: str, seated, jobs) -> None:
+def test_a_grant_opens_views(name: str, who: str, seated, jobs) -> None:
     answer = ask(seated(who), name)
     assert answer.status_code == PAGES[name].status, answer.content[-2000:]
 

@@ -147,7 +147,7 @@ def test_no_answer_leads_to_another_site(each, monkeypatch) -> None:
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
 @pytest.mark.parametrize("path", ["/theme/", "/language/", "/time-zone/", "/arm/", "/disarm/", "/accounts/login/"])
-def test_what_leads_on_never_leads_away(path: str, elsewhere: str, person, jobs) -> None:
+def test_no_form_redirects_to_another_site(path: str, elsewhere: str, person, jobs) -> None:
     person(Role.ADMIN, "ann")
     client = Client()
     login = {"username": "ann", "password": PASSWORD}

@@ -101,7 +101,7 @@ def test_both_ways_write_the_same_bytes(shared: tuple[Site, str]) -> None:
     call(site, "POST", "queues/jobs/pop?n=1000", Authorization=f"Bearer {secret}")
 
 
-def test_a_lone_client_beside_threads_and_other_processes(shared: tuple[Site, str]) -> None:
+def test_a_lone_client_loses_nothing_beside_threads_and_other_processes(shared: tuple[Site, str]) -> None:
     """The event loop executes what a lone client sends; keys, waits and other clients go other ways meanwhile."""
     site, secret = shared
     call(site, "POST", "queues/jobs/pop?n=1000", Authorization=f"Bearer {secret}")
@@ -146,7 +146,7 @@ def test_changes_of_other_processes_hold_for_the_next_request_of_a_lone_client(s
         assert statuses() == {b"401"}
 
 
-def test_a_request_in_any_two_parts_and_many_in_one(shared: tuple[Site, str]) -> None:
+def test_requests_are_executed_however_their_bytes_are_cut(shared: tuple[Site, str]) -> None:
     site, secret = shared
     before, sent = depth(site, secret), request(secret, "items", PUSH)
     cuts = range(1, len(sent), 7)

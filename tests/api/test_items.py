@@ -144,7 +144,7 @@ async def test_fields_of_another_action_are_refused(
     assert done.json()["items"] == 1
 
 
-async def test_a_change_is_one_change(program: Program, jobs: PriorityQueue) -> None:
+async def test_a_patch_changes_one_thing(program: Program, jobs: PriorityQueue) -> None:
     item = jobs.push(b"old", 5)
     for body in ({}, {"value": "a", "priority": 1}, {"priority": None}, {"reason": "x"}, {"place": "top"}):
         problem(await program.patch(f"queues/jobs/items/{item.id}", json=body), 422, "InvalidRequest")

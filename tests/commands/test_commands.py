@@ -60,7 +60,7 @@ def test_options_come_before_between_and_behind_the_arguments(run: Run, shop: Sh
 @pytest.mark.parametrize(
     "given", [("--priority", "-5"), ("--priority=-5",), ("--priority", "-0.5"), ("--priority=-1e3",)]
 )
-def test_negative_priorities(run: Run, shop: Shop, given: tuple[str, ...]) -> None:
+def test_negative_priorities_are_no_options(run: Run, shop: Shop, given: tuple[str, ...]) -> None:
     scores = shop.store.create_queue("scores", priority_type="float")
     assert run("push", "scores", "text", *given).code == 0
     assert scores.peek_min().priority == float(given[-1].removeprefix("--priority="))
@@ -166,7 +166,7 @@ def test_a_program_pops_without_filling_the_trash(run: Run, shop: Shop, jobs: Qu
     assert [entry.verb for entry in shop.store.audit.entries().entries] == ["pop_min"] * 3
 
 
-def test_deleting_and_purging_for_good(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_items_are_deleted_and_purged_for_good(run: Run, shop: Shop, jobs: Queue) -> None:
     first = jobs.items().items[0].id
     assert run("delete_items", "jobs", first, "--no-trash").out == "jobs: 1 item is gone.\n"
     answer = run("purge", "jobs", "--confirm", "jobs", "--no-trash")
@@ -236,7 +236,7 @@ def test_plain_text_is_shown_and_anything_else_is_base64(run: Run, shop: Shop, v
     assert (item["value"].encode() if plain else base64.b64decode(item["value_base64"])) == value
 
 
-def test_depth(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_depth_prints_ready_items(run: Run, shop: Shop, jobs: Queue) -> None:
     shop.store.create_queue("mail", kind="fifo")
     assert run("depth", "jobs").out == "3\n"
     assert run("depth", "jobs", "mail").out == "3\tjobs\n0\tmail\n"
@@ -245,7 +245,7 @@ def test_depth(run: Run, shop: Shop, jobs: Queue) -> None:
     }
 
 
-def test_depth_of_every_state(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_depth_prints_every_state(run: Run, shop: Shop, jobs: Queue) -> None:
     """`depth QUEUE` prints what can be taken; the other states are asked for, or all of them."""
     shop.store.create_queue("mail", kind="fifo")
     jobs.push(b"later", priority=1, delay=timedelta(hours=1))
@@ -306,7 +306,7 @@ def test_queues_shows_the_depth_of_every_state_and_the_verdict(run: Run, shop: S
     assert " ".join(lines["closed"]).endswith("● ok · closed for pushes · empty")
 
 
-def test_queues_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
+def test_queues_are_listed_as_json(run: Run, shop: Shop, jobs: Queue) -> None:
     shop.store.create_queue("mail:out", kind="fifo").enqueue(b"x")
     jobs.pause(reason="deploy", by="ada")
     jobs_shape, mail_shape = run("queues", "--json").json["queues"]
@@ -405,7 +405,7 @@ def test_tables_for_people_show_hostile_text_as_visible_characters(run: Run, sho
     assert re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", run("peek", "jobs", "--json").out) is None
 
 
-def test_create_pause_and_resume(run: Run, shop: Shop) -> None:
+def test_queues_are_created_paused_and_resumed(run: Run, shop: Shop) -> None:
     assert run("create_queue", "scores", "--priority-type", "float", "--json").json == {
         "queue": "scores", "kind": "priority", "priority_type": "float", "codec": "bytes", "prefix": None,
     }  # fmt: skip
@@ -460,7 +460,7 @@ def test_what_puts_something_into_a_store_makes_it(tmp_path: Path) -> None:
     assert [(tmp_path / name / "data.mdb").is_file() for name in "ab"] == [True, True]
 
 
-def test_errors_as_json_on_standard_error(shop: Shop, jobs: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_json_on_standard_error(shop: Shop, jobs: Queue, capsys: pytest.CaptureFixture[str]) -> None:
     from pqadmin.commands.management.commands.depth import Command
 
     with pytest.raises(SystemExit) as ended:

@@ -76,7 +76,7 @@ def test_from_the_other_end_the_file_is_reversed(run: Run, shop: Shop, tmp_path:
     )
 
 
-def test_standard_output(run: Run, shop: Shop, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_items_are_exported_to_standard_output(run: Run, shop: Shop, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     shop.store.create_queue("from").push(b"\xff", priority=-1)
     run("export_items", "from", "--quiet")
     assert capfdbinary.readouterr().out == b'{"value_base64": "/w==", "priority": -1}\n'

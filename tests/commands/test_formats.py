@@ -143,7 +143,7 @@ def test_largest_value_fits_in_a_line_however_it_is_escaped() -> None:
 # CSV
 
 
-def test_csv_quotes_line_breaks_and_columns_in_any_order() -> None:
+def test_csv_reads_quotes_line_breaks_and_columns_in_any_order() -> None:
     data = b'priority,value\r\n1,"a ""b"", c"\r\n-2,"two\r\nlines"\r\n\r\n 3 ,x\r\n'
     assert read(data, "csv") == [
         Entry(line=2, value=b'a "b", c', priority=1),
@@ -153,7 +153,7 @@ def test_csv_quotes_line_breaks_and_columns_in_any_order() -> None:
     ]
 
 
-def test_csv_value_columns() -> None:
+def test_csv_has_one_value_of_three_columns() -> None:
     data = b'value,value_base64,value_json,priority\na,,,1\n,AP8=,,2\n,,"{""n"": 1}",3\n,,,4\na,AP8=,,5\n,,{,6\n'
     outcomes = read(data, "csv")
     assert [entry.value for entry in outcomes if isinstance(entry, Entry)] == [b"a", b"\x00\xff", b'{"n": 1}', b""]
@@ -188,7 +188,7 @@ def test_csv_goes_on_after_a_bad_record() -> None:
     assert [outcome.line for outcome in outcomes] == [2, 3, 4]
 
 
-def test_csv_float_and_text_priorities() -> None:
+def test_csv_reads_float_and_text_priorities() -> None:
     assert read(b"value,priority\nx,1e3\ny,-0.0\n", "csv", priority_type="float") == [
         Entry(line=2, value=b"x", priority=1000.0),
         Entry(line=3, value=b"y", priority=0.0),
@@ -269,14 +269,14 @@ def test_the_format_by_name(name: str, expected: Format | None) -> None:
     ("data", "expected"),
     [(b'\n {"value"', "ndjson"), (b"", "ndjson"), (b"value,priority\n", "csv"), (b'\xef\xbb\xbf{"v', "ndjson")],
 )
-def test_the_format_by_the_first_byte(data: bytes, expected: Format) -> None:
+def test_the_first_byte_tells_the_format(data: bytes, expected: Format) -> None:
     stream = buffered(data)
     assert formats.sniff(stream) == expected
     assert stream.read() == data
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"\xff\xfe{\x00", b"\xfe\xff\x00{"])
-def test_files_that_are_neither(data: bytes) -> None:
+def test_files_of_no_known_format_are_refused(data: bytes) -> None:
     with pytest.raises(BadFormat):
         formats.sniff(buffered(data))
 

@@ -115,7 +115,7 @@ def test_bad_lines_far_apart_are_told_in_lines_of_a_hundred_ranges(run: Run, job
     assert [int(number) for part in numbers for number in part] == list(range(41, 601, 2))
 
 
-def test_bad_records_of_several_lines_and_a_single_one(run: Run, jobs: Queue) -> None:
+def test_further_bad_records_are_told_by_their_lines(run: Run, jobs: Queue) -> None:
     data = b"value,priority\n" + b"x,y\n" * 20
     answer = run("import_items", "jobs", "-", stdin=data + b'"two\nlines",x\n"two\nlines",x\n1,1\n')
     assert answer.err.splitlines()[-1] == "Also bad: lines 22-25."

@@ -56,7 +56,7 @@ def test_a_burst_multiplies_the_end_of_each_period() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "30", "3:30:10", "30:0:10", "30:3:0", "30:3:-1", "a:b:c", "30:3:10:1"])
-def test_a_burst_that_is_none(text: str) -> None:
+def test_a_burst_that_cannot_be_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         Burst.parse(text)
 

@@ -101,7 +101,7 @@ async def test_a_queue_page_shows_the_queue_that_has_its_name_now(
         assert [item["text"] for item in frame["ends"]["min"]] == [text]
 
 
-async def test_an_overview_and_a_queue_page_of_the_same_queue(jobs: Queue, join: Join) -> None:
+async def test_an_overview_and_a_queue_page_show_the_same_queue(jobs: Queue, join: Join) -> None:
     jobs.push(b"x", priority=1)
     one, two = await join(), await join()
     await one.watch(jobs.id)

@@ -143,7 +143,7 @@ def test_items_that_were_pushed_long_ago_and_are_ready_since_now_do_not_stall(st
     assert watched.after(71) == "critical · no consumer for 1 min"
 
 
-def test_items_that_are_dead(watched: Watched) -> None:
+def test_dead_items_are_a_warning(watched: Watched) -> None:
     jobs = watched.jobs
     jobs.configure(max_attempts=1)
     for n in range(2):

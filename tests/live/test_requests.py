@@ -7,7 +7,7 @@ import pytest
 from pqadmin.live.requests import MAX_MESSAGE, MAX_SCREEN, Ack, BadRequest, Resync, Visible, Watch, parse
 
 
-def test_good_messages() -> None:
+def test_good_messages_are_parsed() -> None:
     assert parse('{"t":"ack","seq":7}') == Ack(seq=7)
     assert parse('{"t":"resync"}') == Resync()
     assert parse('{"t":"visible","visible":false}') == Visible(visible=False)
@@ -52,7 +52,7 @@ def test_good_messages() -> None:
         ('"' + "ü" * (MAX_MESSAGE - 10) + '"', "too-large"),
     ],
 )
-def test_bad_messages(text: str, code: str) -> None:
+def test_bad_messages_are_refused_by_code(text: str, code: str) -> None:
     with pytest.raises(BadRequest) as caught:
         parse(text)
     assert caught.value.code == code

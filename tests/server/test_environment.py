@@ -49,7 +49,7 @@ def test_nothing_else_reads_the_environment() -> None:
         assert set(re.findall(r"environ(?:\.\w+\(|\[)\"([A-Z_]+)\"", text)) <= names
 
 
-def test_defaults() -> None:
+def test_settings_have_defaults() -> None:
     chosen = environment.read({})
     assert chosen.data == Path.cwd() / "var"
     assert chosen.store == f"lmdb:{Path.cwd() / 'var' / 'store'}"
@@ -60,11 +60,11 @@ def test_defaults() -> None:
     assert chosen.database["NAME"] == str(Path.cwd() / "var" / "site.sqlite3")
 
 
-def test_blank_is_the_default() -> None:
+def test_a_blank_setting_is_its_default() -> None:
     assert environment.read({setting.name: "  " for setting in SETTINGS}) == environment.read({})
 
 
-def test_chosen_values() -> None:
+def test_settings_are_read_from_the_environment() -> None:
     chosen = environment.read(
         {
             "PQADMIN_DATA": "/srv/pq",

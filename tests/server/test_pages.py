@@ -57,7 +57,7 @@ def test_livez_asks_nothing_of_store_or_database() -> None:
     assert (answer.status, answer.json) == (200, {"status": "ok"})
 
 
-def test_readyz(db) -> None:
+def test_readyz_tells_that_all_parts_are_well(db) -> None:
     answer = probe()
     assert answer.json == {"status": "ok", "checks": {"store": "ok", "database": "ok", "disk": "ok"}}
     assert answer.headers["cache-control"] == "no-store, private"
@@ -75,7 +75,7 @@ def test_readyz_says_which_part_is_away(db, monkeypatch) -> None:
     assert answer.headers["retry-after"] == "5"
 
 
-def test_readyz_without_a_database(db, monkeypatch) -> None:
+def test_readyz_answers_503_without_a_database(db, monkeypatch) -> None:
     class Down:
         def cursor(self) -> None:
             raise DatabaseError("password=hunter2")

@@ -75,7 +75,7 @@ def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code,
     assert not any("Traceback" in line for line in site.complained)
 
 
-def test_newer_store_format(serve, tmp_path: Path) -> None:
+def test_a_store_of_a_newer_format_is_refused(serve, tmp_path: Path) -> None:
     from queues.catalog.store_record import StoreRecord
     from queues.keys.keyspace import Keyspace
     from queues.kv import open_kv
@@ -134,7 +134,7 @@ def test_a_second_interrupt_ends_at_once(serve) -> None:
         assert site.exit_code() == 130
 
 
-def test_the_address_of_ipv6(serve) -> None:
+def test_an_ipv6_address_is_printed_in_brackets(serve) -> None:
     if not socket.has_ipv6 or not _can_bind_ipv6():
         pytest.skip("this machine has no IPv6 loopback")
     site = serve("--host", "::1")

@@ -41,7 +41,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_crowds(counts: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_crowds_of_processes_lose_and_double_nothing(counts: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
     tally, unclaimed = Tally(), 0
     for seed in seeds(60, "PQ_CROWDS"):
         crowd = Crowd(seed)

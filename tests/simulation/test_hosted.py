@@ -66,7 +66,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_hosted_requests(seen: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_hosted_requests_lose_and_double_nothing(seen: Counter[str], capsys: pytest.CaptureFixture[str]) -> None:
     tally = Tally()
     for seed in seeds(150, "PQ_HOSTED"):
         schedule = Hosted(seed)

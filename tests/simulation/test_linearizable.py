@@ -60,7 +60,7 @@ def two(told: Told) -> Told:
     return told
 
 
-def test_one_after_the_other(two: Told) -> None:
+def test_pops_one_after_the_other_are_linearizable(two: Told) -> None:
     two.pop(5, 6, "1a")
     two.pop(7, 8, "2a", end="max")
     two.pop(9, 10)
@@ -102,31 +102,31 @@ def test_a_batch_takes_the_first_ones_and_stops_short_only_at_the_end(two: Told)
     two.ends_with("3a", refused=NOT_LINEARIZABLE)
 
 
-def test_an_item_taken_twice(told: Told) -> None:
+def test_an_item_that_is_taken_twice_is_noticed(told: Told) -> None:
     told.push(1, 2, "1a")
     told.pop(3, 5, "1a")
     told.pop(4, 6, "1a")
     told.ends_with(refused="twice")
 
 
-def test_an_item_taken_and_still_there(told: Told) -> None:
+def test_an_item_that_is_taken_and_still_there_is_noticed(told: Told) -> None:
     told.push(1, 2, "1a")
     told.pop(3, 5, "1a")
     told.ends_with("1a", refused="twice")
 
 
-def test_an_item_lost(told: Told) -> None:
+def test_an_item_that_is_lost_is_noticed(told: Told) -> None:
     told.push(1, 2, "1a")
     told.ends_with(refused="lost")
 
 
-def test_an_item_from_nowhere(told: Told) -> None:
+def test_an_item_that_was_never_pushed_is_noticed(told: Told) -> None:
     told.see("1a", 1)
     told.pop(1, 2, "1a")
     told.ends_with(refused="from nowhere")
 
 
-def test_a_push_that_said_that_nothing_was_written(told: Told) -> None:
+def test_a_push_that_wrote_although_it_said_otherwise_is_noticed(told: Told) -> None:
     told.push(1, 2, "1a", done=None)
     told.see("1a", 1)
     told.ends_with("1a", refused="in spite of the answer")

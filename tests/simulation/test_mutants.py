@@ -34,22 +34,22 @@ def miscounted(said: str) -> bool:
     return any(words in said for words in MISCOUNTED)
 
 
-def test_the_slot_check_once_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_commit_in_doubt_that_is_not_looked_up_by_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Sequence, "_applied", lambda self, tr: None)
     assert miscounted(unsafe(STORM))
 
 
-def test_the_slots_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_slot_that_is_read_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: SLOT in key))
     assert miscounted(unsafe(STORM))
 
 
-def test_the_taken_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_item_that_is_taken_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: SLOT not in key))
     assert miscounted(unsafe())
 
 
-def test_the_fence_before_an_error_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_error_in_doubt_that_is_raised_before_its_commit_is_fenced(monkeypatch: pytest.MonkeyPatch) -> None:
     def unfenced(self, attempt):
         tr = self._begin()
         try:
@@ -61,13 +61,13 @@ def test_the_fence_before_an_error_in_doubt(monkeypatch: pytest.MonkeyPatch) -> 
     assert unsafe(STORM, says="in spite of the answer")
 
 
-def test_an_unknown_outcome_told_as_nothing_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_unknown_outcome_that_is_told_as_nothing_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Sequence, "_unknown", lambda self: StoreUnavailable("nothing was written"))
     said = unsafe(STORM)
     assert "in spite of the answer" in said or miscounted(said)
 
 
-def test_a_read_version_that_is_not_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_read_version_that_is_not_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Serializable still, and every count exact: only a check of linearizability can tell."""
 
     def stale(self: History) -> int:
@@ -80,7 +80,7 @@ def test_a_read_version_that_is_not_the_newest(monkeypatch: pytest.MonkeyPatch) 
     assert unsafe(says="not linearizable")
 
 
-def test_the_order_of_a_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_take_that_skips_the_first_item(monkeypatch: pytest.MonkeyPatch) -> None:
     """An item of the right end, but not the very first of several."""
     pairs = Heads.wait
 
@@ -92,12 +92,12 @@ def test_the_order_of_a_take(monkeypatch: pytest.MonkeyPatch) -> None:
     assert unsafe(says="not linearizable")
 
 
-def test_the_wake_of_a_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_commit_that_wakes_no_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WatchBoard, "notify", lambda self, keys: None)
     assert unsafe(says="a wake-up was lost")
 
 
-def test_a_counter_that_misses_items_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_counter_that_misses_items_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     state = Totals.state
 
     def short(self, generation, name, side, n=1):

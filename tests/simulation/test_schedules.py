@@ -10,7 +10,7 @@ from tests.simulation.schedules import CLIENTS, OPERATIONS, Schedule, Tally, see
 
 
 @pytest.mark.slow
-def test_seeded_schedules(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeded_schedules_lose_and_double_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     tally = Tally()
     for seed in seeds(300):
         Schedule(seed).run(tally)

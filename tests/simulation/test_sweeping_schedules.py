@@ -112,7 +112,7 @@ class SweepingSchedule(TimeSchedule):
 
 
 @pytest.mark.slow
-def test_seeded_schedules_of_sweeping(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeded_schedules_of_sweeping_lose_and_double_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     tally, verbs, fenced, terms = Tally(), Counter[tuple[str, str]](), 0, 0
     for seed in seeds(100):
         schedule = SweepingSchedule(seed)
@@ -136,14 +136,14 @@ def unsafe(verbs: dict[str, int]) -> str:
     return noticed(SweepingSchedule, range(KINDS.index(verbs), WITHIN, len(KINDS)))
 
 
-def test_the_read_conflict_on_a_mark_that_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_mark_that_is_cleared_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: b"\x02due\x00" in key)
     )
     assert "not in the due index" in unsafe(NARROW)
 
 
-def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_marks_that_are_cleared_by_an_older_look(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_what_was_seen(tr: Transaction, keyspace: Any, queues: Any) -> None:
         for queue in queues:
             for second in queue.seconds:
@@ -153,7 +153,7 @@ def test_the_look_that_is_taken_again_before_marks_are_cleared(monkeypatch: pyte
     assert "not in the due index" in unsafe(VERBS)
 
 
-def test_the_mark_of_what_falls_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_due_item_without_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Totals, "falls_due", lambda self, ms, now_ms=None: self.wake())
     assert "not in the due index" in unsafe(VERBS)
 
@@ -163,11 +163,11 @@ def careless(name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPa
     return unsafe(ELECTION)
 
 
-def test_the_term_that_fences(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_write_of_an_earlier_term(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "after a later term" in careless("check", lambda self, tr: None, monkeypatch)
 
 
-def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_role_that_is_taken_though_another_caller_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taking a role that another caller has taken since."""
 
     def take(self: Candidate, seen: bytes | None) -> None:
@@ -178,7 +178,7 @@ def test_the_comparison_with_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert careless("_take", take, monkeypatch)
 
 
-def test_the_renewal_that_asks_whose_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_role_that_is_renewed_after_another_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def renew(self: Candidate, term: int) -> bool:
         holding = replace(self._leadership.taken(None), term=term)
         self._context.transact(lambda tr: tr.set(self._key, holding.encode()), None)

@@ -35,18 +35,18 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "CONFLICTS", 1)
 
 
-def test_the_taken_items_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_item_that_is_taken_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: READY in key))
     assert miscounted(unsafe())
 
 
-def test_the_served_requests_read_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_request_that_is_served_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process gives it up while it is served: its result has no owner."""
     monkeypatch.setattr(SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: REQUEST in key))
     assert "lost" in unsafe(CALM)
 
 
-def test_the_committed_clear_of_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_result_that_is_handed_out_and_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handed out and not cleared, it looks unclaimed later."""
 
     def look_only(tr: Transaction, keys: QueueKeys, *, ms: int, request: bytes) -> bytes | None:
@@ -57,7 +57,7 @@ def test_the_committed_clear_of_a_result(monkeypatch: pytest.MonkeyPatch) -> Non
     assert unsafe(CALM, says="twice")
 
 
-def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_result_that_is_handed_out_before_its_clear_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clear lost, the item is in the trash as well."""
     collect = staging_records.collect
 
@@ -82,7 +82,7 @@ def test_a_result_handed_out_before_its_clear_is_committed(monkeypatch: pytest.M
     assert unsafe(CALM, says="twice")
 
 
-def test_key_by_key_clears(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_end_that_is_cleared_as_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cleared as a range, the end takes along what other callers push to it meanwhile."""
     clear = SimulatedTransaction.clear
 

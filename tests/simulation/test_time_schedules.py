@@ -216,7 +216,7 @@ class TimeSchedule(Schedule):
 
 
 @pytest.mark.slow
-def test_seeded_schedules_of_leases(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeded_schedules_of_leases_lose_and_double_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     tally, verbs = Tally(), Counter[tuple[str, str]]()
     for seed in seeds(150):
         schedule = TimeSchedule(seed)
@@ -242,12 +242,12 @@ class AnyNonce(bytes):
     __hash__ = bytes.__hash__
 
 
-def test_the_nonce_of_a_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_lease_that_ends_by_any_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle.HeldRead, "__init__", knowing_the_nonce(settle.HeldRead.__init__))
     assert "in spite of" in noticed(TimeSchedule, range(WITHIN))
 
 
-def test_the_nonce_of_a_lease_that_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_expired_lease_that_ends_by_any_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token for the right one of an item that is ready or dead."""
     monkeypatch.setattr(ExpiredRead, "__init__", knowing_the_nonce(ExpiredRead.__init__))
     assert noticed(TimeSchedule, range(WITHIN))
@@ -263,7 +263,7 @@ def knowing_the_nonce(init: Callable[..., None]) -> Callable[..., None]:
     return fit
 
 
-def test_the_read_of_the_lease_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_a_lease_that_ends_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads of leases without conflicts: two end the same one."""
     get = SimulatedTransaction.get
 
@@ -274,7 +274,7 @@ def test_the_read_of_the_lease_that_ends(monkeypatch: pytest.MonkeyPatch) -> Non
     assert noticed(TimeSchedule, range(WITHIN))
 
 
-def test_the_promoted_items_read_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_an_item_that_is_promoted_without_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     """No conflict on the delayed key: two promote the same item."""
     monkeypatch.setattr(
         SimulatedTransaction, "add_read_conflict_key", without_conflict(lambda key: b"\x02d\x00\x1a" in key)

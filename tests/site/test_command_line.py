@@ -47,7 +47,7 @@ def test_the_console_script_is_the_same_function() -> None:
     assert project["scripts"] == {"pqadmin": f"{cli.__name__}:{cli.main.__name__}"}
 
 
-def test_version_is_said_once() -> None:
+def test_the_changelog_names_the_version() -> None:
     assert __version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
@@ -82,11 +82,11 @@ def test_every_command_of_ours_is_in_one_group_of_the_list() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
-def test_the_version_is_ours(form: list[str], tmp_path: Path) -> None:
+def test_version_prints_the_version_of_pqadmin(form: list[str], tmp_path: Path) -> None:
     assert run([*form, "--version"], tmp_path).stdout == f"{__version__}\n"
 
 
-def test_the_version_of_a_command_is_ours(tmp_path: Path) -> None:
+def test_version_of_a_command_is_that_of_pqadmin(tmp_path: Path) -> None:
     assert run([*FORMS[1], "push", "--version"], tmp_path).stdout == f"{__version__}\n"
 
 

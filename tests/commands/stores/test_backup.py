@@ -42,7 +42,7 @@ def values(url: str) -> list[bytes]:
         return [item.value for item in store.queue("jobs").items(limit=1_000).items]
 
 
-def test_there_and_back(url: str, tmp_path: Path) -> None:
+def test_a_backup_is_restored_to_another_place(url: str, tmp_path: Path) -> None:
     backup, again = tmp_path / "backup", f"lmdb:{tmp_path / 'deep' / 'er' / 'again'}"
     assert run("backup", str(backup), "--store", url).startswith(f"Backed up {url} to {backup} (")
     assert [path.name for path in backup.iterdir()] == ["data.mdb"]
@@ -61,7 +61,7 @@ def test_there_and_back(url: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
 
 
-def test_json(url: str, tmp_path: Path) -> None:
+def test_a_backup_is_told_as_json(url: str, tmp_path: Path) -> None:
     shape = json.loads(run("backup", str(tmp_path / "b"), "--store", url, "--json"))
     with open_store(url) as store:
         assert (shape["store"], shape["backup"], shape["store_id"]) == (url, str(tmp_path / "b"), store.id)

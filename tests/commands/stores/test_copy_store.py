@@ -81,7 +81,7 @@ def test_on_a_terminal_it_tells_progress(urls: tuple[str, str]) -> None:
     assert told[:3] == [b"Copying", b"Verifying", b"Finishing"]
 
 
-def test_json(urls: tuple[str, str]) -> None:
+def test_a_copy_is_told_as_json(urls: tuple[str, str]) -> None:
     out, err, _ = run(*urls, "--json")
     shape = json.loads(out)
     with open_store(urls[0]) as store:

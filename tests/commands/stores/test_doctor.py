@@ -88,7 +88,7 @@ def test_what_detached_queues_left_is_told_in_words_of_queues(run: Run, store: S
     assert run("doctor").out.splitlines() == [healthy]
 
 
-def test_json(run: Run, store: Store) -> None:
+def test_findings_are_told_as_json(run: Run, store: Store) -> None:
     damage(store)
     answer = run("doctor", "--json")
     assert answer.code == 1

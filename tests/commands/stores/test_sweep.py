@@ -32,7 +32,7 @@ def test_one_round_does_what_is_due_and_says_so(shop: Shop, run: Run) -> None:
     assert run("sweep").out.strip() == "Nothing was due."
 
 
-def test_one_round_in_json(shop: Shop, run: Run) -> None:
+def test_one_round_is_told_as_json(shop: Shop, run: Run) -> None:
     with open_store(shop.url, clock=Clock(LONG_AGO)) as long_ago:
         long_ago.create_queue("jobs").push(b"1", priority=1, delay=timedelta(seconds=1))
     done = run("sweep", "--json").json

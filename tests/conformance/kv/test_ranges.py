@@ -31,7 +31,7 @@ def filled(kv: KeyValueStore) -> KeyValueStore:
         (b"\xff", b"\xff\xff", 10, []),
     ],
 )
-def test_a_range_from_both_sides(
+def test_a_range_is_read_alike_from_both_sides(
     filled: KeyValueStore, verb: str, begin: bytes, end: bytes, limit: int, expected: list[tuple[bytes, bytes]]
 ) -> None:
     run = getattr(filled, verb)

@@ -43,7 +43,7 @@ def test_an_empty_value_is_a_value(kv: KeyValueStore) -> None:
     assert content(kv) == {b"key": b""}
 
 
-def test_set_replaces(kv: KeyValueStore) -> None:
+def test_set_replaces_a_value(kv: KeyValueStore) -> None:
     fill(kv, key=b"old")
     fill(kv, key=b"new")
     assert content(kv) == {b"key": b"new"}
@@ -63,14 +63,14 @@ def test_clear_range_removes_begin_but_not_end(kv: KeyValueStore) -> None:
 
 
 @pytest.mark.parametrize(("begin", "end"), [(b"", b"\xff"), (b"a", b"e"), (b"", b"\xff\xff\xff")])
-def test_clear_range_of_everything(kv: KeyValueStore, begin: bytes, end: bytes) -> None:
+def test_clear_range_removes_everything(kv: KeyValueStore, begin: bytes, end: bytes) -> None:
     fill(kv, a=b"1", d=b"4")
     kv.transact(lambda tr: tr.clear_range(begin, end))
     assert content(kv) == {}
 
 
 @pytest.mark.parametrize(("begin", "end"), [(b"c", b"b"), (b"b", b"b"), (b"x", b"z")])
-def test_clear_range_of_nothing(kv: KeyValueStore, begin: bytes, end: bytes) -> None:
+def test_an_empty_clear_range_removes_nothing(kv: KeyValueStore, begin: bytes, end: bytes) -> None:
     fill(kv, a=b"1", b=b"2")
     kv.transact(lambda tr: tr.clear_range(begin, end))
     assert content(kv) == {b"a": b"1", b"b": b"2"}

@@ -27,7 +27,7 @@ def begin_watch(kv: KeyValueStore, known: dict[bytes, bytes | None]) -> Future[b
     return begin(lambda: kv.watch(known, timeout=FOREVER))
 
 
-def test_the_time_is_up(kv: KeyValueStore) -> None:
+def test_a_watch_ends_when_its_time_is_up(kv: KeyValueStore) -> None:
     put(kv, b"a", b"1")
     begun = time.monotonic()
     assert not begin(lambda: kv.watch({b"a": b"1", b"b": None}, timeout=0.05)).result(LONG)

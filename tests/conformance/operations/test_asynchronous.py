@@ -66,7 +66,7 @@ async def test_every_verb_answers_as_its_twin(store: Store, jobs: Queue, clock: 
     assert check_full_count(store, jobs) == 0
 
 
-async def test_lines(store: Store) -> None:
+async def test_coroutines_use_fifo_queues(store: Store) -> None:
     queue = AsyncFifoQueue(store.create_queue("line", kind="fifo"))
     await queue.enqueue(b"a")
     await queue.enqueue_many([b"b", b"c"])

@@ -30,7 +30,7 @@ def test_delays_and_leases_are_seconds_or_timedeltas(store: Store, jobs: Queue, 
         assert jobs.release(lease, delay=minute).due_at.timestamp() == due + 1
 
 
-def test_waiting_takes_both(store: Store, jobs: Queue) -> None:
+def test_waits_take_seconds_and_timedeltas(store: Store, jobs: Queue) -> None:
     snapshot = store.snapshot([jobs.id])
     for nothing in (0, timedelta(0)):
         assert jobs.pop_min(wait=nothing) is None
@@ -74,7 +74,7 @@ def test_a_wrong_duration_is_refused_by_every_verb(store: Store, jobs: Queue, wr
     assert jobs.status() == before
 
 
-def test_workers_take_both(clock: Clock) -> None:
+def test_workers_take_seconds_and_timedeltas(clock: Clock) -> None:
     def run(job: object) -> None:
         """Do nothing."""
 

@@ -126,7 +126,7 @@ def run(work) -> None:
     asyncio.run(in_time())
 
 
-def test_blocks_of_coroutines(jobs: Queue, clock: Clock) -> None:
+def test_coroutines_settle_leases_by_blocks(jobs: Queue, clock: Clock) -> None:
     queue = AsyncPriorityQueue(jobs)
 
     async def work() -> None:

@@ -65,7 +65,7 @@ def test_what_is_there_is_taken_at_once(store: Store) -> None:
 
 
 @pytest.mark.parametrize("timeout", [0.02, 0.2])
-def test_the_time_is_up(jobs: Queue, timeout: float) -> None:
+def test_a_wait_ends_when_its_time_is_up(jobs: Queue, timeout: float) -> None:
     begun = time.monotonic()
     pops = [begin(lambda: jobs.pop_min(wait=timeout)) for _ in range(5)]
     assert [pop.result(LONG) for pop in pops] == [None] * 5

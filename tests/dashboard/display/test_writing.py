@@ -246,7 +246,7 @@ def test_the_oldest_claimable_item_is_in_no_queue_that_is_paused() -> None:
         ("", ["deep", "eu:de:aged", "odd[1]"]),
     ],
 )
-def test_the_filter_language(text: str, expected: list[str]) -> None:
+def test_filters_choose_rows(text: str, expected: list[str]) -> None:
     rows = [
         row(
             "eu:de:aged",

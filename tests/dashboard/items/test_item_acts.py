@@ -229,7 +229,7 @@ def test_what_does_not_fit_is_told_before_and_refused(
     assert "Moved 2 items to review." in fixed, "what was refused can be corrected and sent"
 
 
-def test_moving_into_other_kinds(operator: Desk, jobs: Queue, store: Store) -> None:
+def test_items_are_moved_into_queues_of_other_kinds(operator: Desk, jobs: Queue, store: Store) -> None:
     words, mail = store.create_queue("words", priority_type="str"), store.create_queue("mail", kind="fifo")
     items = of(jobs, "ready")
     page = operator.send(operator.open(path("move", items[0])), "/act/", to="words", priority="zeta", preview="1")
@@ -263,7 +263,7 @@ def test_a_preview_says_between_which_items_it_goes(operator: Desk, jobs: Queue)
     assert of(jobs, "ready")[5].priority == 6
 
 
-def test_due_times_in_other_time_zones(operator: Desk, jobs: Queue) -> None:
+def test_due_times_are_read_in_the_typed_time_zone(operator: Desk, jobs: Queue) -> None:
     item = of(jobs, "delayed")[0]
     form = operator.open(path("reschedule", item))
     typed = {"when": "at", "at": "2031-07-01T12:00", "zone": "Europe/Berlin"}
@@ -371,7 +371,7 @@ def test_a_thousand_items_are_moved_at_once(operator: Desk, store: Store) -> Non
     assert operator.client.post("/queues/bulk/act/", {"act": "move", "ids": many}).status_code == 303
 
 
-def test_asking_for_nothing(operator: Desk, jobs: Queue) -> None:
+def test_an_act_without_items_or_of_an_unknown_kind_is_refused(operator: Desk, jobs: Queue) -> None:
     assert "No item was selected" in operator.open("/queues/jobs/act/?act=move")
     assert "knows no such act" in operator.open(path("explode", of(jobs, "ready")[0]))
     assert operator.open("/queues/nowhere/act/?act=move&id=1").status == 404

@@ -146,7 +146,7 @@ def test_no_english_is_left(chinese_admin: Desk, furnished: dict[str, str]) -> N
     assert not any(left.values()), left
 
 
-def test_the_login_page(desk: Callable[..., Desk]) -> None:
+def test_the_login_page_is_all_chinese(desk: Callable[..., Desk]) -> None:
     stranger = desk(Role.VIEWER)
     stranger.client.logout()
     stranger.client.cookies[django_settings.LANGUAGE_COOKIE_NAME] = "zh-hans"

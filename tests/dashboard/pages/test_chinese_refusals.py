@@ -269,7 +269,7 @@ def test_a_refused_address_is_all_chinese(chinese_admin: Desk) -> None:
         ),
     ],
 )
-def test_the_words_of_an_error(error: Any) -> None:
+def test_errors_are_all_chinese(error: Any) -> None:
     before = str(error)
     with translation.override("zh-hans"):
         assert not english(explain(error).text)

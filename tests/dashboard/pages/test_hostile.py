@@ -62,7 +62,7 @@ def test_priorities_of_any_size_are_exact_on_the_item_page(operator: Desk, store
     assert operator.open("/").status == operator.open("/queues/jobs/?from=" + str(priority)).status == 200
 
 
-def test_hostile_priorities_reasons_and_people(desk: Callable[..., Desk], store: Store) -> None:
+def test_hostile_priorities_reasons_and_people_are_escaped(desk: Callable[..., Desk], store: Store) -> None:
     store.create_queue("strs", priority_type="str").push(b"x", priority="\u202e<b>\x07" + "p" * 150)
     store.actions("<script>alert(1)</script>\u202e").pause("strs", reason="</td><script>alert(1)</script>\u202e\x00")
     admin = desk(Role.ADMIN)

@@ -313,7 +313,7 @@ def test_viewers_see_it_and_are_offered_nothing(viewer: Desk, legacy: Queue) -> 
     assert "/attach/" not in viewer.open("/").links
 
 
-def test_a_fifo_queue_of_other_programs(operator: Desk, store: Store) -> None:
+def test_a_fifo_queue_of_other_programs_is_shown_popped_and_pushed_to(operator: Desk, store: Store) -> None:
     others = Others(store, b"\x01outbox\x00")
     others.enqueue(b"first", b"second")
     store.attach("outbox", prefix=others.prefix, kind="fifo").depth()

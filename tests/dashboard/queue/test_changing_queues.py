@@ -78,7 +78,7 @@ def test_pause_wants_a_reason_and_resume_ends_it(operator: Desk, store: Store) -
     assert store.queue("jobs").pause_state is None
 
 
-def test_pause_until_a_moment(operator: Desk, store: Store) -> None:
+def test_a_queue_is_paused_until_a_moment(operator: Desk, store: Store) -> None:
     store.create_queue("jobs")
     form = operator.open("/queues/jobs/pause/")
     past = operator.send(form, "pause/", reason="r", lasting="at", at="2001-01-01T00:00")

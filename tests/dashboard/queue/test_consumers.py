@@ -117,6 +117,6 @@ def test_all_that_may_read_the_queue_see_them(desk: Callable[..., Desk], store: 
     assert "data-consumer=" in panel(desk(role).open("/queues/jobs/")).partition("<template>")[0]
 
 
-def test_in_chinese(chinese_admin: Desk, store: Store) -> None:
+def test_the_panel_of_consumers_is_chinese(chinese_admin: Desk, store: Store) -> None:
     store.create_queue("jobs")
     assert "没有消费者告知过自身" in chinese_admin.open("/queues/jobs/")

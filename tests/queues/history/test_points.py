@@ -60,7 +60,7 @@ def test_a_whole_history_stays_within_its_bound() -> None:
     assert sum(r.blocks * r.room for r in RESOLUTIONS.values()) <= 60 * 1024
 
 
-def test_buckets_stay_themselves() -> None:
+def test_a_bucket_of_waits_contains_its_own_bound() -> None:
     for bucket in {wait_bucket(ms) for ms in (0, 1, 2, 3, 999, 60_000, 10**9)}:
         assert wait_bucket(bucket_ms(bucket)) == bucket
 

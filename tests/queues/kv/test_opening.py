@@ -152,7 +152,7 @@ def refusal(path: Path) -> StoreError:
     return raised.value
 
 
-def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "file" / "below" / "deeper"):
         error = refusal(path)

@@ -48,7 +48,7 @@ def test_reads_items_as_the_tuple_layer_does(priority: int, count: int, rand: by
 
 
 @given(st.lists(elements, min_size=1, max_size=4), st.booleans())
-def test_reads_nothing_else(these: list[Any], fifo: bool) -> None:
+def test_unpack_item_reads_tuples_of_items_alone(these: list[Any], fifo: bool) -> None:
     read = unpack_item(layer.pack(tuple(these)), fifo=fifo)
     assert read is None or list(read)[fifo:3] == these
 

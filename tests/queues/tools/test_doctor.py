@@ -267,7 +267,7 @@ def test_damage_is_found_and_mended(
         assert items(store) == there
 
 
-def test_everything_at_once(store: Store) -> None:
+def test_repair_heals_all_damages_at_once(store: Store) -> None:
     for damage in DAMAGES:
         if damage not in (config_gone, config_of_a_fifo_queue_gone, name_gone):
             damage(store)
