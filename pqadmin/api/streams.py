@@ -115,13 +115,18 @@ def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
     """Push items in one transaction, with the line that they come to in the audit: an import goes on from there."""
     allow(request, Verb.PUSH, Right.ACT, queue)
     store, there = get_store(), refuse_another(request, get_store().queue(queue))
-    for item in body.items:
+
+    def entry(item: values.NewItem) -> Entry:
         if there.kind == "fifo":
             values.no_priority(there, item.priority)
-        if item.when is not None or (item.priority is None and there.kind != "fifo"):
-            message = "each has a priority, none of a FIFO queue, and no due time"
-            raise invalid([{"in": "body", "field": "items", "message": message}])
-    entries = [Entry(value=item.bytes_for(there), priority=item.priority, line=body.last_line) for item in body.items]
+        elif item.priority is None:
+            raise invalid([{"in": "body", "field": "priority", "message": "a priority is needed"}])
+        if item.when is not None:
+            field = "due_at" if item.delay is None else "delay"
+            raise invalid([{"in": "body", "field": field, "message": "an item of a chunk has no due time"}])
+        return Entry(value=item.bytes_for(there), priority=item.priority, line=body.last_line)
+
+    entries = values.each(body.items, entry)
     pusher = MarkedPusher(store, there, actor=caller_in(request).name, source=body.source, via="api")
     audit_id = pusher.new_id()
 

@@ -3,8 +3,9 @@
 import base64
 import binascii
 import re
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AwareDatetime, BeforeValidator, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -21,6 +22,8 @@ from pqadmin.files.shapes import Shape, attempt_shape, item_shape, job_shape, ti
 from queues import Duration, Item, Priority, Queue, Raw, Undone
 from queues.admin import Codec
 from queues.errors import QueueError, WrongKind, display_name
+
+T = TypeVar("T")
 
 #: Items of one request.
 MOST = 1_000
@@ -107,12 +110,12 @@ class NewItems(Body):
     items: list[NewItem] = Field(min_length=1, max_length=MOST)
 
 
-def arrivals(queue: Queue, items: list[NewItem]) -> list[tuple[Any, Any, Duration | datetime | None]]:
-    """Return each of many items as `arrival` does; an error tells the index of the one that it refuses."""
-    found: list[tuple[Any, Any, Duration | datetime | None]] = []
+def each(items: list[NewItem], check: Callable[[NewItem], T]) -> list[T]:
+    """Return what a check makes of each of many items; an error tells the index of the one that it refuses."""
+    found: list[T] = []
     try:
         for item in items:
-            found.append(arrival(queue, item))  # noqa: PERF401 # as many as were good before an error
+            found.append(check(item))  # noqa: PERF401 # as many as were good before an error
     except QueueError as error:
         error.index = len(found)
         raise

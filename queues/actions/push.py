@@ -29,6 +29,7 @@ from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import due_ms, either
 from queues.model.priority import Priority, normalize
+from queues.operations.push import each
 from queues.queue import FifoQueue, Queue
 
 #: Items of one job.
@@ -190,8 +191,12 @@ def begin_push(
 
 def _checked(queue: Queue, items: Sequence[Arrival]) -> list[Arrival]:
     """Return items as they are stored; raise what tells why they cannot be."""
-    fifo, kind = queue.kind == "fifo", queue.priority_type
-    if fifo and any(priority is not None for _, priority in items):
-        raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
-    codec = queue.config.values
-    return [(encoded_by_person(value, codec), None if fifo else normalize(priority, kind)) for value, priority in items]
+    fifo, kind, codec = queue.kind == "fifo", queue.priority_type, queue.config.values
+
+    def check(item: Arrival) -> Arrival:
+        value, priority = item
+        if fifo and priority is not None:
+            raise WrongKind("{queue} is a fifo queue: its items have no priority.", queue=display_name(queue.name))
+        return encoded_by_person(value, codec), None if fifo else normalize(priority, kind)
+
+    return each(items, check)

@@ -172,13 +172,16 @@ def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int]
         return
     coming = list(sizes)
     if config.max_value is not None and coming and max(coming) > config.max_value:
-        raise ValueTooLarge(
+        error = ValueTooLarge(
             "{queue} takes values of at most {most:,} bytes; this one has {size:,}{outcome}",
             queue=display_name(config.name),
             most=config.max_value,
             size=max(coming),
             outcome=outcome,
         )
+        if outcome is _END and len(coming) > 1:
+            error.index = coming.index(max(coming))
+        raise error
     if config.max_depth is not None:
         waiting = _waiting(tr, keys, config)
         if waiting + len(coming) > config.max_depth:

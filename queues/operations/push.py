@@ -7,7 +7,7 @@ from itertools import chain, islice, repeat
 from operator import add, attrgetter, itemgetter
 from typing import Any, TypeVar, cast
 
-from queues.errors import BadTime, QueueClosed, QueueFull, TooLarge, ValueTooLarge, Worded
+from queues.errors import BadTime, BadValue, QueueClosed, QueueFull, TooLarge, ValueTooLarge, Worded, Words
 from queues.items import ready, state_machine
 from queues.items.counters import CounterDelta, admit
 from queues.items.equal_ids import taken
@@ -30,6 +30,8 @@ T = TypeVar("T")
 BATCH_BYTES = 1_000_000
 #: Whole numbers of less magnitude are priorities of an int queue as they are.
 _SMALL = 1 << 63
+
+_ITEM = Words("An item is a value, a priority and at most one delay or due time.")
 
 Values = Sequence[tuple[bytes, Priority | None]]
 
@@ -74,22 +76,25 @@ def push_many_request(
     queue.check_kind("priority", "push", "enqueue")
     config, items = queue.config, list(items)
     kind = config.priority_type
-    if config.codec == "bytes" and {*map(len, items)} == {2} and _are_plain(kind, *zip(*items, strict=True)):
-        return _request(queue, cast(Values, items), [common])
+    pairs = {*map(type, items)} == {tuple} and {*map(len, cast(Sequence[tuple[Any, ...]], items))} == {2}
+    if pairs and config.codec == "bytes" and _are_plain(kind, *zip(*items, strict=True)):
+        return _request(queue, cast(Values, items), common)
 
     def check(item: Any) -> tuple[bytes, Priority, Moment | None]:
+        if not isinstance(item, tuple | list) or len(item) < 2:
+            raise BadValue(_ITEM)
         value, priority, *when = item
         return encoded(value, config.values), normalize(priority, kind), _own_when(when) if when else common
 
     checked = each(items, check)
-    return _request(queue, [found[:2] for found in checked], [found[2] for found in checked])
+    return _request(queue, [found[:2] for found in checked], common, [found[2] for found in checked])
 
 
 def enqueue_many_request(queue: OpenQueue, values: Iterable[Any], when: Moment | None) -> PushManyRequest:
     """Return the request to add values at the tail; raise what is wrong with one."""
     queue.check_kind("fifo", "enqueue", "push")
     config = queue.config
-    return _request(queue, each(values, lambda value: (encoded(value, config.values), None)), [when])
+    return _request(queue, each(values, lambda value: (encoded(value, config.values), None)), when)
 
 
 def each(items: Iterable[Any], check: Callable[[Any], T]) -> list[T]:
@@ -118,21 +123,28 @@ def _are_plain(kind: str, values: Sequence[Any], priorities: Sequence[Any]) -> b
 
 def _own_when(when: Sequence[object]) -> Moment | None:
     if len(when) > 1:
-        raise BadTime("An item is a value, a priority and at most one delay or due time.")
+        raise BadTime(_ITEM)
     return check_when(when[0])
 
 
-def _request(queue: OpenQueue, values: Values, whens: Sequence[Moment | None]) -> PushManyRequest:
-    """Return the request to push checked values, at one time for all or at one for each."""
+def _request(
+    queue: OpenQueue, values: Values, common: Moment | None, whens: Sequence[Moment | None] = ()
+) -> PushManyRequest:
+    """Return the request to push checked values, at a common time or each at its own; raise what is wrong with one."""
     if len(values) > ready.MAX_ITEMS or sum(map(len, map(itemgetter(0), values))) > ready.MAX_BYTES:
         raise TooLarge("One transaction pushes at most 1,000 items and 5 MB; push them in parts.")
     ids = tuple(queue.context.id_generator.new_ids(len(values))) if values else ()
-    if not any(when is not None for when in whens):
+    if not any(when is not None for when in whens or [common]):
         return PushManyRequest(queue.id, tuple(values), ids)
     queue.check_own("its items cannot be delayed, as other programs would take them before.")
     seconds = queue.context.clock()
-    dues = tuple(None if when is None else due_ms(when, seconds) for when in whens)
-    return PushManyRequest(queue.id, tuple(values), ids, dues * (len(values) // len(dues)), int(seconds * 1000))
+    of_all = None if common is None else due_ms(common, seconds)
+
+    def due(when: Moment | None) -> int | None:
+        return of_all if when is common else None if when is None else due_ms(when, seconds)
+
+    dues = tuple(each(whens, due)) if whens else (of_all,) * len(values)
+    return PushManyRequest(queue.id, tuple(values), ids, dues, int(seconds * 1000))
 
 
 # Executing

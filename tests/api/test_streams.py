@@ -189,4 +189,8 @@ async def test_a_chunk_is_pushed_once_with_its_line_in_the_audit(
     for wrong in ({"value": "a"}, {"value": "a", "priority": 1, "delay": 5}):
         problem(await program.post("queues/jobs/items/chunk", json={**chunk, "items": [wrong]}), 422, "InvalidRequest")
     problem(await program.post("queues/line/items/chunk", json=chunk), 409, "WrongKind")
+    site.create_queue("texts", codec="text")
+    chunk["items"][1] = {"value_base64": "/w==", "priority": 2}
+    refused = problem(await program.post("queues/texts/items/chunk", json=chunk), 422, "BadValue")
+    assert (refused["index"], "of index 1:" in refused["detail"]) == (1, True)
     assert (jobs.depth(), line.depth()) == (2, 1)

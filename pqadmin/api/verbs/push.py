@@ -72,7 +72,7 @@ def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
     if content_type(request) in (JSON, ""):
         found = json_of(request)
         if isinstance(found, dict) and "items" in found:
-            return values.arrivals(queue, checked(found, values.NewItems).items)
+            return values.each(checked(found, values.NewItems).items, lambda item: values.arrival(queue, item))
         return [values.arrival(queue, checked(found, values.NewItem))]
     if content_type(request) not in (BYTES, TEXT):
         known = f"{JSON}, {BYTES}, {TEXT}, {NDJSON}, {CSV}"

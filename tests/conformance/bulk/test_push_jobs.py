@@ -150,8 +150,9 @@ def test_what_cannot_come_in_is_refused_before_anything_is_laid_down(store: Stor
     with pytest.raises(QueueClosed):
         ann.begin_push("jobs", ITEMS)
     ann.configure("jobs", closed=False)
-    with pytest.raises(BadPriority):
+    with pytest.raises(BadPriority) as refused:
         ann.begin_push("jobs", [*ITEMS, (b"x", None)])
+    assert refused.value.index == len(ITEMS)
     with pytest.raises(WrongKind):
         ann.begin_push("mail", ITEMS)
     for items in ([], [(b"", 1)] * 100_001):

@@ -3,7 +3,8 @@
 import math
 import unicodedata
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -94,14 +95,31 @@ def test_priorities_of_the_wrong_type_are_refused(store: Store, priority_type: s
     assert jobs.status() == before
 
 
-def test_one_bad_item_stops_all_of_them(jobs: Queue) -> None:
-    with pytest.raises(BadPriority) as of_priority:
-        jobs.push_many([(b"good", 1), (b"bad", 1.5)])
-    with pytest.raises(BadValue) as of_value:
-        jobs.push_many([(b"good", 1), (b"good", 1), ("bad", 1)])
-    assert (of_priority.value.index, of_value.value.index) == (1, 2)
-    assert jobs.depth() == 0
-    assert jobs.pop_min() is None
+@pytest.mark.parametrize(
+    ("bad", "refusal"),
+    [
+        ((b"bad", 1.5), BadPriority),
+        (("bad", 1), BadValue),
+        ((bytes(90_001), 1), ValueTooLarge),
+        ((b"of the queue", 1), ValueTooLarge),
+        ((b"bad", 1, "soon"), BadTime),
+        ((b"bad", 1, timedelta.max), BadTime),
+        ((b"bad", 1, datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)), BadTime),
+        ((b"bad",), BadValue),
+        (b"bad", BadValue),
+        ("ba", BadValue),
+        (5, BadValue),
+    ],
+)
+def test_one_bad_item_stops_all_of_them_and_its_place_is_told(jobs: Queue, bad: Any, refusal: type[Exception]) -> None:
+    jobs.configure(max_value=8)
+    with pytest.raises(refusal) as caught:
+        jobs.push_many([(b"good", 1), (b"good", 1), bad, (b"good", 1)])
+    assert caught.value.index == 2
+    with pytest.raises(BadTime) as of_all:
+        jobs.push_many([(b"good", 1)] * 2, delay=timedelta.max)
+    assert of_all.value.index is None
+    assert (jobs.depth(), jobs.depth("delayed")) == (0, 0)
 
 
 def test_a_value_is_bytes(jobs: Queue) -> None:
