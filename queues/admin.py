@@ -89,6 +89,7 @@ from queues.model.records import UNREADABLE as UNREADABLE_RECORD
 from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULES, Settings, settings_of
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
+from queues.operations.lease_block import LeaseKeeper
 from queues.operations.search import Found
 from queues.operations.settle import parse_lease
 from queues.queue import for_client, for_taker

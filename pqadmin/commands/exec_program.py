@@ -32,10 +32,9 @@ from pqadmin.commands.take_options import end_of, finish, waited
 from pqadmin.display.format import visible
 from pqadmin.files.shapes import Shape, item_shape
 from queues import Lease, Queue
-from queues.errors import QueueError, QueuePaused, StaleLease, StoreError
+from queues.admin import LeaseKeeper
+from queues.errors import QueuePaused, StaleLease
 
-#: Part of its seconds after which a lease is extended.
-_PART = 1 / 3
 #: Lines of standard error that are kept with a released item, and bytes of one.
 _LINES, _LINE = 50, 1_000
 #: Seconds for what the program wrote to standard error, once it has ended: a process that it left may hold it open.
@@ -258,26 +257,18 @@ class Execution:
     @contextmanager
     def _kept(self, lease: Lease) -> Iterator[threading.Event]:
         """Extend a lease in a thread while the block runs; where it is lost, set the event and kill the program."""
-        ended, lost = threading.Event(), threading.Event()
+        lost = threading.Event()
 
-        def keep() -> None:
-            while not ended.wait(self._seconds * _PART):
-                try:
-                    self._queue.extend(lease, seconds=self._seconds)
-                except StaleLease:
-                    lost.set()
-                    self._kill()
-                    return
-                except (QueueError, StoreError):
-                    continue
+        def lose() -> None:
+            lost.set()
+            self._kill()
 
-        keeper = threading.Thread(target=keep, name="pqadmin-exec-lease", daemon=True)
-        keeper.start()
+        keeper = LeaseKeeper(lambda: self._queue.extend(lease, seconds=self._seconds), self._seconds, lost=lose)
+        threading.Thread(target=keeper.run, name="pqadmin-exec-lease", daemon=True).start()
         try:
             yield lost
         finally:
-            ended.set()
-            keeper.join()
+            keeper.stop()
 
 
 @contextmanager

@@ -86,10 +86,5 @@ def read(message: Message) -> Toast:
     """Read a message back."""
     text = str(message.message)
     bad = message.level >= messages.WARNING
-    try:
-        about = json.loads(message.extra_tags or "{}")
-    except ValueError:
-        about = {}
-    if not isinstance(about, dict):
-        about = {}
+    about = json.loads(message.extra_tags or "{}")
     return Toast(text=text, bad=bad, **{k: about[k] for k in _RIDING if k in about})

@@ -22,8 +22,6 @@ from queues.model.config import MAX_REASON
 
 #: Of its seconds, after which a lease is extended.
 PART = 1 / 3
-#: Seconds, at most: what a thread can wait.
-_LONGEST = threading.TIMEOUT_MAX
 
 
 class Binding:
@@ -98,7 +96,7 @@ class QueueBinding(Binding):
     @contextmanager
     def block(self, lease: Any) -> Iterator[None]:
         """Return the block of a lease in a thread."""
-        keeper = _Keeper(lambda: self._queue.extend(lease, seconds=self._seconds), self._seconds * PART)
+        keeper = LeaseKeeper(lambda: self._queue.extend(lease, seconds=self._seconds), self._seconds)
         if self._keep:
             self._queue.opened.context.background_threads.start(keeper.run, "pq-lease")
         try:
@@ -147,18 +145,21 @@ class AsyncBinding(Binding):
                 continue
 
 
-class _Keeper:
-    """Extends one lease in a thread until its block ends."""
+class LeaseKeeper:
+    """Extends one lease of so many seconds in a thread until its block ends, or until it is lost."""
 
-    def __init__(self, extend: Callable[[], object], rest: float) -> None:
+    def __init__(
+        self, extend: Callable[[], object], seconds: float, *, lost: Callable[[], object] = lambda: None
+    ) -> None:
         self._extend = extend
-        self._rest = min(rest, _LONGEST)
+        self._rest = min(seconds * PART, threading.TIMEOUT_MAX)
+        self._lost = lost
         self._ended = threading.Event()
         #: Held during an extension, so that none is under way once the block has ended.
         self._extending = threading.Lock()
 
     def run(self) -> None:
-        """Extend until told to stop, or until the lease is over: the end of the block says so."""
+        """Extend until told to stop, or until the lease is over."""
         while not self._ended.wait(self._rest):
             with self._extending:
                 if self._ended.is_set():
@@ -166,6 +167,7 @@ class _Keeper:
                 try:
                     self._extend()
                 except StaleLease:
+                    self._lost()
                     return
                 except (QueueError, StoreError):
                     continue

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from queues.errors import QueueError, StaleLease, StoreError
+from queues.operations.lease_block import PART
 from queues.queue import Queue
 from queues.workers.rests import LONGEST_REST, REFUSED, rest_after
 
 log = logging.getLogger("queues.workers")
-
-#: A lease is extended when this part of it is over.
-PART = 1 / 3
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

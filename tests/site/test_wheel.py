@@ -14,7 +14,6 @@ import pytest
 from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = {".html", ".css", ".js", ".svg", ".txt", ".json", ".mo", ".po", ".typed"}
 
 
 @pytest.fixture(scope="module")
