@@ -81,6 +81,7 @@ class Connection:
         "_answers",
         "_folder",
         "_key",
+        "_poll",
         "_received",
         "_sent_at",
         "id",
@@ -103,8 +104,12 @@ class Connection:
         #: What was found of a message in doubt.
         self._answers: Answers = []
         # Not `settimeout`, which asks the system twice for each message.
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _SECONDS)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SECONDS)
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        #: Sleeps until there is something to receive. A thread that slept in `recv` would wake in vain, each time that
+        #: the host takes a message.
+        self._poll = poll.poll
         with address_of(folder / host.socket) as address:
             self.socket.connect(address)
         self.socket.sendall(MAGIC + self.id)
@@ -116,10 +121,15 @@ class Connection:
         self._received = b""
         self.socket.sendall(MESSAGE.pack(len(packed), self.number, len(root), idle) + root + packed)
 
-    def receive(self) -> Answers:
-        """Return the answers to what was sent, once they have come. Raises OSError, EOFError."""
-        chunk = self.socket.recv(_SMALL)
-        while chunk:
+    def receive(self, seconds: float = SILENCE) -> Answers:
+        """Return the answers to what was sent, once they have come. Raises OSError, EOFError.
+
+        It waits so many seconds for the beginning, and for each part that follows.
+        """
+        while self._poll(seconds * 1_000):
+            chunk = self.socket.recv(CHUNK if self._received else _SMALL)
+            if not chunk:
+                break
             data = self._received = self._received + chunk if self._received else chunk
             if len(data) >= REPLY.size:
                 size, number = REPLY.unpack_from(data)
@@ -127,14 +137,14 @@ class Connection:
                     break
                 if len(data) >= REPLY.size + size:
                     return decode(memoryview(data)[REPLY.size :])
-            chunk = self.socket.recv(CHUNK)
+        else:
+            raise TimeoutError("it is silent")
         raise EOFError("it is gone")
 
     def rest(self) -> Answers:
         """Return the answers that have come meanwhile, perhaps before the host's end. None if there are not all."""
         with contextlib.suppress(OSError, EOFError):
-            self.socket.setblocking(False)
-            return self.receive()
+            return self.receive(0.0)
         return []
 
     def settle(self, txn: lmdb.Transaction[bytes], at: int, ticket: Ticket) -> None:
