@@ -40,6 +40,8 @@ _ORIENTATION = "rabbitmq"
 _LONE_CALLERS, _FLUSHES, _MORE_MS = Shape(4, 1), 3, 1.0
 #: Percent of a core that an idle process may take.
 _IDLE_BAR = 0.2
+#: Seconds after which a process has done what its last calls left to do.
+_SETTLED = 3.0
 
 
 def main(arguments: list[str]) -> list[report.Figure]:
@@ -94,7 +96,10 @@ def judged(measured: Measured, how: str) -> list[report.Figure]:
 
 
 def idle_percent(folder: str | None, seconds: float) -> float:
-    """Return the greatest share of a core that one of four processes takes after it pushed and popped."""
+    """Return the greatest share of a core that one of four processes takes, long enough after it pushed and popped.
+
+    A second after the last commit the data file is made whole; that is work of the calls before.
+    """
     report.note("an idle process")
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix="pq-bench-") as place,
@@ -103,4 +108,5 @@ def idle_percent(folder: str | None, seconds: float) -> float:
         processes = _LONE_CALLERS.processes
         with team(peers[OURS].door, processes) as started:
             started.run("pairs", processes, seconds / 10)
+            started.run("idle", processes, _SETTLED)
             return 100 * max(started.run("idle", processes, seconds).rates)
