@@ -17,14 +17,12 @@ def parse(address: str) -> IPv4Address | IPv6Address | None:
     return (parsed.ipv4_mapped or parsed) if isinstance(parsed, IPv6Address) else parsed
 
 
-@lru_cache(maxsize=10_000)
 def plain(address: str) -> str:
     """Return an address as it is written; a text that is no address as it is."""
     parsed = parse(address)
     return address if parsed is None else str(parsed)
 
 
-@lru_cache(maxsize=10_000)
 def client(address: str) -> str:
     """Return what counts as one client: an IPv4 address, or an IPv6 /64, as one subscriber has at least that many."""
     parsed = parse(address)

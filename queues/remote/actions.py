@@ -3,7 +3,6 @@
 import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,14 +28,6 @@ from queues.remote.connection import FIRST_REST, Connection
 from queues.remote.shapes import item_of, job_of, shape_of_query, text_of
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What actions of a remote store go by."""
-
-    connection: Connection
-    catalog: QueueCatalog
-
-
 class RemoteActions(Actions):
     """The actions of the token's owner. Those that the HTTP API has; the rest raise `LocalStoreOnly`.
 
@@ -45,10 +36,18 @@ class RemoteActions(Actions):
     """
 
     def __init__(
-        self, context: StoreContext, means: Means, *, actor: str, via: str, keep: Duration | None = None
+        self,
+        context: StoreContext,
+        connection: Connection,
+        catalog: QueueCatalog,
+        *,
+        actor: str,
+        via: str,
+        keep: Duration | None,
     ) -> None:
         super().__init__(context, actor=actor, via=via, keep=keep)
-        self._means = means
+        self.catalog = catalog
+        self._connection = connection
         #: Seconds for which the trash keeps what is removed; None: as long as usual.
         self._keep = None if keep is None else self.trash.keep_ms / 1000
 
@@ -56,12 +55,12 @@ class RemoteActions(Actions):
 
     def create_queue(self, name: str, **options: Any) -> AnyQueue:
         """Create a queue."""
-        made: AnyQueue = self._means.catalog.create_queue(name, **options)
+        made: AnyQueue = self.catalog.create_queue(name, **options)
         return made
 
     def attach(self, name: str, *, reason: str = "", **options: Any) -> AnyQueue:
         """Attach a subspace as a queue."""
-        return self._means.catalog.attach(name, **options)
+        return self.catalog.attach(name, **options)
 
     def detach(self, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
         """Forget an attached queue."""
@@ -81,7 +80,7 @@ class RemoteActions(Actions):
     def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
         """Give a queue another name."""
         _refuse_condition(expect_id)
-        return self._means.catalog.rename_queue(old, new)
+        return self.catalog.rename_queue(old, new)
 
     def configure(
         self,
@@ -95,8 +94,8 @@ class RemoteActions(Actions):
         """Change settings of a queue."""
         _refuse_condition(expect, expect_id)
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
-        self._means.connection.write("PATCH", "queues", queue_name, body={**plain, "reason": reason})
-        return self._means.catalog.queue(queue_name)
+        self._connection.write("PATCH", "queues", queue_name, body={**plain, "reason": reason})
+        return self.catalog.queue(queue_name)
 
     def delete_queue(
         self,
@@ -111,7 +110,7 @@ class RemoteActions(Actions):
         """Put a queue into the trash."""
         _refuse_condition(expect_id)
         query = {"confirm": confirm, "expected": expect_depth, "reason": reason}
-        return str(self._means.connection.write("DELETE", "queues", name, query=query)["trash_id"])
+        return str(self._connection.write("DELETE", "queues", name, query=query)["trash_id"])
 
     def purge(
         self,
@@ -149,7 +148,7 @@ class RemoteActions(Actions):
     ) -> Item:
         """Push one item, as programs do."""
         _refuse_condition(expect_id)
-        queue = self._means.catalog.queue(queue_name)
+        queue = self.catalog.queue(queue_name)
         value = Raw(value) if isinstance(value, bytes) and queue.codec != "bytes" else value
         if isinstance(queue, FifoQueue):
             return queue.enqueue(value, delay=delay, due=due)
@@ -161,15 +160,15 @@ class RemoteActions(Actions):
         """Take items into the trash."""
         _refuse_condition(expect)
         found = self._post(queue_name, "act", "pop", end=end, n=n, keep=self._keep, reason=reason)["items"]
-        config = self._means.catalog.queue(queue_name).config
+        config = self.catalog.queue(queue_name).config
         return [Popped(item=item_of(shape, config), trash_id=shape["trash_id"]) for shape in found]
 
     def pick(self, queue_name: str, item_ids: Sequence[str], **_: Any) -> Selection:
         """Return items of any state with their etags."""
-        config, picked, missing = self._means.catalog.queue(queue_name).config, list[Picked](), list[str]()
+        config, picked, missing = self.catalog.queue(queue_name).config, list[Picked](), list[str]()
         for item_id in item_ids:
             try:
-                shape = self._means.connection.get("queues", queue_name, "items", item_id)
+                shape = self._connection.get("queues", queue_name, "items", item_id)
             except ItemNotFound:
                 missing.append(item_id)
             else:
@@ -188,13 +187,13 @@ class RemoteActions(Actions):
         expect_id: int | None = None,
     ) -> Changed:
         """Give an item another value. An etag is of what was seen; rules of redaction may have hidden its value."""
-        encoded = encoded_by_person(value, self._means.catalog.queue(queue_name).config.values)
+        encoded = encoded_by_person(value, self.catalog.queue(queue_name).config.values)
         if etag is None:
             etag = self._unless_changed(queue_name, item_id, expect)
         body = {"value_base64": base64.b64encode(encoded).decode(), "reason": reason}
         call = Call.writing("PATCH", "queues", queue_name, "items", item_id, body=body)
         call.headers = {"If-Match": f'"{etag}"'}
-        return _changed(self._means.connection.call(call))
+        return _changed(self._connection.call(call))
 
     def delete_items(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Put items into the trash."""
@@ -231,12 +230,12 @@ class RemoteActions(Actions):
     ) -> str:
         """Set the limits of a pattern."""
         body = {**limits, "expect": expect, "reason": reason}
-        return str(self._means.connection.write("PUT", "targets", pattern, body=body)["pattern"])
+        return str(self._connection.write("PUT", "targets", pattern, body=body)["pattern"])
 
     def remove_targets(self, pattern: str, *, expect: Mapping[str, float] | None = None, reason: str = "") -> None:
         """Remove a pattern with its limits."""
         _refuse_condition(expect)
-        self._means.connection.write("DELETE", "targets", pattern, query={"reason": reason})
+        self._connection.write("DELETE", "targets", pattern, query={"reason": reason})
 
     # Bulk jobs: the site runs them
 
@@ -274,27 +273,27 @@ class RemoteActions(Actions):
 
     def cancel_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """End a job after the chunk that is being done."""
-        return job_of(self._means.connection.write("DELETE", "jobs", job_id, query={"reason": reason}))
+        return job_of(self._connection.write("DELETE", "jobs", job_id, query={"reason": reason}))
 
     def resume_bulk(self, job_id: str, *, reason: str = "") -> Job:
         """Let a job go on that was canceled or has failed."""
-        return job_of(self._means.connection.write("POST", "jobs", job_id, "resume", body={"reason": reason}))
+        return job_of(self._connection.write("POST", "jobs", job_id, "resume", body={"reason": reason}))
 
     def job(self, job_id: str, **_: Any) -> Job:
         """Return a job as it is now."""
-        return job_of(self._means.connection.get("jobs", job_id))
+        return job_of(self._connection.get("jobs", job_id))
 
     def jobs(self, limit: int = 50, **_: Any) -> list[Job]:
         """Return jobs, the newest first."""
-        return [job_of(shape) for shape in self._means.connection.get("jobs", limit=limit)["jobs"]]
+        return [job_of(shape) for shape in self._connection.get("jobs", limit=limit)["jobs"]]
 
     def running_jobs(self, **_: Any) -> list[Job]:
         """Return the jobs that have not ended, the oldest first."""
-        return [job_of(shape) for shape in self._means.connection.get("jobs", running="true")["jobs"]]
+        return [job_of(shape) for shape in self._connection.get("jobs", running="true")["jobs"]]
 
     def undo(self, action_id: str, *, partial: bool = False, reason: str = "") -> Undone:
         """Undo an action; a bulk job is undone by a job of the site."""
-        found = self._means.connection.write("POST", "undo", action_id, body={"partial": partial, "reason": reason})
+        found = self._connection.write("POST", "undo", action_id, body={"partial": partial, "reason": reason})
         return Undone(
             queue=found["queue"],
             count=found["items"],
@@ -328,7 +327,7 @@ class RemoteActions(Actions):
         return _changed(self._post(queue_name, "act", action=verb, ids=list(item_ids), **body))
 
     def _post(self, name: str, *what: str, **body: Any) -> Any:
-        return self._means.connection.write("POST", "queues", name, *what, body=body)
+        return self._connection.write("POST", "queues", name, *what, body=body)
 
 
 def _changed(found: Mapping[str, Any]) -> Changed:

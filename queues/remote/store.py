@@ -27,7 +27,7 @@ from queues.operations.wait import Outlook
 from queues.queue import AnyQueue, Queue, queue_of
 from queues.remote import reads
 from queues.remote import settings as settings  # registers its verbs
-from queues.remote.actions import Means, RemoteActions
+from queues.remote.actions import RemoteActions
 from queues.remote.call import Call
 from queues.remote.connection import Connection
 from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
@@ -127,7 +127,7 @@ class RemoteStore(Store):
         """Return the actions that the HTTP API has. The site records them under the name of the token."""
         if tr is not None or key is not None:
             refuse()
-        return RemoteActions(self.context, Means(self._connection, self), actor=actor, via=via, keep=keep)
+        return RemoteActions(self.context, self._connection, self, actor=actor, via=via, keep=keep)
 
     # Queues
 
