@@ -219,28 +219,39 @@ class HostedSocket(socket.socket):
         return super().send(data)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
-        """Wait for bytes, for a second of the machine's clock."""
-        schedule = self.schedule
-        schedule.point(Point.WAIT)
-        until = schedule.clock() + host_client.SILENCE
-        try:
-            while True:
-                try:
-                    return super().recv(size, socket.MSG_DONTWAIT)
-                except BlockingIOError:
-                    if not self.getblocking():
-                        raise
-                    if schedule.clock() > until:
-                        schedule.seen["a caller waits in vain"] += 1
-                        raise
-                schedule.point(None)
-        finally:
-            schedule.point(Point.WATCH)
+        """Take what has come, something at least: it was waited for."""
+        self.schedule.point(Point.WAIT)
+        return super().recv(size, socket.MSG_DONTWAIT)
 
     def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
         """Take what has come."""
         self.schedule.point(Point.WAIT)
         return super().recv_into(buffer)
+
+
+class HostedPoll:
+    """What a caller sleeps on until its host replies, by the machine's clock."""
+
+    schedule: Hosted
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self.register = self._poll.register
+
+    def poll(self, milliseconds: float) -> list[tuple[int, int]]:
+        """Return what has happened; let other threads go first, for so long at most."""
+        schedule = self.schedule
+        schedule.point(Point.WAIT)
+        until = schedule.clock() + milliseconds / 1_000
+        try:
+            while not (happened := self._poll.poll(0)) and milliseconds:
+                if schedule.clock() > until:
+                    schedule.seen["a caller waits in vain"] += 1
+                    break
+                schedule.point(None)
+            return happened
+        finally:
+            schedule.point(Point.WATCH)
 
 
 class HostedEpoll:
@@ -374,8 +385,9 @@ class Hosted(Crowd):
             thread_time=lambda: 0.0,
             sleep=lambda seconds: self.point(None),
         )
-        HostedSocket.schedule = HostedEpoll.schedule = self
+        HostedSocket.schedule = HostedEpoll.schedule = HostedPoll.schedule = self
         sockets = SimpleNamespace(**{**vars(socket), "socket": HostedSocket})
+        sleeping = SimpleNamespace(**{**vars(select), "epoll": HostedEpoll, "poll": HostedPoll})
         with ExitStack() as replaced:
             replaced.callback(logging.disable, logging.root.manager.disable)
             logging.disable(logging.CRITICAL)  # of what a dying process sees
@@ -384,9 +396,7 @@ class Hosted(Crowd):
             for module in (host, host_client):
                 replaced.enter_context(patch.object(module, "socket", sockets))
                 replaced.enter_context(patch.object(module, "boottime", self.clock))
-            replaced.enter_context(
-                patch.object(host, "select", SimpleNamespace(**{**vars(select), "epoll": HostedEpoll}))
-            )
+                replaced.enter_context(patch.object(module, "select", sleeping))
             # By the real clock, it would depend on the machine which functions share a commit.
             replaced.enter_context(patch.object(transaction, "MAX_SECONDS", 1e9))
             yield
