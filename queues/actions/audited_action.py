@@ -60,6 +60,9 @@ class Frame:
         self._tr = tr
         self._key = key
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.actor!r} by {self.via}>"
+
     def read(self, look: Callable[[ReadTransaction], T], tr: ReadTransaction | None = None) -> T:
         """Run `look` on one version of the store."""
         return self.context.read(look, tr or self._tr)

@@ -42,6 +42,9 @@ class PriorityQueue(Generic[T]):
         self.not_full = Sleepers(self.mutex)
         self.all_tasks_done = Sleepers(self.mutex)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._size()} items>"  # without the mutex, which this thread may hold
+
     def put(self, item: T, block: bool = True, timeout: float | None = None, due: datetime | None = None) -> None:
         """Put an item, to be taken when `due`. Wait for room, at most `timeout` seconds, or raise Full.
 

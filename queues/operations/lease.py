@@ -7,7 +7,7 @@ only one of the workers that held it can acknowledge it, the rest get `StaleLeas
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from queues.errors import WrongKind, display_name
@@ -38,7 +38,7 @@ class Lease(LeaseBlock):
 
     item: Item
     #: What says that it is this lease: keep it as text, pass it wherever a lease is asked for.
-    token: str
+    token: str = field(repr=False)
     #: When a sweep may end it, UTC, unless it is extended.
     expires_at: datetime
 

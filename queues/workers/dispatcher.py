@@ -24,6 +24,9 @@ class Dispatcher:
         self._queues = tuple(queues)
         self._stop = threading.Event()
 
+    def __repr__(self) -> str:
+        return f"<Dispatcher of {', '.join(repr(queue.name) for queue in self._queues)}>"
+
     def run(self) -> None:
         """Do what is due until `stop`."""
         while not self._stop.is_set():

@@ -20,7 +20,7 @@ class Stopped(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Job:
     """A leased item, as a handler gets it."""
 
@@ -35,6 +35,9 @@ class Job:
     #: The pool's open store.
     store: Store
     _complete: Callable[[Callable[[Transaction], Any]], Any]
+
+    def __repr__(self) -> str:
+        return f"<Job of {self.queue!r}: item {self.item.id}, attempt {self.item.attempts}>"
 
     def complete(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn(tr)` and acknowledge the item in one transaction, and return what `fn` returned.

@@ -116,6 +116,11 @@ class Pool:
         if not once and store.tended:  # else the feeder, or the server, does what is due
             self._helpers.append(self._thread(self._dispatcher.run, "pqadmin-dispatcher"))
 
+    def __repr__(self) -> str:
+        state = "stopping" if self.stopping else "started" if self._started else "not started"
+        queues = ", ".join(repr(queue.name) for queue in self._handlers)
+        return f"<Pool of {queues}: {len(self._workers)} threads, {state}>"
+
     def start(self) -> None:
         """Begin to work; raise `RuntimeError` the second time."""
         if self._started:

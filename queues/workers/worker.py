@@ -69,6 +69,9 @@ class Worker:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
 
+    def __repr__(self) -> str:
+        return f"<Worker of {', '.join(map(repr, self._handlers)) or 'no queues'}>"
+
     def handles(
         self, queue: str, *, seconds: Duration = 60.0, end: str = "min", backoff: Backoff | None = None
     ) -> Callable[[F], F]:
