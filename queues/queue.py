@@ -29,7 +29,7 @@ from queues.operations.lease_block import QueueBinding
 from queues.operations.measure import ConsumersRequest, OldestRequest, StatusRequest, TotalsRequest, depth_request
 from queues.operations.open_queue import MAX_WORKER, OpenQueue, Request, check_limit, check_preview, process_name
 from queues.operations.peek import PeekManyRequest, check_end, page_request, peek_many_request, state_page_request
-from queues.operations.pop import RemoveRequest, pop_request, waiting
+from queues.operations.pop import PopRequest, RemoveRequest, pop_request, waiting
 from queues.operations.promote import PromoteRequest, RescheduleRequest
 from queues.operations.push import enqueue_many_request, push_many_request, push_request
 from queues.operations.retry_dead import DeleteDeadRequest, RetryDeadRequest
@@ -505,7 +505,10 @@ class Queue:
     # Inside
 
     def _pop_one(self, end: End, wait: Wait, tr: Transaction | None) -> Item | None:
-        request = self._pops[end] if tr is None else pop_request(self.opened, 1, end, tr)
+        items = self._pop(self._pops[end] if tr is None else pop_request(self.opened, 1, end, tr), wait, tr)
+        return items[0] if items else None
+
+    def _pop(self, request: PopRequest, wait: Wait, tr: Transaction | None) -> list[Item]:
         items: list[Item]
         if wait is False:
             items = self._send(request, tr)
@@ -515,11 +518,6 @@ class Queue:
                 return self._send(waiting(request, within), tr)
 
             items = wait_for(self.opened, take, list[Item](), wait, tr)
-        self._consumption.took(len(items) if tr is None else 0)
-        return items[0] if items else None
-
-    def _pop_many(self, n: int, end: End, tr: Transaction | None) -> list[Item]:
-        items = self._send(pop_request(self.opened, n, end, tr), tr)
         self._consumption.took(len(items) if tr is None else 0)
         return items
 
@@ -595,13 +593,14 @@ class PriorityQueue(Queue):
         """
         return self._pop_one("max", wait, tr)
 
-    def pop_many(self, n: int, *, end: str = "min", tr: Transaction | None = None) -> list[Item]:
+    def pop_many(self, n: int, *, end: str = "min", wait: Wait = False, tr: Transaction | None = None) -> list[Item]:
         """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first.
 
-        `end` is `min` or `max`. Of items with long logs of attempts fewer are taken at once. Raises `BadLimit`,
-        `BadEnd`, `TooLarge` (nothing is taken), `QueuePaused`.
+        `end` is `min` or `max`. With `wait`, that of pop_min, it returns as soon as there is at least one. Of items
+        with long logs of attempts fewer are taken at once. Raises `BadLimit`, `BadEnd`, `TooLarge` (nothing is taken),
+        `QueuePaused`.
         """
-        return self._pop_many(n, check_end(end), tr)
+        return self._pop(pop_request(self.opened, n, check_end(end), tr), wait, tr)
 
     def peek_min(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item that pop_min would take, changing nothing."""
@@ -649,9 +648,12 @@ class FifoQueue(Queue):
         """
         return self._pop_one("min", wait, tr)
 
-    def dequeue_many(self, n: int, *, tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order; raise as `pop_many` does."""
-        return self._pop_many(n, "min", tr)
+    def dequeue_many(self, n: int, *, wait: Wait = False, tr: Transaction | None = None) -> list[Item]:
+        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order.
+
+        `wait` and the errors are those of `PriorityQueue.pop_many`.
+        """
+        return self._pop(pop_request(self.opened, n, "min", tr), wait, tr)
 
     def peek(self, *, tr: ReadTransaction | None = None) -> Item | None:
         """Return the item at the head, changing nothing."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVa
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait_for
 from queues.model.config import Kind
-from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, Wait, seconds_of
 from queues.model.item import Item
 from queues.model.moment import When, either
@@ -242,21 +241,12 @@ class AsyncQueue:
 
     # Inside
 
-    async def _pop_one(self, end: End, wait: Wait) -> Item | None:
-        request = self._pops[end]
+    async def _pop(self, request: PopRequest, wait: Wait = False) -> list[Item]:
         if wait is False:  # sent from here: each coroutine in between costs
             items: list[Item] = await self._send(request, takes=True)
             self._consumption.took(len(items))
-        else:
-            items = await wait_for(
-                self.opened, lambda seconds: self._pop(waiting(request, seconds)), list[Item](), wait
-            )
-        return items[0] if items else None
-
-    async def _pop(self, request: PopRequest) -> list[Item]:
-        items: list[Item] = await self._send(request, takes=True)
-        self._consumption.took(len(items))
-        return items
+            return items
+        return await wait_for(self.opened, lambda seconds: self._pop(waiting(request, seconds)), list[Item](), wait)
 
     def _send(self, request: Request[Any], *, takes: bool = False) -> Arrival:
         """Have a request executed with those of concurrent callers. What is returned is awaited for its answer."""
@@ -304,19 +294,17 @@ class AsyncPriorityQueue(AsyncQueue):
 
     async def pop_min(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the smallest priority, or wait for one: see `PriorityQueue.pop_min`."""
-        if wait is False:  # sent from here: each coroutine in between costs
-            items: list[Item] = await self._send(self._pops["min"], takes=True)
-            self._consumption.took(len(items))
-            return items[0] if items else None
-        return await self._pop_one("min", wait)
+        items = await self._pop(self._pops["min"], wait)
+        return items[0] if items else None
 
     async def pop_max(self, *, wait: Wait = False) -> Item | None:
         """Take the item of the largest priority, or wait for one: see `PriorityQueue.pop_max`."""
-        return await self._pop_one("max", wait)
+        items = await self._pop(self._pops["max"], wait)
+        return items[0] if items else None
 
-    async def pop_many(self, n: int, *, end: str = "min") -> list[Item]:
-        """Take at most `n` items from one end: see `PriorityQueue.pop_many`."""
-        return await self._pop(pop_request(self.opened, n, check_end(end), None))
+    async def pop_many(self, n: int, *, end: str = "min", wait: Wait = False) -> list[Item]:
+        """Take at most `n` items from one end, or wait for some: see `PriorityQueue.pop_many`."""
+        return await self._pop(pop_request(self.opened, n, check_end(end), None), wait)
 
     peek_min = in_thread(PriorityQueue.peek_min)
     peek_max = in_thread(PriorityQueue.peek_max)
@@ -344,11 +332,12 @@ class AsyncFifoQueue(AsyncQueue):
 
     async def dequeue(self, *, wait: Wait = False) -> Item | None:
         """Take the item at the head, or wait for one: see `FifoQueue.dequeue`."""
-        return await self._pop_one("min", wait)
+        items = await self._pop(self._pops["min"], wait)
+        return items[0] if items else None
 
-    async def dequeue_many(self, n: int) -> list[Item]:
-        """Take at most `n` items from the head: see `FifoQueue.dequeue_many`."""
-        return await self._pop(pop_request(self.opened, n, "min", None))
+    async def dequeue_many(self, n: int, *, wait: Wait = False) -> list[Item]:
+        """Take at most `n` items from the head, or wait for some: see `FifoQueue.dequeue_many`."""
+        return await self._pop(pop_request(self.opened, n, "min", None), wait)
 
     peek = in_thread(FifoQueue.peek)
 

@@ -531,6 +531,7 @@ async def test_coroutines_push_pop_and_lease(local: Store, remote: Store) -> Non
     assert (await jobs.pop_min(wait=1)).value == b"a"
     async with await jobs.lease(seconds=30, keep=True) as lease:
         assert lease.item.value == b"b"
+    assert await jobs.pop_many(2, wait=0.01) == []
     assert await jobs.pop_min() is None
     with pytest.raises(LocalStoreOnly):
         await store.transact(lambda tr: None)

@@ -424,11 +424,14 @@ def test_what_makes_a_delayed_item_ready_ends_the_wait(jobs: Queue, clock: Clock
 # Leases
 
 
-def test_a_lease_waits_for_an_item(jobs: Queue) -> None:
-    assert jobs.lease_many(3, wait=0.02) == []
-    leasing = begin(lambda: jobs.lease_many(3, wait=True))
-    item = jobs.push(b"a", priority=1)
-    assert [lease.item.id for lease in leasing.result(LONG)] == [item.id]
+@pytest.mark.parametrize("verb", ["lease_many", "pop_many"])
+def test_a_take_of_many_waits_for_the_first_item(jobs: Queue, verb: str) -> None:
+    take = getattr(jobs, verb)
+    assert take(3, wait=0.02) == []
+    taking = begin(lambda: take(3, wait=True))
+    items = jobs.push_many([(b"a", 1), (b"b", 2)])
+    taken = taking.result(LONG)
+    assert [one.item.id if verb == "lease_many" else one.id for one in taken] == [item.id for item in items]
 
 
 @pytest.mark.parametrize("delay", [None, timedelta(0)])
@@ -488,6 +491,8 @@ def taking_verbs(store: Store) -> list[tuple[Callable[..., Any], Callable[..., A
         (mail.dequeue, AsyncFifoQueue(mail).dequeue),
         (jobs.lease, AsyncPriorityQueue(jobs).lease),
         (partial(jobs.lease_many, 2), partial(AsyncPriorityQueue(jobs).lease_many, 2)),
+        (partial(jobs.pop_many, 2), partial(AsyncPriorityQueue(jobs).pop_many, 2)),
+        (partial(mail.dequeue_many, 2), partial(AsyncFifoQueue(mail).dequeue_many, 2)),
     ]
 
 
