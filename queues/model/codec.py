@@ -88,10 +88,9 @@ def codec_of(name: str, queue: str) -> Codec | None:
 def encoded(value: object, codec: Codec | None) -> bytes:
     """Return a value as the bytes that a queue stores; raise `BadValue`, `Undecodable`, `ValueTooLarge`."""
     stored = value if codec is None else codec.encode(value)
-    if isinstance(stored, bytearray | memoryview | Raw):
-        stored = bytes(stored)
-    if not isinstance(stored, bytes):
+    if not isinstance(stored, bytes | bytearray | memoryview):
         raise BadValue("A value is bytes, not {type}: encode it first.", type=type(stored).__name__)
+    stored = bytes(stored)
     if (n := len(stored)) > MAX_VALUE_SIZE:
         raise ValueTooLarge("A value has at most {most:,} bytes; this one has {n:,}.", most=MAX_VALUE_SIZE, n=n)
     return stored

@@ -41,8 +41,9 @@ _HEADER = struct.Struct(f"=8sQQQ{LINK_BYTES}sI{DIGEST_BYTES}s{2 * USED}s")
 _MAGIC = b"pqlog2\0\0"
 #: A record behind its digest: number of the commit, whether the pairs are left out, bytes of the pairs.
 _RECORD = struct.Struct("=Q?I")
-#: Pairs are msgpack: a map of keys to their values, None for keys that are not there.
-pack = msgspec.msgpack.Encoder().encode
+#: Pairs are msgpack: a map of keys to their values, None for keys that are not there. A key or value of a class that
+#: extends bytes is packed as bytes: to refuse it here would fail all callers of its batch.
+pack = msgspec.msgpack.Encoder(enc_hook=bytes).encode
 unpack = msgspec.msgpack.Decoder(dict[bytes, bytes | None]).decode
 #: The shared file: two flags, and the state.
 _SOUND, _FAILED, _STATE_AT = 0, 1, 8

@@ -43,6 +43,14 @@ def test_an_empty_value_is_a_value(kv: KeyValueStore) -> None:
     assert content(kv) == {b"key": b""}
 
 
+def test_a_key_and_a_value_of_a_class_that_extends_bytes_are_bytes(kv: KeyValueStore) -> None:
+    class Subclass(bytes):
+        pass
+
+    kv.transact(lambda tr: tr.set(Subclass(b"key"), Subclass(b"value")))
+    assert content(kv) == {b"key": b"value"}
+
+
 def test_set_replaces_a_value(kv: KeyValueStore) -> None:
     fill(kv, key=b"old")
     fill(kv, key=b"new")

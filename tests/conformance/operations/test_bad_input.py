@@ -129,7 +129,14 @@ def test_a_value_is_bytes(jobs: Queue) -> None:
     with pytest.raises(ValueTooLarge, match="90,000 bytes; this one has 90,001"):
         jobs.push(bytes(90_001), priority=1)
     assert jobs.depth() == 0
-    assert jobs.push(bytearray(b"x"), priority=1).value == b"x"
+
+    class Subclass(bytes):
+        pass
+
+    for value in (bytearray(b"x"), memoryview(b"x"), Subclass(b"x")):
+        assert type(jobs.push(value, priority=1).value) is bytes
+        assert jobs.push_many([(value, 1), (b"x", 1)])[0].value == b"x"
+    assert {item.value for item in jobs.pop_many(9)} == {b"x"}
 
 
 def test_kinds_types_ends_and_states_are_checked(store: Store) -> None:
