@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from queues.actions.audited_action import Action, Frame, action, shown
 from queues.bulk import push_parts
@@ -97,12 +97,12 @@ def _push(
 ) -> list[Item]:
     queue = action.queue(queue_name, expect_id)
     fifo = queue.kind == "fifo"
-    raw = [(Raw(value) if isinstance(value, bytes) else value, priority) for value, priority in items]
+    raw: list[tuple[Any, Any]] = [(Raw(value) if isinstance(value, bytes) else value, at) for value, at in items]
     if isinstance(queue, FifoQueue):
         pushed = queue.enqueue_many([value for value, _ in raw], delay=delay, due=due, tr=action.tr)
     else:
         # The queue itself refuses a missing priority.
-        pushed = queue.push_many(raw, delay=delay, due=due, tr=action.tr)  # type: ignore[arg-type]
+        pushed = queue.push_many(raw, delay=delay, due=due, tr=action.tr)
     note_by_hand(action.tr, queue.opened.keys, "push", len(pushed))
     if trash_id is not None:
         arrived = [(None, there) for there in locate.arrived(action.tr, action.keyspace, queue.config, pushed)]

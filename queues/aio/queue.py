@@ -6,7 +6,7 @@ from asyncio import get_running_loop
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from queues.aio.mailbox import Arrival, Mailbox, mailbox
 from queues.aio.waiting import wait_for
@@ -55,8 +55,8 @@ def in_thread(
             raise TypeError(f"{verb.__name__}() of a coroutine takes no tr=: use the verbs of threads in transact().")
         return then(await asyncio.to_thread(getattr(self.sync, verb.__name__), *args, **kwargs))
 
-    signature = inspect.signature(verb)
-    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+    signature, described = inspect.signature(verb), cast(Any, call)
+    described.__signature__ = signature.replace(
         parameters=[parameter for name, parameter in signature.parameters.items() if name != "tr"]
     )
     return call

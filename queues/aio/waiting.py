@@ -44,11 +44,11 @@ class _AsyncWaiter(Waiter):
 
     def __init__(self) -> None:
         self.call = None
-        self.turn = _Turn(asyncio.get_running_loop())  # type: ignore[assignment]
+        self.turn = _Turn(asyncio.get_running_loop())
 
     async def called(self, deadline: float) -> Call | None:
         """Sleep until called; None when the deadline has passed before."""
-        turn: _Turn = self.turn  # type: ignore[assignment]
+        turn: _Turn = self.turn
         while self.call is None and (left := deadline - time.monotonic()) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_seconds(left)):

@@ -17,7 +17,7 @@ from queues.items.scan import Order, Query
 from queues.keys.keyspace import Keyspace, first_id
 from queues.keys.queue_keys import last_element
 from queues.kv.errors import Value
-from queues.kv.port import KeyValueStore, ReadTransaction, Transaction
+from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction, Transaction
 from queues.model import paging, records
 from queues.model.config import MAX_REASON
 from queues.model.ids import at, minted_ms, parse
@@ -300,8 +300,12 @@ def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
 def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
     """Delete jobs that have ended and are so old that the trash has nothing of them."""
     begin, end = keyspace.bulk.before(first_id(before_ms))
+
+    def window(begin: bytes) -> list[KeyValue]:
+        return kv.read(lambda tr: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)
+
     for _ in range(_WINDOWS):
-        pairs = kv.read(lambda tr, begin=begin: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)  # type: ignore[misc]
+        pairs = window(begin)
         # Unreadable jobs are left to a release that can read them.
         jobs = [job for _, record in pairs if (job := _readable(record)) is not None and not job.running]
         forgotten = sum(_forget(kv, keyspace, job.id, before_ms) for job in jobs)

@@ -192,7 +192,8 @@ def read_points(packed: bytes | bytearray) -> Iterator[Point]:
             oldest += _unfold(folded - 1)
         waits = None
         if flags & 1 << 6:
-            waits = tuple(map(bucket_ms, packed[at : at + 3]))
+            first, second, third = map(bucket_ms, packed[at : at + 3])
+            waits = first, second, third
             at += 3
         mix: list[int] = []
         gap = False
@@ -206,7 +207,7 @@ def read_points(packed: bytes | bytearray) -> Iterator[Point]:
             at=moment,
             **dict(zip(STATES, counts, strict=True)),
             oldest_at=oldest if folded else None,
-            waits_ms=waits,  # type: ignore[arg-type] # three of them
+            waits_ms=waits,
             mix=tuple(mix),
             gap=gap,
         )

@@ -108,8 +108,7 @@ class Query:
             and self.item_id.lower() in item.id
             and (not self.error or error_group(item.reason) == self.error)
             and (not self.worker or item.worker == self.worker)
-            and (self.low is None or (_same(item.priority, self.low) and item.priority >= self.low))  # type: ignore[operator]
-            and (self.high is None or (_same(item.priority, self.high) and item.priority <= self.high))  # type: ignore[operator]
+            and _is_within(item.priority, self.low, self.high)
             and (self.since is None or (item.since is not None and to_ms(item.since) >= to_ms(self.since)))
             and (self.until is None or (item.since is not None and to_ms(item.since) <= to_ms(self.until)))
         )
@@ -326,9 +325,10 @@ def _leases(
     ]
 
 
-def _same(priority: Priority | None, bound: Priority) -> bool:
-    """Say whether a priority can be compared: foreign keys have any type, and keys order by type before value."""
-    return type(priority) is type(bound)
+def _is_within(priority: Any, low: Any, high: Any) -> bool:
+    """Say whether a priority is within the bounds that there are, and of their type, as a foreign key has any."""
+    is_above = low is None or (type(priority) is type(low) and priority >= low)
+    return bool(is_above and (high is None or (type(priority) is type(high) and priority <= high)))
 
 
 def _ms(when: datetime | None) -> int | None:

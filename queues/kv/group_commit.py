@@ -88,7 +88,8 @@ def deliver(tickets: Iterable[Ticket], abreast: int) -> None:
     for ticket in tickets:
         landing = ticket.landing
         if landing is None:
-            calls.append(ticket)  # type: ignore[arg-type]
+            assert isinstance(ticket, Call)
+            calls.append(ticket)
         elif landing in landings:
             landings[landing].append(ticket)
         else:

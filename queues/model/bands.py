@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, repeat
+from typing import Any
 
 from queues.errors import BadPriority
 from queues.model.priority import Priority, PriorityType, normalize
@@ -56,10 +57,10 @@ def default_edges(priority_type: PriorityType) -> tuple[Priority, ...]:
 
 def check_edges(edges: Sequence[Priority], priority_type: PriorityType) -> tuple[Priority, ...]:
     """Return normalized edges; raise `BadPriority` unless they increase and are at most 15."""
-    checked = tuple(normalize(edge, priority_type) for edge in edges)
+    checked: tuple[Any, ...] = tuple(normalize(edge, priority_type) for edge in edges)
     if len(checked) >= MAX_BANDS:
         raise BadPriority("A queue has at most {most} bands, so {edges} edges.", most=MAX_BANDS, edges=MAX_BANDS - 1)
-    if any(a >= b for a, b in pairwise(checked)):  # type: ignore[operator]
+    if any(a >= b for a, b in pairwise(checked)):
         raise BadPriority("The edges of bands increase from each to the next.")
     return checked
 

@@ -139,8 +139,10 @@ def unpacked(values: Sequence[bytes], parts: Iterable[Any], codec: Codec | None)
 
 
 def _unpacked(parts: Parts) -> tuple[Row, Past | None]:
-    row, past = (parts, None) if type(parts) is bytes else parts
-    return (unpacked_row(row) if type(row) is bytes else row), past  # type: ignore[return-value]
+    if isinstance(parts, bytes):
+        return unpacked_row(parts), None
+    row, past = parts
+    return (unpacked_row(row) if isinstance(row, bytes) else row), past
 
 
 _new: Any = object.__new__

@@ -73,6 +73,11 @@ def steps(
 def first_keys(look: Look[Any], within: Range, behind: Callable[[bytes], bytes]) -> Iterator[bytes]:
     """Yield the first key of every group of keys in a range. `behind` returns the end of a key's group."""
     begin, end = within
-    while (key := look(lambda tr, begin=begin: tr.get_key(begin, end).wait())) is not None:  # type: ignore[misc]
+
+    def first_from(begin: bytes) -> bytes | None:
+        found: bytes | None = look(lambda tr: tr.get_key(begin, end).wait())
+        return found
+
+    while (key := first_from(begin)) is not None:
         yield key
         begin = behind(key)

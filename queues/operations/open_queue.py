@@ -136,7 +136,8 @@ class OpenQueue:
         (executed,) = batch.execute(tr, batch.prepare([request]))
         if type(executed) is Refused:
             raise executed.error
-        return executed  # type: ignore[no-any-return]
+        done: A = executed
+        return done
 
     def look(
         self, request: Request[A], tr: ReadTransaction | None = None, *, background: bool = False, **local: Any

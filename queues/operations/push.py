@@ -223,9 +223,9 @@ def _push(tr: Transaction, queue: OpenQueue, config: Config, push: PushManyReque
 
 
 def as_many(request: PushRequest | PushManyRequest) -> PushManyRequest:
-    if type(request) is PushRequest:
+    if isinstance(request, PushRequest):
         return PushManyRequest(request.queue_id, ((request.value, request.priority),), (request.id,))
-    return request  # type: ignore[return-value]
+    return request
 
 
 def together(pushes: Sequence[PushManyRequest]) -> Sequence[PushManyRequest]:
@@ -280,7 +280,7 @@ def _insert(
     tr: Transaction,
     prepared: _Prepared,
     values: Sequence[bytes],
-    priorities: Sequence[Priority | None],
+    priorities: Sequence[Any],
     ids: Sequence[bytes],
 ) -> list[Item]:
     """Write values, at least one, in order as ready, and return them as items.
@@ -294,11 +294,11 @@ def _insert(
     suffixes = list(map(add, pack_numbers(counts), packed_ids))
     deltas = {**dict.fromkeys(prepared.counters, n), **prepared.signals}
     if not prepared.fifo:
-        suffixes = list(map(add, pack_priorities(priorities), suffixes))  # type: ignore[arg-type]
+        suffixes = list(map(add, pack_priorities(priorities), suffixes))
         if n == 1:
-            deltas[prepared.bands[bisect_right(prepared.edges, priorities[0])]] = 1  # type: ignore[type-var]
+            deltas[prepared.bands[bisect_right(prepared.edges, priorities[0])]] = 1
         else:
-            for band, number in count_bands(priorities, prepared.edges).items():  # type: ignore[arg-type]
+            for band, number in count_bands(priorities, prepared.edges).items():
                 deltas[prepared.bands[band]] = number
     tr.set_new(list(map(add, repeat(prepared.begin), suffixes)), values)
     tr.set_new(list(map(add, repeat(prepared.index), packed_ids)), list(map(add, repeat(prepared.place), suffixes)))

@@ -350,10 +350,12 @@ class Staging(Batch):
         while True:
             self._aside.sleep(pause)
             waited = self._aside.now() - asked_at
+            found: bytes | None
             found, free = transact(look)
             if found is not None:
                 self._wait += (min(waited, PATIENCE / 2) - self._wait) / 4
-                return found  # type: ignore[no-any-return]
+                return found
             if free or self._aside.now() - asked_at > PATIENCE:
-                return transact(give_up)  # type: ignore[no-any-return]
+                found = transact(give_up)
+                return found
             pause = LOOK

@@ -20,14 +20,14 @@ class Call(Enum):
 
 
 class Waiter:
-    """One waiting caller, and the lock that it sleeps on."""
+    """One waiting caller, and the lock that it sleeps on, or what stands for one."""
 
     __slots__ = ("call", "turn")
 
     def __init__(self) -> None:
         #: What the waiter was last told and has not finished yet.
         self.call: Call | None = None
-        self.turn = threading.Lock()
+        self.turn: Any = threading.Lock()
         self.turn.acquire()
 
 

@@ -179,14 +179,15 @@ class AttachedCounts:
 
     # The thread
 
+    def _config(self, queue_id: int) -> Config | None:
+        key = self._keyspace.configs.key(queue_id)
+        record = self._kv.read(lambda tr: tr.get(key).wait(), background=True)
+        return None if record is None else Config.decode(record)
+
     def _run(self) -> None:
         while (queue_id := self._next()) is not None:
             try:
-                record = self._kv.read(
-                    lambda tr, queue_id=queue_id: tr.get(self._keyspace.configs.key(queue_id)).wait(),  # type: ignore[misc]
-                    background=True,
-                )
-                config = None if record is None else Config.decode(record)
+                config = self._config(queue_id)
                 if config is None or config.prefix is None:
                     with self._condition:
                         self._wanted.pop(queue_id, None)

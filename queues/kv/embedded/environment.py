@@ -499,7 +499,7 @@ def file_status(path: bytes) -> tuple[tuple[int, int], int]:
     status = _STATX()
     # It failed where the file is gone, and where a container's filter of system calls does not know it.
     if _statx is None or _statx(_AT_FDCWD, path, 0, _STATX_INO_SIZE, status):
-        found = os.stat(path)  # noqa: PTH116
+        found = Path(os.fsdecode(path)).stat()
         return (found.st_dev, found.st_ino), found.st_size
     inode, size, major, minor = _FIELDS.unpack_from(status)
     return (os.makedev(major, minor), inode), size

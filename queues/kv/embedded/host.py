@@ -360,7 +360,8 @@ class Host:
         if not executed:
             return
         for ticket in executed:
-            message: _Message = ticket.landing  # type: ignore[assignment]
+            message = ticket.landing
+            assert isinstance(message, _Message)
             message.note(ticket)
             self.unsent[message] = None
         here = set(executed)

@@ -335,7 +335,8 @@ class EmbeddedStore:
         hosts = sharing.election.host is not None
         if not hosts and self._combiner.idle and (ticket := sharing.ask(server, request)) is not None:
             if ticket.answered:
-                return ticket.result()  # type: ignore[no-any-return]
+                sent: A = ticket.result()
+                return sent
             doubt = ticket.doubt
         answer: A = self._serve(server, request, doubt)
         return answer

@@ -523,7 +523,7 @@ class EmbeddedTransaction(EmbeddedReads):
         size = len(b"".join(keys))
         self._grow(size)
         try:
-            olds = list(map(pop, keys))
+            olds: list[Any] = list(map(pop, keys))
         except lmdb.Error as error:
             raise self.broken(error) from error
         self._batch.log.append(Many(keys, olds))
@@ -531,7 +531,7 @@ class EmbeddedTransaction(EmbeddedReads):
         if None in olds:
             self._grown -= sum(len(key) + len(old) for key, old in zip(keys, olds, strict=True) if old is not None)
         else:
-            self._grown -= size + sum(map(len, olds))  # type: ignore[arg-type]
+            self._grown -= size + sum(map(len, olds))
 
     def clear(self, key: bytes) -> None:
         """Remove one key."""
