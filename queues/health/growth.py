@@ -13,11 +13,11 @@ from msgspec import Struct
 #: Seconds of a mark, marks that make a minute, and marks that are kept.
 SLOT, _MINUTE, _KEPT = 15.0, 4, 52
 #: Marks of the quick look (two minutes), and the share of pairs that must rise, or fall, there and in the slow look.
-_QUICK, _RISES, _CREEPS, _FALLS, _HARDLY = 8, 0.75, 0.8, -0.5, -0.2
+_QUICK, _RISES, _CREEPS, _FALLS = 8, 0.75, 0.8, -0.5
 #: Seconds of growth after which it is seen.
 SEEN = SLOT * _QUICK
 #: Items by which marks must have risen: quickly, and slowly; and quickly the share of a deep queue.
-QUICK_RISE, _SLOW_RISE, _OF_DEPTH = 10, 8, 0.05
+_QUICK_RISE, _SLOW_RISE, _OF_DEPTH = 10, 8, 0.05
 #: Marks that are enough to tell a fall.
 _FEW = 4
 
@@ -54,7 +54,7 @@ class Marks(Struct, frozen=True, array_like=True):
     def rises(self, least: float) -> bool:
         """Say whether the queue grew in the last two minutes, by so many items."""
         last = self.marks[-_QUICK:]
-        if len(last) < _QUICK or last[-1] - last[0] < max(least, QUICK_RISE, _OF_DEPTH * last[0]):
+        if len(last) < _QUICK or last[-1] - last[0] < max(least, _QUICK_RISE, _OF_DEPTH * last[0]):
             return False
         return tau(last) >= _RISES
 
@@ -84,29 +84,33 @@ class Marks(Struct, frozen=True, array_like=True):
         last, earlier = self.marks[-_QUICK:], self.marks[-4 * _QUICK :][:_QUICK]
         return len(self.marks) < 2 * _QUICK or min(last) <= min(earlier)
 
-    def falls(self, share: float = _FALLS, least: float = 0.0) -> bool:
-        """Say whether it shrank in the last one or two minutes: this share of its marks, negative, by so many items."""
+    def falls(self, least: float) -> bool:
+        """Say whether the queue shrank in the last one or two minutes, by so many items."""
         last = self.marks[-_QUICK:]
-        return len(last) >= _FEW and tau(last) <= share and self.fell >= least
+        return len(last) >= _FEW and last[0] - last[-1] >= least and tau(last) <= _FALLS
 
-    def drains(self, before: bool, least: float = 0.0) -> bool:
-        """Say whether it shrinks for a while to come. One that did `before` does so until its marks hardly fall."""
-        if before:
-            return self.falls(_HARDLY) and self.fell > 0
-        return self.falls(least=max(least, QUICK_RISE)) and self.clears_in is not None
+    def drains(self, before: bool, least: float) -> bool:
+        """Say whether it shrinks for a while to come. One that did `before` does so until its low falls no more."""
+        last, earlier = self.marks[-_QUICK:], self.marks[-2 * _QUICK : -_QUICK]
+        if not last or not min(last):
+            return False  # it was empty just now
+        if self.falls(max(least, _QUICK_RISE)) or self.turned.creeps():
+            return before or self.clears_in is not None
+        return before and bool(earlier) and min(last) < min(earlier)
 
     @property
-    def fell(self) -> int:
-        """Items by which it shrank in the last two minutes."""
-        last = self.marks[-_QUICK:]
-        return last[0] - last[-1] if len(last) >= _FEW else 0
+    def turned(self) -> "Marks":
+        """The marks of a queue that grows as this one shrinks."""
+        return Marks(tuple([-mark for mark in self.marks]))
 
     @property
     def clears_in(self) -> float | None:
-        """Seconds until it is empty, as fast as its lows fell. None where that is less than a minute, or never."""
-        if self.fell <= 0:
+        """Seconds until it is empty, as fast as it fell since its highest mark; None: never, or within a minute."""
+        if not self.marks:
             return None
-        left = self.marks[-1] / self.fell * SLOT * (len(self.marks[-_QUICK:]) - 1)
+        slots = self.marks[::-1].index(max(self.marks))
+        fell = self.marks[-slots - 1] - self.marks[-1]
+        left = self.marks[-1] / fell * SLOT * slots if fell else 0.0
         return left if left >= SLOT * _MINUTE else None
 
 

@@ -5,16 +5,17 @@ missed twice over by a queue that does not drain. Everything else is a warning.
 """
 
 from collections.abc import Iterator, Mapping
+from math import sqrt
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from queues.health.activity import FAILED, LEARNED
 from queues.health.averages import SPANS
-from queues.health.growth import QUICK_RISE, SEEN
+from queues.health.growth import SEEN
 from queues.health.health import WATCHED, Health
 from queues.health.latch import Signal
-from queues.health.levels import Code, Level
+from queues.health.levels import Code, Level, Trend
 from queues.health.observation import Observation
 from queues.health.rounding import told_at_least
 from queues.health.targets import LIMIT_OF, Targets
@@ -31,6 +32,8 @@ _FRUITLESS = 90.0
 _MUCH, _LITTLE, _SEVERAL = 0.45, 0.3, 10
 #: Share of the pushed items of two minutes by which a queue must have grown or shrunk in them.
 _SHARE = 0.05
+#: Standard deviations of the change of a queue that wanders by chance, below which it is not said to shrink.
+_CHANCE = 2.0
 #: Of a limit, below which a queue is within it again; and how many times a limit is critical.
 _WITHIN, _TWICE = 0.9, 2.0
 #: Items per second that are no traffic.
@@ -57,9 +60,7 @@ def signals_of(health: Health, targets: Targets) -> Iterator[Signal]:
     yield _growing(health, targets, own=own)
     yield _retries(health, own=own)
     age = 0.0 if seen.oldest is None else seen.at - seen.oldest
-    # One that grows goes up and down by a few items.
-    grows = health.latches.get(Code.GROWING)
-    drains = health.marks.falls(least=QUICK_RISE if grows and grows.level else 0.0)
+    drains = is_draining(health)
     crossed = None if seen.oldest is None else seen.oldest + targets.oldest
     waiting = own and not health.is_quiet
     yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, since=crossed)
@@ -146,9 +147,16 @@ def noise_of(health: Health) -> float:
     return _SHARE * averages.of(averages.pushed)[1] * 120.0
 
 
+def is_draining(health: Health) -> bool:
+    """Say whether a queue shrinks by more than chance does, where items come and go at random."""
+    averages = health.averages
+    chance = _CHANCE * sqrt(2.0 * averages.of(averages.pushed)[1] * 120.0)
+    return bool(health.seen.ready) and health.marks.drains(health.verdict.trend is Trend.DRAINING, chance)
+
+
 def _growing(health: Health, targets: Targets, *, own: bool) -> Signal:
     marks, level = health.marks, None
-    if not own or not targets.growing or not health.seen.ready or marks.flat() or marks.falls(least=noise_of(health)):
+    if not own or not targets.growing or not health.seen.ready or marks.flat() or marks.falls(noise_of(health)):
         level = Level.OK
     elif marks.rises(noise_of(health)) or marks.creeps():
         level = Level.WARNING

@@ -6,7 +6,7 @@ from queues.health.health import STALE, Health
 from queues.health.latch import Signal
 from queues.health.levels import Code, Level, Reason, Trend, Verdict
 from queues.health.rounding import told, told_roughly
-from queues.health.signals import NO_TRAFFIC, growth_of, is_failing, is_unmoved, noise_of
+from queues.health.signals import NO_TRAFFIC, growth_of, is_draining, is_failing, is_unmoved
 
 
 def at(health: Health, now: float) -> Verdict:
@@ -59,7 +59,7 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
     since = before.since if level is before.level else at
     if not reasons and seen.ready and seen.paused is None and health.is_quiet:
         reasons.append(Reason(Code.QUIET, Level.OK, health.began or at))
-    trend = _trend(before.trend, health, over)
+    trend = _trend(health, over)
     drained = health.marks.clears_in if trend is Trend.DRAINING else None
     grown = growth_of(health) if trend is Trend.GROWING else None
     return Verdict(
@@ -102,7 +102,7 @@ def _follows(reason: Reason, raised: Mapping[Code, int]) -> bool:
     return any(raised.get(cause, Level.OK) >= reason.level for cause in _FOLLOWS.get(reason.code, ()))
 
 
-def _trend(before: Trend, health: Health, over: frozenset[Code]) -> Trend:
+def _trend(health: Health, over: frozenset[Code]) -> Trend:
     seen, latches = health.seen, health.latches
     raised = {code for code, latch in latches.items() if latch.level} - over
     if seen.attached:
@@ -118,7 +118,8 @@ def _trend(before: Trend, health: Health, over: frozenset[Code]) -> Trend:
         return Trend.UNKNOWN
     if not seen.ready and health.averages.taken[0] <= NO_TRAFFIC:
         return Trend.UNKNOWN if seen.delayed and not seen.signs else Trend.EMPTY
-    if seen.ready and health.marks.drains(before is Trend.DRAINING, noise_of(health)):
+    if is_draining(health):
         return Trend.DRAINING
     # What is refused is not known.
-    return Trend.UNKNOWN if over or seen.is_full or is_failing(health) else Trend.STEADY
+    full = seen.is_full or Code.FULL in raised
+    return Trend.UNKNOWN if over or full or is_failing(health) else Trend.STEADY

@@ -1,6 +1,7 @@
 """The model of health: what is told, what it waits for, and what it never does."""
 
 from itertools import pairwise
+from random import Random
 
 import msgspec
 import pytest
@@ -686,3 +687,20 @@ def test_a_few_items_less_end_no_critical_age_of_a_queue_that_grows() -> None:
     ]
     levels = [verdict.level for verdict in watched(*seen)]
     assert set(levels[-80:]) == {Level.CRITICAL}
+
+
+def test_a_buffer_that_is_never_still_is_not_said_to_drain() -> None:
+    """It holds about 2,000 items for eight hours, and up to 60 more."""
+    random = Random(1)
+    trends = {verdict.trend for verdict in leveled(*(2_000 + random.randrange(60) for _ in range(2_880)), rate=5)}
+    assert not trends & {Trend.DRAINING, Trend.GROWING}
+
+
+@pytest.mark.parametrize(("less", "within"), [(40, 120), (2, 900)])
+def test_a_backlog_that_drains_is_told_once_until_it_is_gone(less: int, within: int) -> None:
+    """It shrinks by so many items in ten seconds, of which a quarter go up and down."""
+    depths = [n * less + (less // 4 + 1) * (n % 3 - 1) for n in range(200 + 3_000 // less, 0, -1)]
+    trends = [verdict.trend for verdict in leveled(*depths)]
+    begin = trends.index(Trend.DRAINING)
+    assert 10 * begin <= within
+    assert set(trends[begin : -2_000 // less // 10 - 1]) == {Trend.DRAINING}
