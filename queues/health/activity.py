@@ -14,8 +14,8 @@ from queues.health.observation import Observation
 _STEP = 60.0
 #: The longest usual pause between takes in seconds: where no item is held, and learned from an alarm.
 LEARNED = 300.0
-#: Shares by which a longer, and a shorter, pause becomes the usual one.
-_UPWARD, _DOWNWARD = 0.5, 0.1
+#: Share by which a longer pause becomes the usual one, and seconds of takes, or ten such pauses, that forget it.
+_UPWARD, _FORGOTTEN = 0.5, 600.0
 #: Items that came back, while none was finished, that say that consumers fail.
 FAILED = 5
 #: Seconds after its first take within which a consumer tells of itself, with its first heartbeat.
@@ -54,8 +54,8 @@ def watched(before: Health, seen: Observation) -> Health:
         # A pause that ends with a job is as long as jobs take; any other may have been a failure.
         job = (was.leased and finished) or before.fruitless < _STEP
         pause = before.untaken if job else min(before.untaken, LEARNED)
-        # After long jobs, pauses count by their length: many takes at once, one of each worker, are few pauses.
-        shorter = _DOWNWARD * (pause / usual if usual > LEARNED else 1.0)
+        # Forgotten by time, not by takes: a worker that is started for each burst takes many times in a row.
+        shorter = min(1.0, (pause + seconds) / max(_FORGOTTEN, 10 * usual))
         usual += (pause - usual) * (_UPWARD if pause > usual else shorter)
     return replace(
         before,

@@ -704,3 +704,27 @@ def test_a_backlog_that_drains_is_told_once_until_it_is_gone(less: int, within: 
     begin = trends.index(Trend.DRAINING)
     assert 10 * begin <= within
     assert set(trends[begin : -2_000 // less // 10 - 1]) == {Trend.DRAINING}
+
+
+def test_workers_that_are_started_for_each_burst_are_no_outage() -> None:
+    """Each quarter of an hour 200 items come; 150 seconds later a worker is started, takes four a second, and ends."""
+    health, levels = born(BEGIN), []
+    pushed = taken = 0
+    ended, since = BEGIN, BEGIN
+    for n in range(2, 3 * 3_600, 2):
+        at = BEGIN + n
+        if n % 900 == 0:
+            pushed, since = pushed + 200, at
+        works = n % 900 >= 150 and n % 900 < 300
+        if works:
+            taken, ended = min(pushed, taken + 8), at
+        ready = pushed - taken
+        health = advance(
+            health,
+            Observation(
+                at, ready=ready, pushed=pushed, taken=taken, done=taken, consumers=int(works), ended=ended,
+                oldest=since if ready else None,
+            ),
+        )  # fmt: skip
+        levels.append(health.verdict.level)
+    assert set(levels[1_800:]) == {Level.OK}, "after an hour it is known how long workers need"
