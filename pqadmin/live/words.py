@@ -75,7 +75,8 @@ _WORDS = {
     "reason-none-taken-held-item": gettext_lazy("nothing finished for %(age)s, %(n)s consumers hold 1 item"),
     "reason-none-taken-held-item-one": gettext_lazy("nothing finished for %(age)s, 1 consumer holds 1 item"),
     "reason-nothing-done": gettext_lazy("nothing finished for %(age)s, every attempt fails"),
-    "reason-full": gettext_lazy("at its limit of %(limit)s: pushes are refused"),
+    "reason-full": gettext_lazy("reached its limit of %(limit)s: pushes beyond it are refused"),
+    "reason-full-near": gettext_lazy("near its limit of %(limit)s"),
     "reason-growing": gettext_lazy("grows about %(rate)s/s"),
     "reason-grew": gettext_lazy("grew about %(rate)s/s, until %(at)s"),
     "reason-retries": gettext_lazy("%(percent)s of ended attempts fail"),
@@ -217,6 +218,8 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     if code is HealthCode.STALE and since < _LONG:
         return _say("reason-unrecorded")
     kind = "-watched" if code is HealthCode.STALE and reason.value else ""
+    if code is HealthCode.FULL and reason.value is None:
+        kind = "-near"
     if code is HealthCode.NONE_TAKEN:
         kind = "-held-item" if totals.leased == 1 else "-held" if totals.leased else ""
         kind += "-one" if value == 1 else ""

@@ -270,7 +270,7 @@ _REASONS: dict[HealthCode, tuple[HealthLevel, float | None, float | None]] = {
     HealthCode.OLD: (HealthLevel.WARNING, None, 900.0),
     HealthCode.WAITS: (HealthLevel.WARNING, 95.0, 60.0),
     HealthCode.DEEP: (HealthLevel.WARNING, 1e9, 1e6),
-    HealthCode.FULL: (HealthLevel.WARNING, None, 400.0),
+    HealthCode.FULL: (HealthLevel.WARNING, 400.0, 400.0),
     HealthCode.DEAD: (HealthLevel.WARNING, 12_000.0, 1.0),
     HealthCode.STALE: (HealthLevel.UNKNOWN, None, None),
     HealthCode.QUIET: (HealthLevel.OK, None, None),

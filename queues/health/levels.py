@@ -31,7 +31,7 @@ class Code(StrEnum):
     NONE_TAKEN = "none-taken"
     #: Consumers take, and finish nothing.
     NOTHING_DONE = "nothing-done"
-    #: It holds as many items as its limit allows: pushes are refused.
+    #: It holds nearly as many items as its limit allows; with a number, it reached it: pushes are refused.
     FULL = "full"
     GROWING = "growing"
     #: Much of what is taken comes back.

@@ -36,6 +36,8 @@ _SHARE = 0.05
 _CHANCE = 2.0
 #: Of a limit, below which a queue is within it again; and how many times a limit is critical.
 _WITHIN, _TWICE = 0.9, 2.0
+#: Share of the limit of items from which on a queue is near it, and below which it has room again.
+_NEAR, _ROOM = 0.9, 0.8
 #: Items per second that are no traffic.
 NO_TRAFFIC = 0.001
 #: Items per second by which a growing queue is said to grow at least.
@@ -130,9 +132,15 @@ def _fruitless(health: Health, *, own: bool) -> Signal:
 
 
 def _full(seen: Observation) -> Signal:
-    """Return whether pushes are refused; a queue that is full for a moment only had room for them."""
-    level = Level.WARNING if seen.is_full else Level.OK
-    return Signal(Code.FULL, level, up=_AGAIN, down=10.0, limit=float(seen.most or 0))
+    """Return whether pushes are refused, or soon may be; a full queue has room again and again, as items are taken."""
+    level: Level | None = Level.OK
+    held, most = seen.ready + seen.delayed, float(seen.most or 0)
+    if held >= _NEAR * most > 0:
+        level = Level.WARNING
+    elif held >= _ROOM * most > 0:
+        level = None
+    value = most if seen.is_full else None
+    return Signal(Code.FULL, level, up=_AGAIN, down=10.0, value=value, limit=most, beyond=level or Level.OK)
 
 
 def growth_of(health: Health) -> float | None:

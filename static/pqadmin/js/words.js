@@ -106,7 +106,8 @@ export function reasonWords(row, reason, now, whole = false) {
   if (code === "stale" && now - since < LONG) return word("reason-unrecorded");
   const held = row.leased === 1 ? "-held-item" : row.leased ? "-held" : "";
   const watched = code === "stale" && value ? "-watched" : "";
-  const kind = code === "none-taken" ? held + (value === 1 ? "-one" : "") : watched;
+  const near = code === "full" && value === null ? "-near" : "";
+  const kind = code === "none-taken" ? held + (value === 1 ? "-one" : "") : watched + near;
   const told = Math.floor(value ?? 0);
   const counted = { dead: row.dead, deep: row.ready }[code];
   // A number of now that is within its target explains no trouble: then what was told stays.

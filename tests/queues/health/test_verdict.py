@@ -660,6 +660,21 @@ def test_a_queue_that_refuses_pushes_is_told_until_there_is_room_again() -> None
     assert (verdicts[-1].level, verdicts[-1].reasons) == (Level.OK, ())
 
 
+def test_a_queue_near_its_limit_is_told_and_then_that_it_reached_it() -> None:
+    """It grows to its limit of 400; from then on 20 are taken before each look, for two minutes."""
+    seen = [
+        Observation(
+            BEGIN + n, ready=ready, pushed=ready + 10 * n, taken=10 * n, done=10 * n, consumers=1, most=400
+        )
+        for n, ready in ((2 * n, min(400, 2 * n) if n < 201 else 380) for n in range(260))
+    ]  # fmt: skip
+    told = [[each for each in verdict.reasons if each.code is Code.FULL] for verdict in watched(*seen)]
+    assert not any(told[:180])
+    assert {(reason.value, reason.limit) for each in told[186:200] for reason in each} == {(None, 400)}
+    assert {(reason.value, reason.limit) for each in told[200:] for reason in each} == {(400, 400)}
+    assert all(told[186:])
+
+
 def test_a_burst_that_just_fits_is_no_warning() -> None:
     burst = [Observation(BEGIN + n, ready=max(0, 400 - 50 * n), pushed=400, taken=50 * n, most=400) for n in range(9)]
     assert {verdict.level for verdict in watched(*burst)} == {Level.OK}
