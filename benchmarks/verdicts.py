@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterator
 from itertools import chain
 
-from benchmarks.harness import everyday_scenarios, report, verdict_scenarios
+from benchmarks.harness import deployment_scenarios, everyday_scenarios, report, verdict_scenarios
 from benchmarks.harness.verdict_play import Played, play
 from benchmarks.harness.verdict_scenarios import Scenario
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> list[report.Figure]:
 
 
 def _scenarios() -> Iterator[Scenario]:
-    return chain(verdict_scenarios.scenarios(), everyday_scenarios.scenarios())
+    return chain(verdict_scenarios.scenarios(), everyday_scenarios.scenarios(), deployment_scenarios.scenarios())
 
 
 def _line(one: Played) -> tuple[object, ...]:

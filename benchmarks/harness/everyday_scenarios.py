@@ -25,6 +25,7 @@ from benchmarks.harness.verdict_scenarios import (
     is_at,
     is_between,
 )
+from queues.health import Trend
 from queues.model.limits import LimitArguments
 
 _WARNING, _CRITICAL = frozenset({WARNING}), frozenset({CRITICAL})
@@ -581,7 +582,13 @@ def scenarios() -> Iterator[Scenario]:
         begin=_used,
     )
     yield Scenario(name="5,000 fall due at once", play=_due_at_once, phases=calm, begin=_used, minutes=180)
-    yield Scenario(name="buffer that is always deep", play=_buffer, phases=calm, begin=_deep_buffer(2_000), minutes=480)
+    yield Scenario(
+        name="buffer that is always deep",
+        play=_buffer,
+        phases=(Phase(0, CALM, trends=frozenset({Trend.STEADY})),),
+        begin=_deep_buffer(2_000),
+        minutes=480,
+    )
     yield Scenario(
         name="buffer within its depth and age",
         play=_buffer,

@@ -169,7 +169,8 @@ class World:
         if not self.watched:
             return None
         with suppress(NotForAttached, QueueUnreadable):
-            self.queue.promote(1_000)
+            while self.queue.promote(1_000):
+                pass
             self.queue.expire(1_000)
         context = self.store.context
         sweep_consumers(context.kv, context.keyspace, now_ms=context.clock.now_ms())

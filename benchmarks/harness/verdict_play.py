@@ -61,7 +61,7 @@ def _judged(scenario: Scenario, verdicts: list[tuple[int, Verdict]]) -> Played:
         late = [
             second
             for second, verdict in inside
-            if second > phase.since + phase.within + TICK and verdict.level not in phase.right
+            if second > phase.since + phase.within + TICK and _is_wrong(phase, verdict)
         ]
         wrong += TICK * len(late)
         if late:
@@ -92,7 +92,11 @@ def _judged(scenario: Scenario, verdicts: list[tuple[int, Verdict]]) -> Played:
 
 
 def _is_right(phase: Phase, verdict: Verdict) -> bool:
-    return verdict.level in phase.right and (not phase.code or phase.code in verdict.codes)
+    return not _is_wrong(phase, verdict) and (not phase.code or phase.code in verdict.codes)
+
+
+def _is_wrong(phase: Phase, verdict: Verdict) -> bool:
+    return verdict.level not in phase.right or bool(phase.trends and verdict.trend not in phase.trends)
 
 
 def _flips(scenario: Scenario, verdicts: list[tuple[int, Verdict]]) -> int:

@@ -10,7 +10,7 @@ from math import pi, sin
 from typing import NamedTuple
 
 from benchmarks.harness.queue_world import TICK, World
-from queues.health import Level
+from queues.health import Level, Trend
 
 #: Seconds within which a verdict must be right, and within which a slow leak must be told.
 SOON, LEAK = 120, 900
@@ -34,6 +34,8 @@ class Phase(NamedTuple):
     within: int = SOON
     #: The code that must be among the reasons, if any.
     code: str = ""
+    #: The trends that may be told from then on; any if empty.
+    trends: frozenset[Trend] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -644,6 +646,12 @@ def scenarios() -> Iterator[Scenario]:
         play=_storm(0.75, HOUR, 99 * HOUR),
         phases=(Phase(0, CALM), Phase(HOUR, TROUBLE, code="retries")),
     )
+    yield Scenario(
+        name="every second comes back",
+        play=_storm(0.5, HOUR, 99 * HOUR),
+        phases=(Phase(0, CALM), Phase(HOUR, TROUBLE, 5 * MINUTE, "retries")),
+    )
+    yield Scenario(name="one of three comes back", play=_storm(0.33, 0, 99 * HOUR), phases=calm)
     yield Scenario(name="one of ten comes back", play=_storm(0.1, 0, 99 * HOUR), phases=calm)
     yield Scenario(name="site restarts often", play=_restarting(_steady(3.0, 100)), phases=calm)
     yield Scenario(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchmarks.harness import everyday_scenarios, verdict_scenarios
+from benchmarks.harness import deployment_scenarios, everyday_scenarios, verdict_scenarios
 from benchmarks.harness.verdict_play import play
 from benchmarks.harness.verdict_scenarios import Scenario
 
-ALL = (*verdict_scenarios.scenarios(), *everyday_scenarios.scenarios())
+ALL = (*verdict_scenarios.scenarios(), *everyday_scenarios.scenarios(), *deployment_scenarios.scenarios())
 SHORT = [scenario for scenario in ALL if scenario.short]
 
 
