@@ -23,8 +23,8 @@ from pqadmin.accounts.authentication import Unauthenticated
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api import limits, problems, schemas, threads, values
-from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, refuse_another, unpack
-from pqadmin.api.authorization import allow
+from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pack, unpack
+from pqadmin.api.authorization import found
 from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
 from pqadmin.api.problems import Problem
 from pqadmin.api.request_caller import caller_in_thread_now
@@ -70,7 +70,7 @@ async def export_items(
     The queue is read step by step, so the export of a queue in use is not one snapshot. A value of which rules hide a
     part is `value_redacted`, which no import pushes. A last line with an `error` says that the stream is not complete.
     """
-    there = await threads.run(partial(_found, request, queue))
+    there = await threads.run(partial(found, request, queue, Verb.READ, Right.READ))
     wanted = ItemQuery(state=state, text=match)
     await threads.run(lambda: there.query(wanted))
     rules = rules_of(there.config.redact)
@@ -113,8 +113,7 @@ class Chunk(Body):
 @threads.in_thread
 def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
     """Push items in one transaction, with the line that they come to in the audit: an import goes on from there."""
-    allow(request, Verb.PUSH, Right.ACT, queue)
-    store, there = get_store(), refuse_another(request, get_store().queue(queue))
+    store, there = get_store(), found(request, queue, Verb.PUSH, Right.ACT)
 
     def entry(item: values.NewItem) -> Entry:
         if there.kind == "fifo":
@@ -139,11 +138,6 @@ def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
         return once(request, key, there, execute)
     status, shape = store.transact(execute)
     return answer(shape, status)
-
-
-def _found(request: HttpRequest, name: str) -> AnyQueue:
-    allow(request, Verb.READ, Right.READ, name)
-    return get_store().queue(name)
 
 
 class _Ended(Exception):

@@ -66,6 +66,8 @@ OF_SESSIONS = {"create_token", "reset_password"}
 OF_ONES_OWN = {"list_tokens", "revoke_token"}
 #: Operations that ask for the right on all queues.
 OF_ALL = {"history_of_all", "set_targets", "remove_targets", "list_people", "list_tokens"}
+#: Operations on a name without a queue, or with the id of a queue in the query.
+OF_A_NAME = {"restore_queue", "attach_queue", "describe_queue"}
 #: The verbs of tokens: each alone, and all.
 VERBS = [*({verb} for verb in Verb), set(Verb)]
 #: Open to all.
@@ -185,6 +187,17 @@ async def test_nothing_is_done_without_a_token(queues: None) -> None:
     for name, method, path, operation in operations():
         answer = await send(Program(None), name, method, path, operation, f"q-{name}")
         assert (answer.status_code, answer.json()["code"]) == (401, "Unauthenticated"), name
+
+
+async def test_a_request_for_another_queue_of_the_name_does_nothing(queues: None, site: Store) -> None:
+    browser = await in_thread(Browser, await in_thread(User.objects.create_superuser, "root"))
+    browser.headers["PQ-Queue-ID"] = "1"
+    before = site.directory()
+    for name, method, path, operation in operations():
+        if "{queue}" in path and name not in OF_A_NAME:
+            answer = await send(browser, name, method, path, operation, f"q-{name}")
+            assert (answer.status_code, "QueueNotFound" in answer.text) == (404, True), (name, answer.text)
+    assert site.directory() == before
 
 
 @pytest.mark.parametrize(

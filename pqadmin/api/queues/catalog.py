@@ -188,6 +188,7 @@ def delete_queue(
             confirm=confirm,
             expect_depth=expected,
             tolerance=visibility.tolerated(expected or 0),
+            expect_id=_meant(request, queue),
             reason=reason,
         ),
         lambda trash_id: {"trash_id": trash_id},
@@ -199,7 +200,11 @@ def delete_queue(
 def rename_queue(request: HttpRequest, queue: str, body: NewName) -> HttpResponse:
     """Give a queue another name; its items and open handles stay."""
     visibility.new_name(allow(request, Verb.CONFIGURE, Right.ACT, queue), body.name)
-    return act(request, lambda actions: actions.rename_queue(queue, body.name), queue_shape)
+    return act(
+        request,
+        lambda actions: actions.rename_queue(queue, body.name, expect_id=_meant(request, queue)),
+        queue_shape,
+    )
 
 
 @router.post("/queues/{queue}/restore", operation_id="restore_queue", summary="Restore a queue", response=UndoneAnswer)
@@ -239,7 +244,16 @@ def attach_queue(request: HttpRequest, queue: str, body: Attached) -> HttpRespon
 def detach_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
     """Forget an attached queue; its items stay where they are."""
     allow(request, Verb.CONFIGURE, Right.ACT, queue)
-    return act(request, lambda actions: actions.detach(queue, reason=body.reason), lambda _: {"queue": queue})
+    return act(
+        request,
+        lambda actions: actions.detach(queue, expect_id=_meant(request, queue), reason=body.reason),
+        lambda _: {"queue": queue},
+    )
+
+
+def _meant(request: HttpRequest, queue: str) -> int:
+    """Return the id of the queue of this name; raise `QueueNotFound` if the request means another one."""
+    return refuse_another(request, get_store().queue(queue)).id
 
 
 def _shape(status: QueueStatus, *, ends: bool = False) -> Shape:

@@ -182,7 +182,7 @@ def consumers(request: HttpRequest, queue: str) -> HttpResponse:
 @in_thread
 def health(request: HttpRequest, queue: str) -> HttpResponse:
     """Return the verdict on a queue: its level, reasons, trend and rates."""
-    allow(request, Verb.READ, Right.READ, queue)
+    found(request, queue, Verb.READ, Right.READ)
     status, now = status_of(queue), store_now()
     row = row_of(status, now)
     averages = average_rates(status, get_store().targets.rules().targets(status.name, status.limits), now)
@@ -250,7 +250,7 @@ def _history_of(queue_id: int, resolution: str, since: datetime | None, until: d
 @in_thread
 def queue_targets(request: HttpRequest, queue: str) -> HttpResponse:
     """Return each limit of a queue, where it comes from, and the share of the last day in breach of it."""
-    allow(request, Verb.READ, Right.READ, queue)
+    found(request, queue, Verb.READ, Right.READ)
     store = get_store()
     with store.suggesting():
         status, rules = store.read(lambda tr: (store.queue(queue, tr=tr).status(tr=tr), store.targets.rules(tr=tr)))

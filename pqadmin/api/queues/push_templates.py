@@ -9,7 +9,7 @@ from pydantic import Field, StrictStr
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right
 from pqadmin.api.answers import answer, change
-from pqadmin.api.authorization import allow
+from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import RowId
 from pqadmin.api.problems import Problem
@@ -46,8 +46,8 @@ class NewTemplate(Body):
 @in_thread
 def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
     """Return the push templates of a queue, by name. They hold values as typed, so this takes the verb read too."""
-    found = push_templates.of(_status(request, queue).id)
-    return answer({"templates": [_shape(each) for each in found]})
+    kept = push_templates.of(_status(request, queue).id)
+    return answer({"templates": [_shape(each) for each in kept]})
 
 
 @router.get(
@@ -59,10 +59,10 @@ def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
 @in_thread
 def get_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
     """Return a push template with its fields."""
-    found = push_templates.get(_status(request, queue).id, str(id))
-    if found is None:
+    kept = push_templates.get(_status(request, queue).id, str(id))
+    if kept is None:
         raise _missing()
-    return answer({**_shape(found), "fields": found.fields})
+    return answer({**_shape(kept), "fields": kept.fields})
 
 
 @router.post(
@@ -106,12 +106,12 @@ def forget_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse
 def _status(request: HttpRequest, queue: str) -> QueueStatus:
     """Return a queue if the caller may look at its templates: those that push to it do."""
     allow(request, Verb.PUSH, Right.ACT, queue)
-    allow(request, Verb.READ, Right.READ, queue)
+    found(request, queue, Verb.READ, Right.READ)
     return status_of(queue)
 
 
 def _to_change(request: HttpRequest, queue: str) -> QueueStatus:
-    allow(request, Verb.CONFIGURE, Right.ACT, queue)
+    found(request, queue, Verb.CONFIGURE, Right.ACT)
     return status_of(queue)
 
 
