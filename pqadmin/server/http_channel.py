@@ -225,9 +225,20 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         if target:
             self._path = target[0]
 
+    def headerReceived(self, line: bytes) -> bool:
+        """Take in a field of the head, and return whether it is valid."""
+        try:
+            return bool(super().headerReceived(line))
+        except ValueError:  # a length of thousands of digits
+            self._respondToBadRequestAndDisconnect()
+            return False
+
     def allHeadersReceived(self) -> None:
-        """Refuse a body that is announced as too large, before `100 Continue`."""
+        """Refuse an ambiguous head, and a body that is announced as too large, before `100 Continue`."""
         self._within(None)
+        if not _is_clear(self.requests[-1].requestHeaders, self._version):
+            self._respondToBadRequestAndDisconnect()
+            return
         if whole := _ABSOLUTE.fullmatch(self._path):  # as to a proxy: its host goes before the header
             self.requests[-1].requestHeaders.setRawHeaders(b"host", [whole[1]])
             self._path = whole[2] if whole[2].startswith(b"/") else b"/" + whole[2]
@@ -321,6 +332,14 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         if self._deadline is not None and self._deadline.active():
             self._deadline.cancel()
         self._deadline = None if seconds is None else self.callLater(seconds, then)
+
+
+def _is_clear(fields: Any, version: bytes) -> bool:
+    """Return whether a head names its host and its coding as RFC 9112 asks. A proxy may read any other differently."""
+    hosts, codings = len(fields.getRawHeaders(b"host", ())), fields.getRawHeaders(b"transfer-encoding", ())
+    if version != b"HTTP/1.1":
+        return hosts <= 1 and not codings
+    return hosts == 1 and [coding.lower() for coding in codings] in ([], [b"chunked"])
 
 
 class SiteFactory(HTTPFactory):  # type: ignore[misc] # daphne is not typed

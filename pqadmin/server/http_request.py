@@ -12,8 +12,7 @@ from daphne.utils import HEADER_NAME_RE
 from pqadmin.limits.body_size import API, BODY
 from pqadmin.server.whole_request import Answer
 
-#: Headers that Daphne reads itself, and bytes that none may hold.
-_OF_DAPHNE = {b"upgrade", b"daphne-root-path"}
+#: Bytes that no header may hold.
 _BAD = re.compile(rb"[\0\r\n]")
 _API = API.encode("ascii")
 
@@ -45,6 +44,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
 
     def process(self) -> Any:
         """Begin the application; the body goes another way than Daphne's (`pqadmin.limits.body_size`)."""
+        self.requestHeaders.removeHeader(b"daphne-root-path")  # Daphne would believe any client
         self.content.seek(0)
         self.body, self.content = self.content, BytesIO()
         scope = self._scope() if self.uri.startswith(_API) else None
@@ -68,7 +68,7 @@ class SiteRequest(WebRequest):  # type: ignore[misc] # daphne is not typed
         headers = []
         for name, values in self.requestHeaders.getAllRawHeaders():
             lower = name.lower()
-            if lower in _OF_DAPHNE or b"_" in name or not HEADER_NAME_RE.fullmatch(name):
+            if lower == b"upgrade" or b"_" in name or not HEADER_NAME_RE.fullmatch(name):
                 return None
             for value in values:
                 if _BAD.search(value):

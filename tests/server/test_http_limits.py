@@ -379,6 +379,43 @@ def test_a_head_that_is_too_long_is_answered(clock: Clock, sent: bytes) -> None:
     assert b'"code": "HeadTooLarge"' in line.said
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET http://127.0.0.1/ HTTP/1.1\r\n\r\n",
+        head(b"GET", b"/", b"Host: 127.0.0.1"),
+        head(b"POST", b"/", b"Transfer-Encoding: identity"),
+        head(b"POST", b"/", b"Transfer-Encoding: identity", b"Transfer-Encoding: chunked"),
+        head(b"POST", b"/", b"Transfer-Encoding: chunked", b"Content-Length: 1"),
+        b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        head(b"POST", b"/", b"Content-Length: " + b"9" * 5_000),
+        head(b"POST", b"/api/v1/queues/jobs/pop", b"Content-Length: " + b"9" * 5_000),
+    ],
+)
+def test_a_head_that_proxies_may_read_otherwise_is_refused(clock: Clock, sent: bytes) -> None:
+    line = Line(make_factory(clock), clock)
+    line.send(sent)
+    assert line.said.startswith(b"HTTP/1.1 400")
+    assert line.over
+
+
+def test_a_client_of_http_1_0_needs_no_host(clock: Clock) -> None:
+    line = Line(make_factory(clock), clock)
+    line.send(b"POST / HTTP/1.0\r\nContent-Length: 5\r\n\r\n")
+    assert (line.said, line.over) == (b"", False), "its body may come"
+
+
+def test_no_client_says_where_the_site_is_mounted(site: Site) -> None:
+    for path in (LOGIN, b"/api/v1/openapi.json"):
+        for root in (b"/elsewhere", b"\xff"):
+            with connect(site) as connection:
+                connection.sendall(head(b"GET", path, b"Daphne-Root-Path: " + root, b"Connection: close"))
+                answer = read(connection)
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert b"elsewhere" not in answer
+
+
 def test_a_client_that_speaks_https_is_answered_at_once(clock: Clock) -> None:
     line = Line(make_factory(clock), clock)
     line.send(b"\x16\x03\x01\x02\x00\x01\x00")
