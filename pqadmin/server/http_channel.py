@@ -103,8 +103,8 @@ class SiteChannel(_HTTPChannel):  # type: ignore[misc]
         self.factory.lone.forget(self)
         if self._fast is not None:
             self.callLater(_GOES_ON, self.cancel_answer)
-        super().connectionLost(reason)
         self.factory.left(self.transport)
+        super().connectionLost(reason)
 
     def dataReceived(self, data: bytes) -> None:
         """Take in bytes."""

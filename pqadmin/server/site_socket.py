@@ -100,8 +100,13 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
 
     def connectionLost(self, reason: Any) -> None:
         """Forget the connection."""
-        super().connectionLost(reason)
         self.factory.server_class.http_factory.left(self.transport)
+        super().connectionLost(reason)
+
+    def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
+        """Tell the application, which a refused handshake has not begun."""
+        if hasattr(self, "server"):
+            super().onClose(wasClean, code, reason)
 
     def pauseProducing(self) -> None:
         """Read no more until the client has read."""

@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.server.conftest import PATIENCE, Site
-from tests.server.test_http_limits import forget_peak, memory
+from tests.server.test_http_limits import connect, forget_peak, head, memory, read
 from tests.server.test_sockets import log_in, open_socket
 
 #: A ping, an empty message that does not end, and a part of it; masked with zeros.
@@ -78,6 +78,26 @@ def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..
             opened += 1
         except (InvalidStatus, ConnectionClosed):  # the server learns of an end a moment later
             assert time.monotonic() < give_up, f"{opened} were let in"
+
+
+@pytest.mark.parametrize("field", [b"Origin: http://a:b", b"Sec-WebSocket-Version: 7", b"Sec-WebSocket-Key: x"])
+def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Callable[..., Site], field: bytes) -> None:
+    """Each did for ever: without a login, some hundreds took all places of an address, or of the whole site."""
+    site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
+    fields = {
+        b"Upgrade": b"Upgrade: websocket",
+        b"Connection": b"Connection: Upgrade",
+        b"Sec-WebSocket-Version": b"Sec-WebSocket-Version: 13",
+        b"Sec-WebSocket-Key": b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    fields[field.partition(b":")[0]] = field
+    refused, give_up = 0, time.monotonic() + PATIENCE
+    while refused < 10:
+        with connect(site) as hostile:
+            hostile.sendall(head(b"GET", b"/live/", *fields.values()))
+            refused += not read(hostile).startswith(b"HTTP/1.1 429")
+        assert time.monotonic() < give_up, f"{refused} were told why"
+    assert not any("Error" in line for line in site.complained)
 
 
 def test_half_a_character_stops_no_other_page(serve: Callable[..., Site]) -> None:
