@@ -161,8 +161,9 @@ STORAGES = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"few_of_clients": {"()": "pqadmin.conf.log.FewOfClients"}},
     "formatters": {"line": {"()": "pqadmin.conf.log.OneLine"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["few_of_clients"]}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "pqadmin": {"level": "INFO"},

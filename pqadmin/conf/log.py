@@ -7,6 +7,8 @@ import traceback
 from types import TracebackType
 from typing import Any
 
+from queues.admin import LogLimit
+
 FRAMES = 8
 
 
@@ -35,6 +37,23 @@ class OneLine(logging.Formatter):
         cause = error.__cause__ or error.__context__
         because = f" (after {type(cause).__name__}: {cause})" if cause else ""
         return f"{type(error).__name__}: {error}{because} at {' < '.join(calls[: -FRAMES - 1 : -1])}"
+
+
+class FewOfClients(logging.Filter):
+    """Passes one line a minute of each kind of bad request that Django logs: any client can cause them."""
+
+    def __init__(self, limit: LogLimit | None = None) -> None:
+        super().__init__()
+        self._limit = limit or LogLimit(logging.getLogger(__name__))
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether the line is written."""
+        if not record.name.startswith("django.security"):
+            return True
+        suppressed = self._limit.turn(record.name)
+        if suppressed:
+            record.msg += f" ({suppressed} more like this since the last line)"
+        return suppressed is not None
 
 
 class JsonLine(OneLine):

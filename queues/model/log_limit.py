@@ -21,17 +21,23 @@ class LogLimit:
 
     def warn(self, kind: object, message: str, *values: object, exc_info: bool = False) -> None:
         """Log a warning, unless one of this kind was logged within the last minute."""
+        suppressed = self.turn(kind)
+        if suppressed is not None:
+            more = f" ({suppressed} more like this since the last line)" if suppressed else ""
+            self._log.warning(message + more, *values, exc_info=exc_info)
+
+    def turn(self, kind: object) -> int | None:
+        """Return how many lines of a kind were suppressed since the last one; None: this one is to be, too."""
         now = self._monotonic()
         with self._lock:
             last, suppressed = self._told.get(kind, (-EVERY, 0))
             if now - last < EVERY and kind in self._told:
                 self._told[kind] = last, suppressed + 1
-                return
+                return None
             if kind not in self._told and len(self._told) >= _KINDS:
                 self._told.pop(next(iter(self._told)))
             self._told[kind] = now, 0
-        more = f" ({suppressed} more like this since the last line)" if suppressed else ""
-        self._log.warning(message + more, *values, exc_info=exc_info)
+            return suppressed
 
     def forget(self, kind: object) -> None:
         """Log the next warning of a kind at once, after a success."""

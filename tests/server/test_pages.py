@@ -2,6 +2,7 @@
 
 import logging
 import re
+from io import StringIO
 
 import pytest
 from django.conf import settings as django_settings
@@ -13,9 +14,11 @@ from django.urls import path
 
 from pqadmin import urls
 from pqadmin.accounts.roles import Role, grant
+from pqadmin.conf.log import FewOfClients, OneLine
 from pqadmin.pages import error_pages
 from pqadmin.server import health
 from pqadmin.server.security import security_headers
+from queues.admin import LogLimit
 from queues.errors import KeyTooLarge, OutcomeUnknown, QueueNotFound, StoreFull, StoreReadOnly, StoreUnavailable
 from tests.health import probe
 
@@ -265,8 +268,6 @@ def test_debug_is_off_and_the_deploy_check_is_silent(db, settings) -> None:
 
 
 def test_log_is_one_line() -> None:
-    from pqadmin.conf.log import OneLine
-
     try:
         try:
             raise ValueError("cause\nof it")
@@ -281,3 +282,21 @@ def test_log_is_one_line() -> None:
     assert re.match(
         r"\d{4}-\d\d-\d\dT[\d:.]+Z ERROR pq: a \| b c \| RuntimeError: what \| happened \(after ValueError", line
     )
+
+
+def test_lines_that_any_client_can_cause_are_written_once_a_minute() -> None:
+    now, out = [0.0], StringIO()
+    handler = logging.StreamHandler(out)
+    handler.addFilter(FewOfClients(LogLimit(logging.getLogger("pq"), monotonic=lambda: now[0])))
+
+    def log(name: str) -> None:
+        handler.handle(logging.LogRecord(name, logging.ERROR, __file__, 1, "%s is bad", ("this",), None))
+
+    for name in ("django.security.csrf", "django.security.DisallowedHost", "pqadmin.store"):
+        for _ in range(3):
+            log(name)
+    assert out.getvalue() == "this is bad\n" * (1 + 1 + 3)
+    now[0] = 61.0
+    log("django.security.csrf")
+    assert out.getvalue().endswith("this is bad (2 more like this since the last line)\n")
+    assert "few_of_clients" in django_settings.LOGGING["handlers"]["stderr"]["filters"]
