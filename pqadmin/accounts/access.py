@@ -15,13 +15,14 @@ from pqadmin.accounts.roles import Right, RightMissing, can, role_of
 
 #: In the address of the login page: a form was sent without a login, and changed nothing.
 UNSENT = "unsent"
+_OPEN = "_pqadmin_open_without_role"
 
 View = Callable[..., HttpResponseBase]
 
 
 def open_without_role(view: View) -> View:
     """Mark a view of one's own account: it needs a login but no role."""
-    view.needs_role = False  # type: ignore[attr-defined] # read by AccessMiddleware
+    setattr(view, _OPEN, True)
     return view
 
 
@@ -37,7 +38,7 @@ class AccessMiddleware(LoginRequiredMiddleware):
         refusal = super().process_view(request, view_func, view_args, view_kwargs)
         if refusal is not None or not request.user.is_authenticated:
             return refusal
-        if getattr(view_func, "needs_role", True) and not can(request.user, Right.READ):
+        if not getattr(view_func, _OPEN, False) and not can(request.user, Right.READ):
             raise RightMissing(Right.READ, role_of(request.user))
         return None
 

@@ -61,7 +61,6 @@ def require(
                 arming.demand(request)
             return view(request, *args, **kwargs)
 
-        checked.right = right  # type: ignore[attr-defined] # read by the test matrix
         return checked
 
     return decorate

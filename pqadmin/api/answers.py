@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any, TypeVar
 from urllib.parse import quote
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 
 from pqadmin import site_audit
 from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape
 from pqadmin.live.monitor import get_monitor
@@ -43,13 +44,12 @@ def answer(shape: object, status: int = 200, headers: Mapping[str, str] | None =
     return _response(status, json_text(shape).encode(), headers)
 
 
-def caller_in(request: HttpRequest) -> Caller:
+def caller_in(request: ApiRequest) -> Caller:
     """Return the caller of a request that was authenticated."""
-    caller: Caller = request.auth  # type: ignore[attr-defined] # set by ninja
-    return caller
+    return request.auth
 
 
-def refuse_another(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
+def refuse_another(request: ApiRequest, queue: AnyQueue) -> AnyQueue:
     """Return a queue that was found by its name; raise `QueueNotFound` if the request means another one by its id."""
     meant = request.META.get("HTTP_PQ_QUEUE_ID")
     if meant is not None and meant != str(queue.id):
@@ -57,7 +57,7 @@ def refuse_another(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
     return queue
 
 
-def key_of(request: HttpRequest) -> str | None:
+def key_of(request: ApiRequest) -> str | None:
     """Return the request's Idempotency-Key, known for this caller alone; None: it has none."""
     key = request.META.get("HTTP_IDEMPOTENCY_KEY")
     if key is None:
@@ -71,7 +71,7 @@ def key_of(request: HttpRequest) -> str | None:
     return f"api {caller.user_id} {caller.token_id or ''} {key}"
 
 
-def content_of(request: HttpRequest, body: bytes | IO[bytes], queue: AnyQueue | None = None) -> bytes:
+def content_of(request: ApiRequest, body: bytes | IO[bytes], queue: AnyQueue | None = None) -> bytes:
     """Return what a request asks for: other content under the same key is refused.
 
     `queue` is the one of the address. It goes by its id: renamed it is the same, and its name may be another one's.
@@ -89,7 +89,7 @@ def content_of(request: HttpRequest, body: bytes | IO[bytes], queue: AnyQueue | 
 
 
 def once(
-    request: HttpRequest, key: str, queue: AnyQueue, execute: Callable[[Transaction], tuple[int, Shape]]
+    request: ApiRequest, key: str, queue: AnyQueue, execute: Callable[[Transaction], tuple[int, Shape]]
 ) -> HttpResponse:
     """Execute a verb of a queue and keep its answer under the key in one transaction; run it in a thread."""
     content = content_of(request, request.body, queue)
@@ -98,7 +98,7 @@ def once(
 
 
 def act(
-    request: HttpRequest,
+    request: ApiRequest,
     perform: Callable[[Actions], T],
     shape: Callable[[T], Shape],
     *,
@@ -125,7 +125,7 @@ def act(
 
 
 def change(
-    request: HttpRequest,
+    request: ApiRequest,
     perform: Callable[[Author], tuple[T, Shape]],
     shape: Callable[[T], Shape],
     *,
@@ -166,7 +166,7 @@ def change(
     return answer({**made, **shown}, status, None if where is None else {"Location": where(made)})
 
 
-def request_key(request: HttpRequest, kept: Callable[[Any], bytes], queue: AnyQueue | None = None) -> RequestKey | None:
+def request_key(request: ApiRequest, kept: Callable[[Any], bytes], queue: AnyQueue | None = None) -> RequestKey | None:
     """Return the key of a request that has one, which keeps the answer that `kept` makes of the result."""
     key = key_of(request)
     return None if key is None else RequestKey(key=key, content=content_of(request, request.body, queue), answer=kept)

@@ -1,6 +1,7 @@
 """The API as a whole: its operations, and the answer to every error."""
 
 import logging
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
@@ -22,6 +23,7 @@ from pqadmin.api.events import stream
 from pqadmin.api.parameters import refuse_unknown
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import catalog, groups, operations, push_templates, sample_load, store_clients
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.request_caller import CsrfRefused, caller_of
 from pqadmin.pages import visibility
 from pqadmin.pages.refusals import InvalidField, NotPossible, Uncovers
@@ -32,17 +34,21 @@ log = logging.getLogger(__name__)
 _limited = LogLimit(log)
 
 
-async def authenticate(request: HttpRequest) -> Caller:
+async def authenticate(request: ApiRequest) -> Caller:
     """Return the caller of a request; every operation asks for one."""
     return await caller_of(request)
 
 
 class Api(NinjaAPI):
-    """Ninja's, without the answer that it makes for views that would return none."""
+    """Ninja's, with our answer to errors, and without the one that it makes for views that would return none."""
 
     def create_temporal_response(self, request: HttpRequest) -> HttpResponse:
         """Return what is not used: each view returns an answer of its own."""
         return _UNUSED
+
+    def on_exception(self, request: HttpRequest, exc: Any) -> HttpResponse:
+        """Return the problem that an error is."""
+        return answer_error(request, exc)
 
 
 _UNUSED = HttpResponse()
@@ -117,7 +123,3 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
             log.error("no answer to %s %s", request.method, request.path, exc_info=error)
             members, headers = problems.shape("InternalError", "The server failed; its log has the details."), {}
     return problems.answer(members, headers)
-
-
-for _kind in (Exception, HttpError, ValidationError, Http404):
-    api.add_exception_handler(_kind, answer_error)  # type: ignore[arg-type] # ninja hands over instances alone

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Body as Sent
 from ninja import Query, Router
 from pydantic import Field, StrictBool
@@ -15,6 +15,7 @@ from pqadmin.api import schemas
 from pqadmin.api.answers import act, answer, caller_in
 from pqadmin.api.authorization import allow
 from pqadmin.api.parameters import Cursor, Limit, Reasoned
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import Moment, undone_shape
 from pqadmin.files.audit_export import audit_shape
@@ -40,7 +41,7 @@ ALL_OF_IT = Undo.model_validate({})
 @router.get("/audit", operation_id="audit", summary="Audit", response=schemas.AuditPage)
 @in_thread
 def audit(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: Annotated[str | None, Query(description="A queue that exists, through all its names.")] = None,
     named: Annotated[str | None, Query(description="Acts on a queue that had this name then.")] = None,
     actor: Annotated[str | None, Query(description="A person, or `token:` and the name of a token.")] = None,
@@ -74,7 +75,7 @@ def audit(
 @router.get("/trash", operation_id="trash", summary="Trash", response=schemas.TrashPage)
 @in_thread
 def trash(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: Annotated[str | None, Query(description="The queue of this name, or that had it then.")] = None,
     by: Annotated[str | None, Query(description="What this person or token removed or changed.")] = None,
     action: Annotated[str | None, Query(description="Such as delete, pop, purge or delete_queue.")] = None,
@@ -97,7 +98,7 @@ def trash(
 @router.post("/undo/{id}", operation_id="undo", summary="Undo", response=schemas.Undone)
 @in_thread
 def undo(
-    request: HttpRequest,
+    request: ApiRequest,
     id: str,
     body: Annotated[Undo, Sent()] = ALL_OF_IT,
 ) -> HttpResponse:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
@@ -16,6 +16,7 @@ from pqadmin.api.bodies import Body
 from pqadmin.api.items import Matching, refuse_of_others
 from pqadmin.api.parameters import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape
 from pqadmin.display.redaction import rules_of
@@ -60,7 +61,7 @@ class Begun(Body):
     "/queues/{queue}/bulk/preview", operation_id="preview_bulk", summary="Count what matches", response=schemas.Survey
 )
 @in_thread
-def preview_bulk(request: HttpRequest, queue: str, body: Matching) -> HttpResponse:
+def preview_bulk(request: ApiRequest, queue: str, body: Matching) -> HttpResponse:
     """Count the items that match, by looking through at most 100,000, and return the first ones."""
     there = found(request, queue, Verb.READ, Right.READ)
     survey, rules = _survey(there, body.query), rules_of(there.config.redact)
@@ -78,7 +79,7 @@ def preview_bulk(request: HttpRequest, queue: str, body: Matching) -> HttpRespon
 
 @router.post("/queues/{queue}/bulk", operation_id="begin_bulk", summary="Begin a bulk job", response={202: schemas.Job})
 @in_thread
-def begin_bulk(request: HttpRequest, queue: str, body: Begun) -> HttpResponse:
+def begin_bulk(request: ApiRequest, queue: str, body: Begun) -> HttpResponse:
     """Begin a job that acts on all items that match now. It runs in the background; `Location` tells its progress."""
     there, scope = found(request, queue, Verb.MANAGE, Right.ACT), allow(request, Verb.MANAGE, Right.ACT, queue)
 
@@ -113,7 +114,7 @@ def begin_bulk(request: HttpRequest, queue: str, body: Begun) -> HttpResponse:
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response=schemas.Jobs)
 @in_thread
 def list_jobs(
-    request: HttpRequest,
+    request: ApiRequest,
     running: Annotated[bool, Query(description="All that have not ended, the oldest first, on one page.")] = False,
     cursor: Cursor = None,
     limit: Limit = 50,
@@ -130,14 +131,14 @@ def list_jobs(
 
 @router.get("/jobs/{id}", operation_id="get_job", summary="Look at a job", response=schemas.Job)
 @in_thread
-def get_job(request: HttpRequest, id: str) -> HttpResponse:
+def get_job(request: ApiRequest, id: str) -> HttpResponse:
     """Return a job with its progress: `items` of `total` are done."""
     return answer(job_shape(visibility.job(allow(request, Verb.READ, Right.READ), id)))
 
 
 @router.delete("/jobs/{id}", operation_id="cancel_job", summary="Cancel a job", response=schemas.Job)
 @in_thread
-def cancel_job(request: HttpRequest, id: str, reason: ReasonQuery = "") -> HttpResponse:
+def cancel_job(request: ApiRequest, id: str, reason: ReasonQuery = "") -> HttpResponse:
     """End a job after its present chunk. What it did stays done until it is undone; an ended job stays as it is."""
     _steer(request, id)
     return act(request, lambda actions: actions.cancel_bulk(id, reason=reason), job_shape)
@@ -146,7 +147,7 @@ def cancel_job(request: HttpRequest, id: str, reason: ReasonQuery = "") -> HttpR
 @router.post("/jobs/{id}/resume", operation_id="resume_job", summary="Resume a job", response=schemas.Job)
 @in_thread
 def resume_job(
-    request: HttpRequest,
+    request: ApiRequest,
     id: str,
     body: OptionalReason = NO_REASON,
 ) -> HttpResponse:
@@ -155,7 +156,7 @@ def resume_job(
     return act(request, lambda actions: actions.resume_bulk(id, reason=body.reason), job_shape)
 
 
-def _steer(request: HttpRequest, job_id: str) -> None:
+def _steer(request: ApiRequest, job_id: str) -> None:
     """Raise what keeps the caller from changing a job."""
     job = visibility.steerable(allow(request, Verb.MANAGE, Right.READ), job_id)
     allow(request, Verb.MANAGE, Right.ACT, job.queue)

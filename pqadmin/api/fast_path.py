@@ -21,8 +21,9 @@ from pqadmin.api import verbs
 from pqadmin.api.application import answer_error, api
 from pqadmin.api.bodies import BYTES, JSON, TEXT, content_type
 from pqadmin.api.cors import Cors
-from pqadmin.api.handler import ApiRequest, resolved, whole_answer
+from pqadmin.api.handler import resolved, whole_answer
 from pqadmin.api.parameters import takes_body
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.request_caller import caller_now, count, mark_token
 from pqadmin.conf.proxy import TrustedProxy
 from pqadmin.limits import body_size

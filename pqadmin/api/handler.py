@@ -7,17 +7,17 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping
 from functools import lru_cache
-from typing import IO, Any
+from typing import Any
 
 from django.core.exceptions import DisallowedHost, RequestAborted
-from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.core.handlers.asgi import ASGIHandler
 from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import ResolverMatch, get_resolver
 
-from pqadmin.accounts.caller import Caller
 from pqadmin.api import limits, long_polls, problems
 from pqadmin.api.application import answer_error
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.conf.proxy import Application
 from pqadmin.limits.body_size import API, BODY
 from pqadmin.server.security import HEADERS
@@ -38,38 +38,6 @@ _EMPTY = (204, 304)
 @lru_cache(maxsize=1_000)
 def _match(path: str) -> ResolverMatch:
     return get_resolver(URLS).resolve(path)
-
-
-class ApiRequest(ASGIRequest):
-    """A request with a body that the server and its view bound, not by the setting for forms."""
-
-    #: Its caller, once that is known.
-    auth: Caller
-    #: Whether the event loop may execute it itself: see `pqadmin.server.lone_client`.
-    in_loop = False
-
-    def __init__(self, scope: Any, body: IO[bytes], receive: Any) -> None:
-        super().__init__(scope, body)
-        self._body: bytes
-        #: Brings what else comes from the client, at last that it went away.
-        self.receive = receive
-
-    @property
-    def body(self) -> bytes:
-        """The whole body."""
-        if not hasattr(self, "_body"):
-            self._body = self._stream.read()
-        return self._body
-
-    def set_body(self, body: bytes) -> None:
-        """Set the whole body."""
-        self._body = body
-
-    @property
-    def body_file(self) -> IO[bytes]:
-        """The body as a file."""
-        file: IO[bytes] = self._stream
-        return file
 
 
 def resolved(request: ApiRequest) -> ResolverMatch:

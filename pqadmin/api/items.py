@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Body as Sent
 from ninja import Query
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
@@ -26,6 +26,7 @@ from pqadmin.api.parameters import (
     seen_tag,
 )
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import MOST, Moment, PriorityField, ValueFields, looked_shape, seen_shape
 from pqadmin.api.verbs.open_queue import router
@@ -165,7 +166,7 @@ class Acted(Body):
 @router.get("/queues/{queue}/items", operation_id="list_items", summary="List items", response=schemas.ItemPage)
 @in_thread
 def list_items(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     state: State = "ready",
     match: Annotated[str, Query(description="A part of the value.")] = "",
@@ -211,7 +212,7 @@ def list_items(
     "/queues/{queue}/items/{id}", operation_id="get_item", summary="Look at an item", response=schemas.ItemPicked
 )
 @in_thread
-def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:
+def get_item(request: ApiRequest, queue: str, id: str) -> HttpResponse:
     """Return an item of any state; the ETag is for `If-Match`. Rules of redaction hide parts of its value."""
     there = found(request, queue, Verb.READ, Right.READ)
     picked = pick(queue, id)
@@ -226,7 +227,7 @@ def get_item(request: HttpRequest, queue: str, id: str) -> HttpResponse:
     response=schemas.FinishedPage,
 )
 @in_thread
-def list_finished(request: HttpRequest, queue: str, cursor: Cursor = None, limit: Limit = 50) -> HttpResponse:
+def list_finished(request: ApiRequest, queue: str, cursor: Cursor = None, limit: Limit = 50) -> HttpResponse:
     """Return a page of the items that programs acknowledged or popped, the newest first.
 
     A queue keeps them for the time of its setting `keep_finished`: the newest 10,000 at most, each with the first 256
@@ -244,7 +245,7 @@ def list_finished(request: HttpRequest, queue: str, cursor: Cursor = None, limit
     response=schemas.Finished,
 )
 @in_thread
-def get_finished(request: HttpRequest, queue: str, id: str) -> HttpResponse:
+def get_finished(request: ApiRequest, queue: str, id: str) -> HttpResponse:
     """Return what the queue keeps of a finished item: how, when and by which program it left, and its attempts."""
     there = found(request, queue, Verb.READ, Right.READ)
     if (item := there.find_finished(id)) is None:
@@ -261,7 +262,7 @@ def _finished_shape(item: Item, rules: Redaction) -> Shape:
 )
 @in_thread
 def reveal_item(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     id: str,
     body: OptionalReason = NO_REASON,
@@ -280,7 +281,7 @@ def reveal_item(
 )
 @in_thread
 def change_item(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     id: str,
     body: Patched,
@@ -309,7 +310,7 @@ def change_item(
 )
 @in_thread
 def delete_item(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     id: str,
     reason: ReasonQuery = "",
@@ -324,7 +325,7 @@ def _simple(verb: str, summary: str, words: str) -> None:
     """Register an act on one item that takes nothing but a reason."""
 
     def view(
-        request: HttpRequest,
+        request: ApiRequest,
         queue: str,
         id: str,
         body: OptionalReason = NO_REASON,
@@ -356,7 +357,7 @@ _simple("release", "Release a leased item", "Take a leased item back: its worker
 )
 @in_thread
 def move_item(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     id: str,
     body: Moved,
@@ -371,7 +372,7 @@ def move_item(
 
 @router.post("/queues/{queue}/act", operation_id="act_on_items", summary="Act on items", response=schemas.Changed)
 @in_thread
-def act_on_items(request: HttpRequest, queue: str, body: Acted) -> HttpResponse:
+def act_on_items(request: ApiRequest, queue: str, body: Acted) -> HttpResponse:
     """Act on items by their ids, in one transaction, with one undo."""
     scope, there = allow(request, Verb.MANAGE, Right.ACT, queue), found(request, queue, Verb.MANAGE, Right.ACT)
     how: dict[str, Any] = {"reason": body.reason, "expect": body.expect, "skip_missing": body.skip_missing}
@@ -409,7 +410,7 @@ def act_on_items(request: HttpRequest, queue: str, body: Acted) -> HttpResponse:
     response=schemas.TakenKept,
 )
 @in_thread
-def pop_into_trash(request: HttpRequest, queue: str, body: Annotated[PoppedBody, Sent()] = ONE) -> HttpResponse:
+def pop_into_trash(request: ApiRequest, queue: str, body: Annotated[PoppedBody, Sent()] = ONE) -> HttpResponse:
     """Take items from one end as a person does: in the audit, and undone by the `trash_id` of each."""
     there = found(request, queue, Verb.TAKE, Right.ACT)
     return act(
@@ -436,7 +437,7 @@ def move(actions: Actions, scope: Scope, queue: str, ids: list[str], body: Moved
     return actions.move_items(queue, ids, body.to, priority=body.priority, reason=reason, **how)
 
 
-def _changed(request: HttpRequest, queue: AnyQueue, perform: Any, *, keep: float | None = None) -> HttpResponse:
+def _changed(request: ApiRequest, queue: AnyQueue, perform: Any, *, keep: float | None = None) -> HttpResponse:
     """Act and answer how many items were changed, and how it is undone."""
 
     def shape(changed: Changed | Popped) -> Shape:

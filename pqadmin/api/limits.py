@@ -5,15 +5,14 @@ They hold in each process of a site by itself.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
-from django.http import HttpRequest, StreamingHttpResponse
 
 from pqadmin.accounts.caller import Caller
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.limits.concurrency import Places
 from pqadmin.limits.token_bucket import Allowance
 
@@ -27,7 +26,7 @@ _of_tokens = Places(settings.PQADMIN_WAITS_PER_TOKEN)
 _of_people = Places(settings.PQADMIN_WAITS_PER_PERSON)
 
 
-def count(request: HttpRequest, caller: Caller) -> None:
+def count(request: ApiRequest, caller: Caller) -> None:
     """Count a request of a token with a rate; raises the problem of one too many, with the time to wait."""
     if caller.token_id is None or caller.rate is None:
         return
@@ -45,19 +44,6 @@ def count(request: HttpRequest, caller: Caller) -> None:
     if not allowed:
         words = f"The token may send {caller.rate:,} requests a second."
         raise Problem("TooManyRequests", words, {"rate": caller.rate}, {"Retry-After": str(seconds)})
-
-
-class StreamedAnswer(StreamingHttpResponse):
-    """An answer in parts that gives its caller's place back when it is closed, begun or not."""
-
-    def __init__(self, parts: AsyncIterator[bytes], held: ExitStack, **about: Any) -> None:
-        super().__init__(parts, **about)
-        self._held = held
-
-    def close(self) -> None:
-        """End the stream."""
-        super().close()
-        self._held.close()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pqadmin.accounts.authentication import Badge, Credentials, Refusal, Unauthe
 from pqadmin.accounts.caller import Caller
 from pqadmin.accounts.roles import SAFE
 from pqadmin.api import limits
+from pqadmin.api.request import ApiRequest
 
 #: The process's one.
 credentials = Credentials()
@@ -22,7 +23,7 @@ class CsrfRefused(PermissionDenied):
     """A write of a session without the token of the site's forms (`X-CSRFToken`), or from another origin."""
 
 
-async def caller_of(request: HttpRequest) -> Caller:
+async def caller_of(request: ApiRequest) -> Caller:
     """Return the caller, and count the request.
 
     Raises `Unauthenticated`, `CsrfRefused`, the problem of too many requests, or a DatabaseError.
@@ -41,7 +42,7 @@ async def caller_of(request: HttpRequest) -> Caller:
     return caller
 
 
-def mark_token(request: HttpRequest) -> bool:
+def mark_token(request: ApiRequest) -> bool:
     """Note the badge of a request with a token, and return whether it has one."""
     scheme, _, secret = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     if scheme.lower() != "bearer":  # another scheme is that of a proxy, perhaps
@@ -50,18 +51,18 @@ def mark_token(request: HttpRequest) -> bool:
     return True
 
 
-def count(request: HttpRequest, caller: Caller) -> None:
+def count(request: ApiRequest, caller: Caller) -> None:
     """Count a request of a token, and record its use; raises the problem of too many requests."""
     limits.count(request, caller)
     credentials.record_use(caller, str(request.META.get("REMOTE_ADDR", "")))
 
 
-async def caller_now(request: HttpRequest) -> Caller:
+async def caller_now(request: ApiRequest) -> Caller:
     """Return the caller of an authenticated request with the rights that hold now; raises `Unauthenticated`."""
     return await credentials.caller(request.META[_BADGE])
 
 
-def caller_in_thread_now(request: HttpRequest) -> Caller:
+def caller_in_thread_now(request: ApiRequest) -> Caller:
     """Return what `caller_now` returns, in a thread."""
     return credentials.caller_in_thread(request.META[_BADGE])
 
@@ -70,7 +71,7 @@ def _unused(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
-def _check_csrf(request: HttpRequest) -> None:
+def _check_csrf(request: ApiRequest) -> None:
     _csrf_check.process_request(request)
     why = _csrf_check.process_view(request, _unused, (), {})
     if why is not None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query, Router
 
 from pqadmin.accounts.caller import Verb
@@ -17,6 +17,7 @@ from pqadmin.api.authorization import allow, found
 from pqadmin.api.items import PREVIEW, State
 from pqadmin.api.parameters import Cursor, Limit
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.display.redaction import rules_of
@@ -36,7 +37,7 @@ SECONDS = 0.4
 @router.get("/search", operation_id="search", summary="Search all queues", response=schemas.Hits)
 @in_thread
 def search(
-    request: HttpRequest,
+    request: ApiRequest,
     q: Annotated[str, Query(max_length=MAX_SEARCH_TEXT, description="A part of the value.")] = "",
     field: Annotated[str, Query(description="A path such as `customer.id`, in which `q` is looked for.")] = "",
     exact: Annotated[bool, Query(description="The field is `q`.")] = False,
@@ -68,7 +69,7 @@ def search(
     "/queues/{queue}/errors", operation_id="dead_errors", summary="Dead items by error", response=schemas.DeadErrors
 )
 @in_thread
-def dead(request: HttpRequest, queue: str, cursor: Cursor = None) -> HttpResponse:
+def dead(request: ApiRequest, queue: str, cursor: Cursor = None) -> HttpResponse:
     """Return how many items died of which error, of at most 10,000 that died last; errors differ in more than numbers.
 
     `error` is for lists and bulk jobs of dead items. With a `next` there are more dead items behind.

@@ -14,7 +14,7 @@ from functools import partial
 from typing import IO, Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
 from pydantic import Field, StrictInt, StrictStr
@@ -27,6 +27,7 @@ from pqadmin.api.answers import answer, caller_in, content_of, key_of, once, pac
 from pqadmin.api.authorization import found
 from pqadmin.api.bodies import CSV, NDJSON, Body, content_type, invalid
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.request_caller import caller_in_thread_now
 from pqadmin.api.values import stored
 from pqadmin.commands.import_marks import MarkedPusher
@@ -55,7 +56,7 @@ _FORMATS: dict[str, Format] = {NDJSON: "ndjson", CSV: "csv"}
     response=schemas.Lines,
 )
 async def export_items(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     state: Annotated[
         Literal["ready", "delayed", "leased", "dead"], Query(description="Items of this state.")
@@ -87,10 +88,10 @@ async def export_items(
         words=str,
         broken="The server failed; its log has the details.",
     )
-    return limits.StreamedAnswer(_in_threads(told), held, content_type=kind)
+    return streaming.StreamedAnswer(_in_threads(told), held, content_type=kind)
 
 
-async def import_items(request: HttpRequest, queue: AnyQueue, stream: Any, *, strict: bool) -> HttpResponse:
+async def import_items(request: ApiRequest, queue: AnyQueue, stream: Any, *, strict: bool) -> HttpResponse:
     """Push the items of a stream, and answer how many there were."""
     with limits.waiting(caller_in(request)):
         return await asyncio.to_thread(_import, request, queue, stream, strict)
@@ -111,7 +112,7 @@ class Chunk(Body):
     response={201: schemas.ChunkPushed},
 )
 @threads.in_thread
-def push_chunk(request: HttpRequest, queue: str, body: Chunk) -> HttpResponse:
+def push_chunk(request: ApiRequest, queue: str, body: Chunk) -> HttpResponse:
     """Push items in one transaction, with the line that they come to in the audit: an import goes on from there."""
     store, there = get_store(), found(request, queue, Verb.PUSH, Right.ACT)
 
@@ -144,7 +145,7 @@ class _Ended(Exception):
     """The caller of a stream lost the right to it."""
 
 
-def _watch(request: HttpRequest, queue: AnyQueue, verb: Verb, right: Right) -> streaming.Watch:
+def _watch(request: ApiRequest, queue: AnyQueue, verb: Verb, right: Right) -> streaming.Watch:
     """Return what looks now and then whether the caller of a stream still has the right to it."""
 
     def refused() -> bool:
@@ -163,7 +164,7 @@ async def _in_threads(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
         yield part
 
 
-def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool) -> HttpResponse:
+def _import(request: ApiRequest, queue: AnyQueue, stream: IO[bytes], strict: bool) -> HttpResponse:
     """Push the items of a stream; under a key once, and an answer that it got is given again."""
     key = key_of(request)
     if key is None:
@@ -179,7 +180,7 @@ def _import(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bo
     return unpack(kept.value, repeated=kept.repeated)
 
 
-def _pushed(request: HttpRequest, queue: AnyQueue, stream: IO[bytes], strict: bool, key: str | None) -> Shape:
+def _pushed(request: ApiRequest, queue: AnyQueue, stream: IO[bytes], strict: bool, key: str | None) -> Shape:
     bad: list[Shape] = []
     watch = _watch(request, queue, Verb.PUSH, Right.ACT)
 

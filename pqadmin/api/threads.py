@@ -7,7 +7,8 @@ from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.db import close_old_connections
-from django.http import HttpRequest
+
+from pqadmin.api.request import ApiRequest
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,12 +42,12 @@ async def finish(work: Callable[[], T]) -> T:
 
 
 def in_thread(
-    view: Callable[Concatenate[HttpRequest, P], T],
-) -> Callable[Concatenate[HttpRequest, P], Awaitable[T]]:
+    view: Callable[Concatenate[ApiRequest, P], T],
+) -> Callable[Concatenate[ApiRequest, P], Awaitable[T]]:
     """Make a view of plain functions a coroutine that runs it in a thread."""
 
     @wraps(view)
-    async def call(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+    async def call(request: ApiRequest, /, *args: P.args, **kwargs: P.kwargs) -> Any:
         return await run(partial(view, request, *args, **kwargs))
 
     return call

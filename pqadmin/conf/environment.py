@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import dj_database_url
 
+from pqadmin.conf import ip
+
 Network: TypeAlias = IPv4Network | IPv6Network
 
 
@@ -84,7 +86,7 @@ def _allowed_hosts(text: str, host: str) -> tuple[str, ...]:
             raise ValueError("'*' would allow every name; list the names, or '.example.org' for its subdomains")
         if not re.fullmatch(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\]", name):
             raise ValueError(f"{name!r} is not a host name; write no scheme, port or path")
-    own = [] if host in {"0.0.0.0", "::"} else [f"[{host}]" if ":" in host else host]  # noqa: S104
+    own = [] if host in ip.ALL else [f"[{host}]" if ":" in host else host]
     return tuple(dict.fromkeys(["localhost", "127.0.0.1", "[::1]", *own, *names]))
 
 

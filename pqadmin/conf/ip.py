@@ -3,6 +3,9 @@
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+#: What a socket listens on that listens on every address of the machine.
+ALL = frozenset({"0.0.0.0", "::"})  # noqa: S104 # compared, not bound
+
 
 @lru_cache(maxsize=10_000)
 def parse(address: str) -> IPv4Address | IPv6Address | None:

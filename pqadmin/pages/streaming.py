@@ -11,8 +11,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, connections
@@ -63,6 +65,19 @@ class _Slot:
                 self._person = None
 
 
+class StreamedAnswer(StreamingHttpResponse):
+    """An answer in parts that gives its caller's place back when it is closed, begun or not."""
+
+    def __init__(self, parts: Iterator[bytes] | AsyncIterator[bytes], held: ExitStack, **about: Any) -> None:
+        super().__init__(parts, **about)
+        self._held = held
+
+    def close(self) -> None:
+        """End the stream."""
+        super().close()
+        self._held.close()
+
+
 def under_way() -> int:
     """Return how many answers are being made."""
     return _held.total()
@@ -97,8 +112,9 @@ def stream(
     told = _releasing(told, slot)
     content = _in_threads(told, slot) if isinstance(request, ASGIRequest) else told
     content_type = "text/csv; charset=utf-8" if file_format == "csv" else "application/x-ndjson"
-    response = StreamingHttpResponse(content, content_type=content_type)
-    response._resource_closers.append(slot.release)  # type: ignore[attr-defined]  # noqa: SLF001 # Django's, for all contents
+    held = ExitStack()
+    held.callback(slot.release)
+    response = StreamedAnswer(content, held, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "private, no-store"

@@ -47,7 +47,6 @@ class SyncHandler(ASGIHandler):
         except Exception:  # the error pages failed too, or cannot be found
             log.exception("no answer to %s %s", request.method, request.path)
             response = error_pages.plain(500, "Something went wrong")
-        response._handler_class = self.__class__  # type: ignore[attr-defined]  # noqa: SLF001 # Django reads it
         return response
 
 

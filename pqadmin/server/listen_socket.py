@@ -3,6 +3,8 @@
 import errno
 import socket
 
+from pqadmin.conf import ip
+
 
 class CannotListen(Exception):
     """The address cannot be listened on; the message is one line for a person."""
@@ -31,7 +33,7 @@ def bind(host: str, port: int) -> socket.socket:
 def url(listener: socket.socket) -> str:
     """Return the address for a browser on this machine."""
     host, port = listener.getsockname()[:2]
-    if host in {"0.0.0.0", "::"}:  # noqa: S104 # compared, not bound
+    if host in ip.ALL:
         host = "localhost"
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import reverse
 from ninja import Router
 from pydantic import Field, StrictInt, StrictStr
@@ -20,6 +20,7 @@ from pqadmin.api.authorization import administer, allow
 from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.parameters import IfMatch, RowId, seen_tag
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.site_audit import Author
@@ -69,7 +70,7 @@ class NewLink(Body):
 
 @router.get("/boards", operation_id="list_boards", summary="List boards", response=schemas.Boards)
 @in_thread
-def list_boards(request: HttpRequest) -> HttpResponse:
+def list_boards(request: ApiRequest) -> HttpResponse:
     """Return the boards that show a queue which the caller sees."""
     scope = allow(request, Verb.READ, Right.READ)
     seen = listed(scope, scope.of_those(get_store().directory()))
@@ -78,7 +79,7 @@ def list_boards(request: HttpRequest) -> HttpResponse:
 
 @router.get("/boards/{board}", operation_id="get_board", summary="Look at a board", response=schemas.BoardInFull)
 @in_thread
-def get_board(request: HttpRequest, board: str) -> HttpResponse:
+def get_board(request: ApiRequest, board: str) -> HttpResponse:
     """Return a board with its links; for admins."""
     _administer(request)
     found = _board(board)
@@ -88,7 +89,7 @@ def get_board(request: HttpRequest, board: str) -> HttpResponse:
 
 @router.post("/boards", operation_id="make_board", summary="Make a board", response={201: schemas.Board})
 @in_thread
-def make_board(request: HttpRequest, body: NewBoard) -> HttpResponse:
+def make_board(request: ApiRequest, body: NewBoard) -> HttpResponse:
     """Make a board. All changes of boards take an admin: a session, or a token with `administer` and `read`."""
     _administer(request)
 
@@ -101,7 +102,7 @@ def make_board(request: HttpRequest, body: NewBoard) -> HttpResponse:
 
 @router.patch("/boards/{board}", operation_id="change_board", summary="Change a board", response=schemas.Board)
 @in_thread
-def change_board(request: HttpRequest, board: str, body: ChangedBoard, if_match: IfMatch = None) -> HttpResponse:
+def change_board(request: ApiRequest, board: str, body: ChangedBoard, if_match: IfMatch = None) -> HttpResponse:
     """Change a board; its screens follow within two seconds."""
     _administer(request)
     changes = body.model_dump(include=body.model_fields_set)
@@ -123,7 +124,7 @@ def change_board(request: HttpRequest, board: str, body: ChangedBoard, if_match:
 
 @router.delete("/boards/{board}", operation_id="remove_board", summary="Remove a board", response=schemas.BoardRemoved)
 @in_thread
-def remove_board(request: HttpRequest, board: str) -> HttpResponse:
+def remove_board(request: ApiRequest, board: str) -> HttpResponse:
     """Remove a board with its links; its screens close."""
     _administer(request)
 
@@ -138,7 +139,7 @@ def remove_board(request: HttpRequest, board: str) -> HttpResponse:
     "/boards/{board}/links", operation_id="mint_link", summary="Make a link", response={201: schemas.LinkWithAddress}
 )
 @in_thread
-def mint_link(request: HttpRequest, board: str, body: NewLink) -> HttpResponse:
+def mint_link(request: ApiRequest, board: str, body: NewLink) -> HttpResponse:
     """Make a link that lets one screen open the board without a login, until it is revoked."""
     _administer(request)
 
@@ -154,7 +155,7 @@ def mint_link(request: HttpRequest, board: str, body: NewLink) -> HttpResponse:
 
 @router.delete("/boards/{board}/links/{id}", operation_id="revoke_link", summary="Revoke a link", response=schemas.Link)
 @in_thread
-def revoke_link(request: HttpRequest, board: str, id: RowId) -> HttpResponse:
+def revoke_link(request: ApiRequest, board: str, id: RowId) -> HttpResponse:
     """Revoke a link: its screen closes within a second. One that was revoked before stays as it is."""
     _administer(request)
 
@@ -167,7 +168,7 @@ def revoke_link(request: HttpRequest, board: str, id: RowId) -> HttpResponse:
     return change(request, revoke, _link_shape)
 
 
-def _administer(request: HttpRequest) -> None:
+def _administer(request: ApiRequest) -> None:
     """Raise what refuses a change of boards: a link shows queues, so a token has to read them itself."""
     allow(request, Verb.READ, Right.READ)
     administer(request)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictStr
 
@@ -21,6 +21,7 @@ from pqadmin.api.authorization import administer, refuse_tokens
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import Containing, Limit
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.pages.refusals import NotPossible
@@ -66,7 +67,7 @@ class GrantedRole(Body):
 @router.get("/people", operation_id="list_people", summary="List people", response=schemas.People)
 @in_thread
 def list_people(
-    request: HttpRequest,
+    request: ApiRequest,
     q: Containing = "",
     after: Annotated[
         str, Query(max_length=150, description="Only names behind this: the `next` of the answer before.")
@@ -81,7 +82,7 @@ def list_people(
 
 @router.get("/people/{name}", operation_id="get_person", summary="Look at a person", response=schemas.Person)
 @in_thread
-def get_person(request: HttpRequest, name: str) -> HttpResponse:
+def get_person(request: ApiRequest, name: str) -> HttpResponse:
     """Return a person."""
     administer(request)
     return answer(_shape(_person(name)))
@@ -91,7 +92,7 @@ def get_person(request: HttpRequest, name: str) -> HttpResponse:
     "/people", operation_id="create_person", summary="Create a person", response={201: schemas.PersonWithPassword}
 )
 @in_thread
-def create_person(request: HttpRequest, body: NewPerson) -> HttpResponse:
+def create_person(request: ApiRequest, body: NewPerson) -> HttpResponse:
     """Create a person, with a password that the site makes up.
 
     A token gives no more than it has: a viewer takes the verb `read` too, an operator all verbs of queues. A token
@@ -118,7 +119,7 @@ def create_person(request: HttpRequest, body: NewPerson) -> HttpResponse:
 
 @router.put("/people/{name}/role", operation_id="change_role", summary="Change a role", response=schemas.Person)
 @in_thread
-def change_role(request: HttpRequest, name: str, body: NewRole) -> HttpResponse:
+def change_role(request: ApiRequest, name: str, body: NewRole) -> HttpResponse:
     """Give a person another role on all queues. The last admin stays one. A token cannot make or change an admin."""
     role = Role(body.role)
 
@@ -136,7 +137,7 @@ def change_role(request: HttpRequest, name: str, body: NewRole) -> HttpResponse:
     "/people/{name}/grants/{pattern}", operation_id="add_grant", summary="Grant a role", response=schemas.Person
 )
 @in_thread
-def add_grant(request: HttpRequest, name: str, pattern: str, body: GrantedRole) -> HttpResponse:
+def add_grant(request: ApiRequest, name: str, pattern: str, body: GrantedRole) -> HttpResponse:
     """Give a person a role on the queues that a pattern matches, in place of an earlier one."""
     glob, role = check_glob(pattern), Role(body.role)
 
@@ -155,7 +156,7 @@ def add_grant(request: HttpRequest, name: str, pattern: str, body: GrantedRole) 
     "/people/{name}/grants/{pattern}", operation_id="remove_grant", summary="Remove a grant", response=schemas.Person
 )
 @in_thread
-def remove_grant(request: HttpRequest, name: str, pattern: str) -> HttpResponse:
+def remove_grant(request: ApiRequest, name: str, pattern: str) -> HttpResponse:
     """Take a grant away from a person."""
     glob = check_glob(pattern)
 
@@ -176,7 +177,7 @@ def remove_grant(request: HttpRequest, name: str, pattern: str) -> HttpResponse:
     response=schemas.Person,
 )
 @in_thread
-def deactivate_person(request: HttpRequest, name: str) -> HttpResponse:
+def deactivate_person(request: ApiRequest, name: str) -> HttpResponse:
     """End all sessions of a person, and refuse sign-in and all tokens of this owner."""
 
     def shut(caller: Caller, user: User, by: Author) -> Shape:
@@ -193,7 +194,7 @@ def deactivate_person(request: HttpRequest, name: str) -> HttpResponse:
     response=schemas.Person,
 )
 @in_thread
-def reactivate_person(request: HttpRequest, name: str) -> HttpResponse:
+def reactivate_person(request: ApiRequest, name: str) -> HttpResponse:
     """Let a person sign in again, with the role and grants as they were; tokens of this owner work again."""
 
     def open_again(caller: Caller, user: User, by: Author) -> Shape:
@@ -211,7 +212,7 @@ def reactivate_person(request: HttpRequest, name: str) -> HttpResponse:
     response=schemas.PersonWithPassword,
 )
 @in_thread
-def reset_password(request: HttpRequest, name: str) -> HttpResponse:
+def reset_password(request: ApiRequest, name: str) -> HttpResponse:
     """Give a person a password that the site makes up, which ends the old one and all sessions of the person.
 
     This takes an admin's session: a token cannot, as it could then sign in as any person.
@@ -225,7 +226,7 @@ def reset_password(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _change(
-    request: HttpRequest, name: str, perform: Callable[[Caller, User, Author], Shape], secrets: Sequence[str] = ()
+    request: ApiRequest, name: str, perform: Callable[[Caller, User, Author], Shape], secrets: Sequence[str] = ()
 ) -> HttpResponse:
     """Change a person, and return the person as changed with the secrets that this makes."""
     caller = administer(request)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictInt, StrictStr
 
@@ -17,6 +17,7 @@ from pqadmin.api.authorization import administer, allow, refuse_tokens
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import Containing, Limit, RowId
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape
 from pqadmin.site_audit import Author
@@ -46,7 +47,7 @@ class NewToken(Body):
 @router.get("/tokens", operation_id="list_tokens", summary="List tokens", response=schemas.Tokens)
 @in_thread
 def list_tokens(
-    request: HttpRequest,
+    request: ApiRequest,
     q: Containing = "",
     revoked: Annotated[bool, Query(description="Those that were revoked, the last first, on one page.")] = False,
     after: Annotated[
@@ -68,7 +69,7 @@ def list_tokens(
 
 @router.post("/tokens", operation_id="create_token", summary="Create a token", response={201: schemas.TokenWithSecret})
 @in_thread
-def create_token(request: HttpRequest, body: NewToken) -> HttpResponse:
+def create_token(request: ApiRequest, body: NewToken) -> HttpResponse:
     """Create a token of one's own. This takes a person's session: a token cannot."""
     refuse_tokens(request, "Only a person's session may create a token; a token cannot.")
     caller = caller_in(request)
@@ -92,7 +93,7 @@ def create_token(request: HttpRequest, body: NewToken) -> HttpResponse:
 
 @router.delete("/tokens/{id}", operation_id="revoke_token", summary="Revoke a token", response=schemas.Token)
 @in_thread
-def revoke_token(request: HttpRequest, id: RowId) -> HttpResponse:
+def revoke_token(request: ApiRequest, id: RowId) -> HttpResponse:
     """Revoke a token: the next request with it is refused, in every process, and its streams end.
 
     A read-only site allows it. A token revokes with the verb `administer`.
@@ -108,7 +109,7 @@ def revoke_token(request: HttpRequest, id: RowId) -> HttpResponse:
     return change(request, revoke, token_lifecycle.token_shape)
 
 
-def _owner(request: HttpRequest) -> int | None:
+def _owner(request: ApiRequest) -> int | None:
     """Return the owner of the tokens that the caller may see and revoke; None: all."""
     caller = caller_in(request)
     if caller.token_id is not None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
@@ -13,6 +13,7 @@ from pqadmin.api import problems, schemas
 from pqadmin.api.answers import answer
 from pqadmin.api.docs import openapi, reference
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.files.plain_text import json_text
 from pqadmin.server.security import content_security_policy
@@ -26,13 +27,13 @@ def router_of(api: NinjaAPI) -> Router:
     groups = cache(lambda: _groups(document()))
 
     @router.get("/openapi.json", operation_id="openapi", summary="The schema", openapi_extra={"security": []})
-    async def schema(request: HttpRequest) -> HttpResponse:
+    async def schema(request: ApiRequest) -> HttpResponse:
         """Return the schema of the API, OpenAPI 3.1."""
         return HttpResponse(schema_text(), content_type="application/json")
 
     @router.get("/docs", operation_id="docs", summary="The reference", include_in_schema=False)
     @in_thread
-    def docs(request: HttpRequest) -> HttpResponse:
+    def docs(request: ApiRequest) -> HttpResponse:
         """Return the reference as a page that loads nothing from elsewhere."""
         page = render_to_string("api/docs.html", {"groups": groups()})
         return HttpResponse(page, headers={"Content-Security-Policy": content_security_policy(request.get_host())})
@@ -44,7 +45,7 @@ def router_of(api: NinjaAPI) -> Router:
         response=schemas.ProblemType,
         openapi_extra={"security": []},
     )
-    async def explain_problem(request: HttpRequest, slug: str) -> HttpResponse:
+    async def explain_problem(request: ApiRequest, slug: str) -> HttpResponse:
         """Return what a type of problem means."""
         code = problems.every().get(slug)
         if code is None:

@@ -11,7 +11,6 @@ from typing import Annotated
 
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
-from django.http import HttpRequest
 from ninja import Header, Query, Router
 
 from pqadmin.accounts.authentication import Unauthenticated
@@ -21,10 +20,12 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.api import limits, problems, threads
 from pqadmin.api.answers import caller_in
 from pqadmin.api.events.feed import LATE, Feed, dead_shape, dead_since
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.request_caller import caller_now
 from pqadmin.files.plain_text import json_text
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.live.monitor import Monitor, get_monitor
+from pqadmin.pages.streaming import StreamedAnswer
 from pqadmin.store import get_store
 from queues import Item, QueueStatus
 from queues.admin import check_glob, name_pattern, time_of_ms, to_ms
@@ -63,12 +64,12 @@ def feed_of(monitor: Monitor) -> Feed:
     },
 )
 async def events(
-    request: HttpRequest,
+    request: ApiRequest,
     queues: Annotated[str, Query(max_length=300, description="A name or glob: follow only these queues.")] = "*",
     last_event_id: Annotated[
         str, Header(alias="Last-Event-ID", max_length=100, description="The id of the last event received.")
     ] = "",
-) -> limits.StreamedAnswer:
+) -> StreamedAnswer:
     """Follow changes of queues, of their verdicts, and items that die, as server-sent events.
 
     The stream begins with the names of all queues that it shows and the state of each. With `Last-Event-ID` it goes on
@@ -81,13 +82,13 @@ async def events(
     held.enter_context(limits.waiting(caller))
     stream = _Stream(request, get_monitor(), lambda name: fits(name) is not None, last_event_id)
     kind, headers = "text/event-stream; charset=utf-8", {"X-Accel-Buffering": "no"}
-    return limits.StreamedAnswer(stream.parts(), held, content_type=kind, headers=headers)
+    return StreamedAnswer(stream.parts(), held, content_type=kind, headers=headers)
 
 
 class _Stream:
     """One stream: its place in the feed, and what its caller sees."""
 
-    def __init__(self, request: HttpRequest, monitor: Monitor, fits: Callable[[str], bool], last: str) -> None:
+    def __init__(self, request: ApiRequest, monitor: Monitor, fits: Callable[[str], bool], last: str) -> None:
         self._request = request
         self._monitor = monitor
         self._feed = feed_of(monitor)

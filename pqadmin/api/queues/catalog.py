@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
@@ -16,6 +16,7 @@ from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.parameters import NO_REASON, IfMatch, OptionalReason, ReasonField, ReasonQuery, seen_tag
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import schemas
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.schemas import Undone as UndoneAnswer
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import PriorityField, looked_shape, undone_shape
@@ -85,7 +86,7 @@ class NewName(Body):
 @router.get("/queues", operation_id="list_queues", summary="List queues", response=schemas.Queues)
 @in_thread
 def list_queues(
-    request: HttpRequest,
+    request: ApiRequest,
     prefix: Annotated[str, Query(description="Only queues with names that begin with this.")] = "",
     after: Annotated[str, Query(description="Only queues behind this name: the `next` of the answer before.")] = "",
     limit: Annotated[int, Query(ge=1, le=500, description="How many at most.")] = 100,
@@ -108,7 +109,7 @@ def list_queues(
 
 @router.post("/queues", operation_id="create_queue", summary="Create a queue", response={201: schemas.QueueMade})
 @in_thread
-def create_queue(request: HttpRequest, body: NewQueue) -> HttpResponse:
+def create_queue(request: ApiRequest, body: NewQueue) -> HttpResponse:
     """Create a queue. Kind, type and codec never change."""
     scope = allow(request, Verb.CONFIGURE, Right.ACT)
     visibility.new_name(scope, body.name)
@@ -124,7 +125,7 @@ def create_queue(request: HttpRequest, body: NewQueue) -> HttpResponse:
 
 @router.get("/queues/{queue}", operation_id="get_queue", summary="Look at a queue", response=schemas.QueueInFull)
 @in_thread
-def get_queue(request: HttpRequest, queue: str) -> HttpResponse:
+def get_queue(request: ApiRequest, queue: str) -> HttpResponse:
     """Return a queue with its settings; the ETag is that of the settings."""
     allow(request, Verb.READ, Right.READ, queue)
     store = get_store()
@@ -141,7 +142,7 @@ def get_queue(request: HttpRequest, queue: str) -> HttpResponse:
 
 @router.patch("/queues/{queue}", operation_id="configure_queue", summary="Change settings", response=schemas.Settings)
 @in_thread
-def configure_queue(request: HttpRequest, queue: str, body: ChangedSettings, if_match: IfMatch = None) -> HttpResponse:
+def configure_queue(request: ApiRequest, queue: str, body: ChangedSettings, if_match: IfMatch = None) -> HttpResponse:
     """Change settings of a queue, and return all of them."""
     scope = allow(request, Verb.CONFIGURE, Right.ACT, queue)
     changes: Any = body.model_dump(include=body.model_fields_set - {"reason"})
@@ -170,7 +171,7 @@ def configure_queue(request: HttpRequest, queue: str, body: ChangedSettings, if_
 @router.delete("/queues/{queue}", operation_id="delete_queue", summary="Delete a queue", response=schemas.Trashed)
 @in_thread
 def delete_queue(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     confirm: Annotated[str, Query(description="The name of the queue again.")],
     expected: Annotated[
@@ -197,7 +198,7 @@ def delete_queue(
 
 @router.post("/queues/{queue}/rename", operation_id="rename_queue", summary="Rename", response=schemas.QueueMade)
 @in_thread
-def rename_queue(request: HttpRequest, queue: str, body: NewName) -> HttpResponse:
+def rename_queue(request: ApiRequest, queue: str, body: NewName) -> HttpResponse:
     """Give a queue another name; its items and open handles stay."""
     visibility.new_name(allow(request, Verb.CONFIGURE, Right.ACT, queue), body.name)
     return act(
@@ -209,7 +210,7 @@ def rename_queue(request: HttpRequest, queue: str, body: NewName) -> HttpRespons
 
 @router.post("/queues/{queue}/restore", operation_id="restore_queue", summary="Restore a queue", response=UndoneAnswer)
 @in_thread
-def restore_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
+def restore_queue(request: ApiRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
     """Bring back the queue of this name that was deleted last, with all its items."""
     scope = allow(request, Verb.CONFIGURE, Right.ACT, queue)
 
@@ -225,7 +226,7 @@ def restore_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_RE
 
 @router.post("/queues/{queue}/attach", operation_id="attach_queue", summary="Attach", response={201: schemas.QueueMade})
 @in_thread
-def attach_queue(request: HttpRequest, queue: str, body: Attached) -> HttpResponse:
+def attach_queue(request: ApiRequest, queue: str, body: Attached) -> HttpResponse:
     """Attach a subspace that other programs write, as a queue of this name; for admins."""
     scope = allow(request, Verb.CONFIGURE, Right.ADMIN)
     if not scope.role.has(Right.ADMIN):  # a prefix may lie anywhere, also where queues of other names are
@@ -241,7 +242,7 @@ def attach_queue(request: HttpRequest, queue: str, body: Attached) -> HttpRespon
 
 @router.post("/queues/{queue}/detach", operation_id="detach_queue", summary="Detach", response=schemas.Done)
 @in_thread
-def detach_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
+def detach_queue(request: ApiRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
     """Forget an attached queue; its items stay where they are."""
     allow(request, Verb.CONFIGURE, Right.ACT, queue)
     return act(
@@ -251,7 +252,7 @@ def detach_queue(request: HttpRequest, queue: str, body: OptionalReason = NO_REA
     )
 
 
-def _meant(request: HttpRequest, queue: str) -> int:
+def _meant(request: ApiRequest, queue: str) -> int:
     """Return the id of the queue of this name; raise `QueueNotFound` if the request means another one."""
     return refuse_another(request, get_store().queue(queue)).id
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Router
 from pydantic import Field, StrictInt, StrictStr
 
@@ -15,6 +15,7 @@ from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import ReasonField
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import schemas
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import Moment
 from pqadmin.files.shapes import Shape
@@ -52,7 +53,7 @@ class ResumedGroup(Body):
 
 @router.post("/groups/pause", operation_id="pause_group", summary="Pause a group", response=schemas.QueuesOfGroup)
 @in_thread
-def pause_group(request: HttpRequest, body: PausedGroup) -> HttpResponse:
+def pause_group(request: ApiRequest, body: PausedGroup) -> HttpResponse:
     """Stop taking from all queues of a group that the caller may act on, in one transaction: at most 500.
 
     Attached queues, and those that are paused already, stay as they are. `orders:` is the group of `orders:eu`, and
@@ -67,7 +68,7 @@ def pause_group(request: HttpRequest, body: PausedGroup) -> HttpResponse:
 
 @router.post("/groups/resume", operation_id="resume_group", summary="Resume a group", response=schemas.QueuesOfGroup)
 @in_thread
-def resume_group(request: HttpRequest, body: ResumedGroup) -> HttpResponse:
+def resume_group(request: ApiRequest, body: ResumedGroup) -> HttpResponse:
     """Let items be taken again from all paused queues of a group that the caller may act on."""
 
     def resume(actions: Actions, status: QueueStatus) -> None:
@@ -77,7 +78,7 @@ def resume_group(request: HttpRequest, body: ResumedGroup) -> HttpResponse:
 
 
 def _change(
-    request: HttpRequest,
+    request: ApiRequest,
     label: str,
     asked: Collection[int] | None,
     each: Callable[[Actions, QueueStatus], None],

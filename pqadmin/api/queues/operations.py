@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Body as Sent
 from ninja import Query, Router
 from pydantic import Field, StrictInt, StrictStr
@@ -19,6 +19,7 @@ from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import KeepField, Reasoned, ReasonField, ReasonQuery
 from pqadmin.api.queues import schemas
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import Moment
 from pqadmin.files.shapes import Shape, consumer_shape, targets_shape, time_shape, verdict_shape
@@ -99,7 +100,7 @@ class TargetLimits(Body):
 
 @router.post("/queues/{queue}/pause", operation_id="pause_queue", summary="Pause taking", response=schemas.Done)
 @in_thread
-def pause_queue(request: HttpRequest, queue: str, body: Paused) -> HttpResponse:
+def pause_queue(request: ApiRequest, queue: str, body: Paused) -> HttpResponse:
     """Stop taking from a queue; pushing goes on."""
     there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
@@ -112,7 +113,7 @@ def pause_queue(request: HttpRequest, queue: str, body: Paused) -> HttpResponse:
 
 @router.post("/queues/{queue}/resume", operation_id="resume_queue", summary="Resume taking", response=schemas.Done)
 @in_thread
-def resume_queue(request: HttpRequest, queue: str, body: Annotated[Resumed, Sent()] = WHICHEVER) -> HttpResponse:
+def resume_queue(request: ApiRequest, queue: str, body: Annotated[Resumed, Sent()] = WHICHEVER) -> HttpResponse:
     """Let items be taken again."""
     there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
@@ -125,7 +126,7 @@ def resume_queue(request: HttpRequest, queue: str, body: Annotated[Resumed, Sent
 
 @router.post("/queues/{queue}/purge", operation_id="purge_queue", summary="Purge", response=schemas.Purged)
 @in_thread
-def purge_queue(request: HttpRequest, queue: str, body: PurgedBody) -> HttpResponse:
+def purge_queue(request: ApiRequest, queue: str, body: PurgedBody) -> HttpResponse:
     """Move every ready and delayed item into the trash.
 
     An attached queue is purged in chunks, for at most 20 seconds: `finished` says whether all of it was.
@@ -166,7 +167,7 @@ def purge_queue(request: HttpRequest, queue: str, body: PurgedBody) -> HttpRespo
 
 @router.get("/queues/{queue}/consumers", operation_id="consumers", summary="Consumers", response=schemas.Consumers)
 @in_thread
-def consumers(request: HttpRequest, queue: str) -> HttpResponse:
+def consumers(request: ApiRequest, queue: str) -> HttpResponse:
     """Return the processes that take from a queue, as their heartbeats tell; null where they are unknown."""
     seen = found(request, queue, Verb.READ, Right.READ).consumers()
     return answer(
@@ -180,7 +181,7 @@ def consumers(request: HttpRequest, queue: str) -> HttpResponse:
 
 @router.get("/queues/{queue}/health", operation_id="health", summary="Verdict", response=schemas.HealthOf)
 @in_thread
-def health(request: HttpRequest, queue: str) -> HttpResponse:
+def health(request: ApiRequest, queue: str) -> HttpResponse:
     """Return the verdict on a queue: its level, reasons, trend and rates."""
     found(request, queue, Verb.READ, Right.READ)
     status, now = status_of(queue), store_now()
@@ -209,7 +210,7 @@ Until = Annotated[Moment | None, Query(description="By default now.")]
 @router.get("/queues/{queue}/history", operation_id="history", summary="History", response=schemas.History)
 @in_thread
 def history(
-    request: HttpRequest, queue: str, resolution: Resolution = "m", since: Since = None, until: Until = None
+    request: ApiRequest, queue: str, resolution: Resolution = "m", since: Since = None, until: Until = None
 ) -> HttpResponse:
     """Return what a queue held and did. Points are changes: until the next one the queue was as at the first."""
     there = found(request, queue, Verb.READ, Right.READ)
@@ -219,7 +220,7 @@ def history(
 @router.get("/history", operation_id="history_of_all", summary="History of all queues", response=schemas.Sums)
 @in_thread
 def history_of_all(
-    request: HttpRequest, resolution: Resolution = "m", since: Since = None, until: Until = None
+    request: ApiRequest, resolution: Resolution = "m", since: Since = None, until: Until = None
 ) -> HttpResponse:
     """Return the sums over all queues, with points as those of one. Takes the right to read every queue."""
     scope = allow(request, Verb.READ, Right.READ)
@@ -248,7 +249,7 @@ def _history_of(queue_id: int, resolution: str, since: datetime | None, until: d
     by_alias=True,
 )
 @in_thread
-def queue_targets(request: HttpRequest, queue: str) -> HttpResponse:
+def queue_targets(request: ApiRequest, queue: str) -> HttpResponse:
     """Return each limit of a queue, where it comes from, and the share of the last day in breach of it."""
     found(request, queue, Verb.READ, Right.READ)
     store = get_store()
@@ -259,7 +260,7 @@ def queue_targets(request: HttpRequest, queue: str) -> HttpResponse:
 
 @router.get("/targets", operation_id="list_targets", summary="Targets by pattern", response=schemas.Targets)
 @in_thread
-def list_targets(request: HttpRequest) -> HttpResponse:
+def list_targets(request: ApiRequest) -> HttpResponse:
     """Return the defaults, and the patterns that match a queue which the caller may see."""
     scope, store = allow(request, Verb.READ, Right.READ), get_store()
     rules = store.targets.rules()
@@ -282,7 +283,7 @@ def list_targets(request: HttpRequest) -> HttpResponse:
 
 @router.put("/targets/{pattern}", operation_id="set_targets", summary="Set targets", response=schemas.PatternTargets)
 @in_thread
-def set_targets(request: HttpRequest, pattern: str, body: TargetLimits) -> HttpResponse:
+def set_targets(request: ApiRequest, pattern: str, body: TargetLimits) -> HttpResponse:
     """Set the limits of a pattern, all of them: what is not named is inherited. Takes the right on every queue."""
     _on_all(allow(request, Verb.CONFIGURE, Right.ACT))
     limits: Any = {name: value for name in LIMIT_NAMES if (value := getattr(body, name)) is not None}
@@ -298,7 +299,7 @@ def set_targets(request: HttpRequest, pattern: str, body: TargetLimits) -> HttpR
     "/targets/{pattern}", operation_id="remove_targets", summary="Remove targets", response=schemas.PatternTargets
 )
 @in_thread
-def remove_targets(request: HttpRequest, pattern: str, reason: ReasonQuery = "") -> HttpResponse:
+def remove_targets(request: ApiRequest, pattern: str, reason: ReasonQuery = "") -> HttpResponse:
     """Remove a pattern with its limits. Takes the right on every queue."""
     _on_all(allow(request, Verb.CONFIGURE, Right.ACT))
     glob, nothing = check_glob(pattern), dict[str, float]()

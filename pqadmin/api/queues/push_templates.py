@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Router
 from pydantic import Field, StrictStr
 
@@ -14,6 +14,7 @@ from pqadmin.api.bodies import Body
 from pqadmin.api.parameters import RowId
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import schemas
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape, time_shape
 from pqadmin.pages import push_templates
@@ -44,7 +45,7 @@ class NewTemplate(Body):
     "/queues/{queue}/templates", operation_id="list_templates", summary="Push templates", response=schemas.PushTemplates
 )
 @in_thread
-def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
+def list_templates(request: ApiRequest, queue: str) -> HttpResponse:
     """Return the push templates of a queue, by name. They hold values as typed, so this takes the verb read too."""
     kept = push_templates.of(_status(request, queue).id)
     return answer({"templates": [_shape(each) for each in kept]})
@@ -57,7 +58,7 @@ def list_templates(request: HttpRequest, queue: str) -> HttpResponse:
     response=schemas.PushTemplateInFull,
 )
 @in_thread
-def get_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
+def get_template(request: ApiRequest, queue: str, id: RowId) -> HttpResponse:
     """Return a push template with its fields."""
     kept = push_templates.get(_status(request, queue).id, str(id))
     if kept is None:
@@ -72,7 +73,7 @@ def get_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
     response={201: schemas.PushTemplate},
 )
 @in_thread
-def keep_template(request: HttpRequest, queue: str, body: NewTemplate) -> HttpResponse:
+def keep_template(request: ApiRequest, queue: str, body: NewTemplate) -> HttpResponse:
     """Keep a push form under a name, for all that push to the queue; what was kept under the name is replaced."""
     status = _to_change(request, queue)
     form = PushForm(body.model_dump(exclude={"name"}), status=status)
@@ -91,7 +92,7 @@ def keep_template(request: HttpRequest, queue: str, body: NewTemplate) -> HttpRe
     response=schemas.PushTemplate,
 )
 @in_thread
-def forget_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse:
+def forget_template(request: ApiRequest, queue: str, id: RowId) -> HttpResponse:
     """Delete a push template."""
     status = _to_change(request, queue)
 
@@ -103,14 +104,14 @@ def forget_template(request: HttpRequest, queue: str, id: RowId) -> HttpResponse
     return change(request, forget, _shape)
 
 
-def _status(request: HttpRequest, queue: str) -> QueueStatus:
+def _status(request: ApiRequest, queue: str) -> QueueStatus:
     """Return a queue if the caller may look at its templates: those that push to it do."""
     allow(request, Verb.PUSH, Right.ACT, queue)
     found(request, queue, Verb.READ, Right.READ)
     return status_of(queue)
 
 
-def _to_change(request: HttpRequest, queue: str) -> QueueStatus:
+def _to_change(request: ApiRequest, queue: str) -> QueueStatus:
     found(request, queue, Verb.CONFIGURE, Right.ACT)
     return status_of(queue)
 

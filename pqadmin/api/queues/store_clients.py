@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query, Router
 
 from pqadmin.accounts.caller import Caller, Verb
@@ -16,6 +16,7 @@ from pqadmin.api.answers import answer, caller_in
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import invalid
 from pqadmin.api.queues import schemas
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.api.values import looked_shape
 from pqadmin.api.verbs.open_queue import as_taken_by, find_queue, may_take_now
@@ -36,7 +37,7 @@ MOST = 100
 
 @router.get("/store", operation_id="store", summary="The store and the caller", response=schemas.StoreOfCaller)
 @in_thread
-def store(request: HttpRequest) -> HttpResponse:
+def store(request: ApiRequest) -> HttpResponse:
     """Return the id and the time of the store, and what the caller is and may do."""
     caller, opened = caller_in(request), get_store()
     if not caller.scope.anywhere(Right.READ):
@@ -64,7 +65,7 @@ def store(request: HttpRequest) -> HttpResponse:
 )
 @in_thread
 def describe_queue(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     id: Annotated[int | None, Query(description="Of the queue of this id, if it was renamed.")] = None,
 ) -> HttpResponse:
@@ -99,7 +100,7 @@ def _name_now(caller: Caller, name: str, queue_id: int) -> str:
 @router.get("/queues/{queue}/look", operation_id="look_at_queue", summary="Follow a queue", response=schemas.QueueLook)
 @in_thread
 def look_at_queue(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     change: Annotated[int | None, Query(description="The `change` of the look before.")] = None,
 ) -> HttpResponse:
@@ -127,7 +128,7 @@ def look_at_queue(
 
 @router.get("/outlook", operation_id="outlook", summary="Wait for items", response=schemas.Outlooks)
 async def outlook(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: Annotated[list[str], Query(max_length=MOST, description="The names of the queues.")],
     id: Annotated[
         list[int], Query(max_length=MOST, description="Their ids, in this order: queues that were renamed are found.")
@@ -147,7 +148,7 @@ async def outlook(
     ready = await _ready(opened.values())
     if wait and opened and not any(ready):
         with limits.waiting(caller_in(request)):
-            async with long_polls.while_there(request.receive):  # type: ignore[attr-defined] # ours
+            async with long_polls.while_there(request.receive):
                 await long_polls.until_stopped(_first(request, opened, wait), None)
         ready = await _ready(opened.values())
     shapes = [
@@ -156,7 +157,7 @@ async def outlook(
     return answer({"queues": shapes})
 
 
-async def _find(request: HttpRequest, name: str, queue_id: int | None) -> AnyQueue | None:
+async def _find(request: ApiRequest, name: str, queue_id: int | None) -> AnyQueue | None:
     caller = caller_in(request)
     try:
         caller.require(Verb.TAKE, Right.ACT, name, only_reads=True)
@@ -185,7 +186,7 @@ def _look(queue: AnyQueue) -> int:
         return 0
 
 
-async def _first(request: HttpRequest, queues: Mapping[tuple[str, int | None], AnyQueue], wait: float) -> None:
+async def _first(request: ApiRequest, queues: Mapping[tuple[str, int | None], AnyQueue], wait: float) -> None:
     """Return when an item of one of the queues can be taken, at most after the wait."""
 
     def look(name: str, queue: AnyQueue) -> Callable[[float], Awaitable[int]]:

@@ -5,7 +5,6 @@ from functools import lru_cache, partial
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
-from django.http import HttpRequest
 from ninja import Query, Router
 
 from pqadmin.accounts.caller import Verb
@@ -14,6 +13,7 @@ from pqadmin.accounts.rights import Right
 from pqadmin.accounts.roles import SAFE
 from pqadmin.api import threads
 from pqadmin.api.answers import caller_in, refuse_another
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.request_caller import caller_now
 from pqadmin.store import get_store, opened_store
 from queues import AnyAsyncQueue, AnyQueue
@@ -30,7 +30,7 @@ Returned = Annotated[
 ]
 
 
-async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) -> AnyAsyncQueue:
+async def open_queue(request: ApiRequest, name: str, verb: Verb, right: Right) -> AnyAsyncQueue:
     """Return the queue if the caller has the right on it; raise `QueueNotFound`."""
     caller_in(request).require(verb, right, name)
     try:
@@ -40,16 +40,15 @@ async def open_queue(request: HttpRequest, name: str, verb: Verb, right: Right) 
         found = await threads.run(lambda: get_store().queue(name))
     refuse_another(request, found)
     taken = as_taken_by(request, found) if verb is Verb.TAKE else found
-    in_loop: bool = request.in_loop  # type: ignore[attr-defined] # ours
     make = _for_coroutines if taken is found else for_coroutines
-    return make(taken, in_loop=in_loop)
+    return make(taken, in_loop=request.in_loop)
 
 
 #: The store gives the same queue as long as what is stored of it is the same.
 _for_coroutines = lru_cache(1_000)(for_coroutines)
 
 
-def as_taken_by(request: HttpRequest, queue: AnyQueue) -> AnyQueue:
+def as_taken_by(request: ApiRequest, queue: AnyQueue) -> AnyQueue:
     """Return the queue of which takes are told as those of the program that names itself, pops else by the caller."""
     client = _client(request.META.get("HTTP_PQ_CLIENT", ""))
     if client is not None:
@@ -66,7 +65,7 @@ def _client(told: str) -> Client | None:
     )
 
 
-async def may_take_now(request: HttpRequest, queue: AnyQueue, asked: str) -> None:
+async def may_take_now(request: ApiRequest, queue: AnyQueue, asked: str) -> None:
     """Return if the caller may take, or look at what it could take; a name that the queue got is told to no other."""
     caller = await caller_now(request)
     try:

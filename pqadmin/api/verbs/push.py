@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from ninja import Query
 
 from pqadmin.accounts.caller import Verb
@@ -16,6 +16,7 @@ from pqadmin.api import schemas, threads, values
 from pqadmin.api.answers import answer, key_of, once
 from pqadmin.api.bodies import BYTES, CSV, JSON, NDJSON, TEXT, checked, content_type, invalid, json_of, raw
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.streams import import_items
 from pqadmin.api.verbs.open_queue import Returned, open_queue, router
 from pqadmin.files.shapes import Shape, item_shape
@@ -32,7 +33,7 @@ _OF_RAW = {"HTTP_PQ_PRIORITY": "PQ-Priority", "HTTP_PQ_DELAY": "PQ-Delay", "HTTP
 
 @router.post("/queues/{queue}/items", operation_id="push", summary="Push items", response={201: schemas.Pushed})
 async def push(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     returned: Returned = None,
     strict: Annotated[bool, Query(description="Stop at the first bad line of a stream.")] = False,
@@ -51,7 +52,7 @@ async def push(
                 message = "is of a raw value (bytes or plain text): the items of this body have their own"
                 raise invalid([{"in": "header", "field": name, "message": message}])
     if content_type(request) in (NDJSON, CSV):
-        return await import_items(request, opened.sync, request.body_file, strict=strict)  # type: ignore[attr-defined] # ours
+        return await import_items(request, opened.sync, request.body_file, strict=strict)
     shape = item_shape if returned else values.pushed_shape
     read = partial(_new_items, request, opened.sync)
     size = int(request.META.get("CONTENT_LENGTH") or PARSED_AT_ONCE + 1)
@@ -67,7 +68,7 @@ async def push(
     return await threads.run(partial(once, request, key, opened.sync, execute))
 
 
-def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
+def _new_items(request: ApiRequest, queue: AnyQueue) -> list[Any]:
     """Return the items of a request as `push_many` takes them: (value, priority or None, when or None)."""
     if content_type(request) in (JSON, ""):
         found = json_of(request)
@@ -91,7 +92,7 @@ def _new_items(request: HttpRequest, queue: AnyQueue) -> list[Any]:
     return [(value, parse_priority(text, queue.priority_type), when)]
 
 
-def _when(request: HttpRequest) -> Duration | datetime | None:
+def _when(request: ApiRequest) -> Duration | datetime | None:
     """Return the delay or the due time of a raw item."""
     delay, due = request.headers.get("PQ-Delay"), request.headers.get("PQ-Due")
     if delay is None and due is None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from pydantic import Field, StrictBool, StrictStr
 
 from pqadmin.accounts.caller import Verb
@@ -13,6 +13,7 @@ from pqadmin.accounts.rights import Right
 from pqadmin.api import problems, schemas, threads, values
 from pqadmin.api.answers import answer, key_of, once
 from pqadmin.api.bodies import Body
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.verbs.open_queue import Returned, open_queue, router
 from pqadmin.api.verbs.take import LEASE_SECONDS
 from pqadmin.files.shapes import Shape, item_shape, time_shape
@@ -51,7 +52,7 @@ class Extended(Body):
 
 
 @router.post("/queues/{queue}/ack", operation_id="ack", summary="Acknowledge leases", response=schemas.Results)
-async def ack(request: HttpRequest, queue: str, body: Settled) -> HttpResponse:
+async def ack(request: ApiRequest, queue: str, body: Settled) -> HttpResponse:
     """Remove leased items that are done, in one transaction; acknowledging again changes nothing.
 
     Each result says whether it is done; a lease that is over has the problem `StaleLease`.
@@ -80,7 +81,7 @@ async def ack(request: HttpRequest, queue: str, body: Settled) -> HttpResponse:
 
 
 @router.post("/queues/{queue}/release", operation_id="release", summary="Release leases", response=schemas.Results)
-async def release(request: HttpRequest, queue: str, body: Released, returned: Returned = None) -> HttpResponse:
+async def release(request: ApiRequest, queue: str, body: Released, returned: Returned = None) -> HttpResponse:
     """Give leased items back to their places, perhaps after a delay. After its last attempt an item is dead."""
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
     how: dict[str, Any] = {
@@ -100,7 +101,7 @@ async def release(request: HttpRequest, queue: str, body: Released, returned: Re
 
 
 @router.post("/queues/{queue}/extend", operation_id="extend", summary="Extend leases", response=schemas.Results)
-async def extend(request: HttpRequest, queue: str, body: Extended, returned: Returned = None) -> HttpResponse:
+async def extend(request: ApiRequest, queue: str, body: Extended, returned: Returned = None) -> HttpResponse:
     """Let leases end so many seconds from now; their tokens stay."""
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
     return await _settled(
@@ -120,7 +121,7 @@ _OVER = "This lease is over: it ended before it was acknowledged, so the item ma
 
 
 async def _settled(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: AnyAsyncQueue,
     leases: Sequence[str],
     settle: Callable[[str], Awaitable[T]],
@@ -133,13 +134,10 @@ async def _settled(
     key = key_of(request)
     if key is None:
         found = await asyncio.gather(*map(settle, leases), return_exceptions=True)
-        for outcome in found:
-            if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
-                raise outcome
-        return answer(_results(leases, found, shape))
+        return answer(_results(leases, [_of_lease(each) for each in found], shape))
 
     def execute(tr: Transaction) -> tuple[int, Shape]:
-        outcomes: list[T | BaseException] = []
+        outcomes: list[T | StaleLease] = []
         for token in leases:
             try:
                 outcomes.append(settle_within(token, tr))
@@ -150,10 +148,17 @@ async def _settled(
     return await threads.run(partial(once, request, key, queue.sync, execute))
 
 
-def _results(leases: Sequence[str], found: Sequence[T | BaseException], shape: Callable[[T], Shape]) -> Shape:
+def _of_lease(outcome: T | BaseException) -> T | StaleLease:
+    """Return the outcome of one lease; raise what is no matter of the lease."""
+    if isinstance(outcome, BaseException) and not isinstance(outcome, StaleLease):
+        raise outcome
+    return outcome
+
+
+def _results(leases: Sequence[str], found: Sequence[T | StaleLease], shape: Callable[[T], Shape]) -> Shape:
     return {
         "results": [
-            _result(token, outcome) if isinstance(outcome, StaleLease) else {**_result(token, None), **shape(outcome)}  # type: ignore[arg-type] # no other error is left
+            _result(token, outcome) if isinstance(outcome, StaleLease) else {**_result(token, None), **shape(outcome)}
             for token, outcome in zip(leases, found, strict=True)
         ]
     }

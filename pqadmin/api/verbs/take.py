@@ -17,6 +17,7 @@ from pqadmin.api import limits, long_polls, schemas, threads, values
 from pqadmin.api.answers import Nothing, answer, caller_in, key_of, once
 from pqadmin.api.bodies import BYTES, JSON, TEXT, invalid
 from pqadmin.api.problems import Problem
+from pqadmin.api.request import ApiRequest
 from pqadmin.api.verbs.open_queue import may_take_now, open_queue, router
 from pqadmin.display.redaction import rules_of
 from pqadmin.files.shapes import Shape, item_shape, time_shape
@@ -42,7 +43,7 @@ WaitFor = Annotated[
 
 
 @router.post("/queues/{queue}/pop", operation_id="pop", summary="Pop items", response=schemas.Taken)
-async def pop(request: HttpRequest, queue: str, end: End = "min", n: Count = 1, wait: WaitFor = 0) -> HttpResponse:
+async def pop(request: ApiRequest, queue: str, end: End = "min", n: Count = 1, wait: WaitFor = 0) -> HttpResponse:
     """Take items from one end for good; an empty list when none came.
 
     With `n=1` and the header `Accept: application/octet-stream` the answer is the value alone, with the rest of the
@@ -66,7 +67,7 @@ async def pop(request: HttpRequest, queue: str, end: End = "min", n: Count = 1, 
 
 @router.post("/queues/{queue}/lease", operation_id="lease", summary="Lease items", response=schemas.LeasesTaken)
 async def lease(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: str,
     end: End = "min",
     n: Count = 1,
@@ -101,7 +102,7 @@ async def lease(
 @router.get(
     "/queues/{queue}/peek", operation_id="peek", summary="Look at the items of one end", response=schemas.Peeked
 )
-async def peek(request: HttpRequest, queue: str, end: End = "min", n: Count = 1) -> HttpResponse:
+async def peek(request: ApiRequest, queue: str, end: End = "min", n: Count = 1) -> HttpResponse:
     """Return the items that a pop would take, and change nothing. Rules of redaction hide parts of values."""
     opened = await open_queue(request, queue, Verb.READ, Right.READ)
     side = _end_of(opened.sync, end, takes=False)
@@ -114,7 +115,7 @@ async def peek(request: HttpRequest, queue: str, end: End = "min", n: Count = 1)
 
 
 async def _taken(
-    request: HttpRequest,
+    request: ApiRequest,
     queue: AnyAsyncQueue,
     execute: Callable[[Transaction], list[Shape]],
     take: Callable[[], Awaitable[list[Shape]]],
@@ -165,7 +166,7 @@ def _count(queue: AnyAsyncQueue, taken: list[Shape]) -> None:
 
 
 async def _waited(
-    request: HttpRequest, queue: AnyAsyncQueue, take: Callable[[], Awaitable[list[Shape]]], wait: float
+    request: ApiRequest, queue: AnyAsyncQueue, take: Callable[[], Awaitable[list[Shape]]], wait: float
 ) -> list[Shape]:
     """Take as soon as there is something; a caller that loses the right meanwhile takes nothing."""
 
@@ -177,11 +178,11 @@ async def _waited(
 
     with limits.waiting(caller_in(request)):
         waiting = wait_in_loop(queue.opened, try_once, list[Shape](), wait)
-        async with long_polls.while_there(request.receive):  # type: ignore[attr-defined] # ours
+        async with long_polls.while_there(request.receive):
             return await long_polls.until_stopped(waiting, list[Shape]())
 
 
-def _raw_form(request: HttpRequest, n: int) -> str:
+def _raw_form(request: ApiRequest, n: int) -> str:
     """Return the content type of a raw answer; empty: JSON is wanted."""
     form = _preferred(request.META.get("HTTP_ACCEPT", ""))
     if form == JSON:

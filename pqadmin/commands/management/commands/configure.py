@@ -6,7 +6,7 @@ from typing import Any
 from pqadmin.commands.arguments import QUEUE, REASON, Argument, OneOf, flag, seconds, whole_number
 from pqadmin.commands.store_command import Options, StoreCommand
 from queues import Store
-from queues.admin import Settings, plain_settings, settings_of
+from queues.admin import plain_settings, settings_of
 
 
 def _limit(text: str) -> int:
@@ -44,16 +44,16 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Change the settings, then show all."""
         queue = store.queue(options["queue"])
-        changes: Settings = {}
+        changes: dict[str, Any] = {}
         for name in ("note", "runbook"):
             if options[name] is not None:
                 changes[name] = options[name]
         for name in ("redact", "preview"):
             if options[name] is not None:
-                changes[name] = tuple(options[name])  # type: ignore[literal-required]
+                changes[name] = tuple(options[name])
         for name in ("max_attempts", "max_depth", "max_value"):
             if options[name] is not None:
-                changes[name] = options[name] or None  # type: ignore[literal-required]
+                changes[name] = options[name] or None
         if options["keep_finished"] is not None:
             changes["keep_finished"] = options["keep_finished"]
         if options["close"] or options["open"]:

@@ -12,14 +12,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connections
-from django.urls import get_resolver
 from rich.console import Console
 from rich.text import Text
 
 from pqadmin import __version__, fatal_signals, jobs, store
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.saved_tokens import is_server
-from pqadmin.conf import environment, proxy
+from pqadmin.conf import environment, ip, proxy
 from pqadmin.server import first_start, housekeeping, listen_socket, resources
 from queues.errors import QueueError, StoreDamaged, StoreError, StoreUnreachable
 
@@ -68,7 +67,7 @@ class Command(OwnCommand):
             self.stderr.write(f"The store {settings.PQADMIN_STORE} cannot be {how} yet: {error}")
         except (StoreError, QueueError) as error:
             raise CommandError(f"The store {settings.PQADMIN_STORE} cannot be used: {error}") from None
-        if host not in settings.ALLOWED_HOSTS and host not in {"0.0.0.0", "::"}:  # noqa: S104
+        if host not in settings.ALLOWED_HOSTS and host not in ip.ALL:
             settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
         connections.close_all()  # the main thread serves no request
 
@@ -80,7 +79,7 @@ class Command(OwnCommand):
         application, pages = asgi.application, asgi.pages
         from pqadmin.server.http_channel import Limits
 
-        get_resolver().url_patterns  # noqa: B018 # import every view now, not in the first request
+        import_module(settings.ROOT_URLCONF)  # every view now, not in the first request
         limits = Limits(
             body=body_size.most,
             connections=resources.connections(self._descriptors, settings.PQADMIN_MAX_CONNECTIONS),
