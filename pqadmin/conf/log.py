@@ -40,7 +40,9 @@ class OneLine(logging.Formatter):
 
 
 class FewOfClients(logging.Filter):
-    """Passes one line a minute of each kind of bad request that Django logs: any client can cause them."""
+    """Passes one line a minute of each kind of bad request that frameworks log: any client can cause them."""
+
+    _loggers = ("django.security", "daphne.http_protocol", "daphne.ws_protocol")
 
     def __init__(self, limit: LogLimit | None = None) -> None:
         super().__init__()
@@ -48,7 +50,7 @@ class FewOfClients(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Say whether the line is written."""
-        if not record.name.startswith("django.security"):
+        if not record.name.startswith(self._loggers):
             return True
         suppressed = self._limit.turn(record.name)
         if suppressed:

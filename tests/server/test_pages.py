@@ -292,7 +292,7 @@ def test_lines_that_any_client_can_cause_are_written_once_a_minute() -> None:
     def log(name: str) -> None:
         handler.handle(logging.LogRecord(name, logging.ERROR, __file__, 1, "%s is bad", ("this",), None))
 
-    for name in ("django.security.csrf", "django.security.DisallowedHost", "pqadmin.store"):
+    for name in ("django.security.csrf", "daphne.ws_protocol", "pqadmin.store"):
         for _ in range(3):
             log(name)
     assert out.getvalue() == "this is bad\n" * (1 + 1 + 3)
