@@ -24,7 +24,7 @@ def router_of(api: NinjaAPI) -> Router:
     router = Router(tags=["About"], auth=None)
     document = cache(lambda: openapi.document(api))
     schema_text = cache(lambda: json_text(document()))
-    groups = cache(lambda: _groups(document()))
+    page = cache(lambda: render_to_string("api/docs.html", {"groups": _groups(document())}))
 
     @router.get("/openapi.json", operation_id="openapi", summary="The schema", openapi_extra={"security": []})
     async def schema(request: ApiRequest) -> HttpResponse:
@@ -35,8 +35,7 @@ def router_of(api: NinjaAPI) -> Router:
     @in_thread
     def docs(request: ApiRequest) -> HttpResponse:
         """Return the reference as a page that loads nothing from elsewhere."""
-        page = render_to_string("api/docs.html", {"groups": groups()})
-        return HttpResponse(page, headers={"Content-Security-Policy": content_security_policy(request.get_host())})
+        return HttpResponse(page(), headers={"Content-Security-Policy": content_security_policy(request.get_host())})
 
     @router.get(
         "/problems/{slug}",
