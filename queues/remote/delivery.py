@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from msgspec.structs import replace
 
 from queues.context import StoreContext
-from queues.errors import LocalStoreOnly, QueueNotFound
+from queues.errors import AnswerLost, LocalStoreOnly, QueueNotFound
 from queues.kv.port import Count, ReadTransaction, Server, Ticket, Transaction, Wire
 from queues.model.config import Config
 from queues.operations.open_queue import OpenQueue, Request
@@ -90,9 +90,11 @@ class Delivery:
             refuse()
         try:
             return await handler(self.connection, queue, request, key)
-        except QueueNotFound as error:
-            if not await self._renamed(queue):
-                raise error from None
+        except (QueueNotFound, AnswerLost) as error:
+            # Of one that was executed before the queue was renamed, the server repeats the answer under the new name.
+            gone = error.__cause__ if isinstance(error, AnswerLost) else error
+            if not isinstance(gone, QueueNotFound) or not await self._renamed(queue):
+                raise
         return await handler(self.connection, queue, request, key)
 
     async def _renamed(self, queue: OpenQueue) -> bool:
