@@ -239,6 +239,16 @@ def test_a_long_name_leaves_room_for_the_values_of_a_search(width: int, new_page
     assert card.evaluate("card => card.scrollWidth - card.clientWidth") == 0
 
 
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_a_long_name_leaves_room_for_the_sums_of_its_group(width: int, new_page: NewPage, store: Store) -> None:
+    store.create_queue("orders:" + "verylong" * 20).pause(reason="a test", by="ops-2")
+    page = new_page(viewport={"width": width, "height": 800})
+    page.goto("/?group=group")
+    head = page.locator(".grouphead th")
+    assert head.evaluate("head => head.scrollWidth - head.clientWidth") == 0
+    expect(head.locator("[data-sum=levels]")).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_long_patterns_leave_room_for_their_targets(width: int, new_page: NewPage, store: Store) -> None:
     actions = store.actions("admin")
