@@ -77,7 +77,7 @@ def disarm(request: HttpRequest) -> HttpResponse:
             note(request.user.get_username(), "disarm")
         except StoreError as error:
             refusal = explain(error)
-            toasts.failed(request, f"{_('It is not in the audit.')} {refusal.text}")
+            toasts.failed(request, _("It is not in the audit.") + " " + refusal.text)
     return leave(to)
 
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from pqadmin.dashboard.items.action_forms import ReprioritizeForm
 from pqadmin.display.errors import said
@@ -43,7 +44,7 @@ class BulkForm(forms.Form):
         ],
         required=False,
     )
-    shift = TypedField(noted(_("By"), _("with “Shift”: −5, 10")), max_length=400)
+    shift = TypedField(noted(pgettext_lazy("shift", "By"), _("with “Shift”: −5, 10")), max_length=400)
     rate = TypedField(noted(_("Items a second"), _("empty: no limit")), max_length=20, inputmode="decimal")
     reason = reason_field()
     #: How many the page showed, whether that was all, and how many it had looked at.

@@ -281,7 +281,7 @@ def whereabouts(queue_id: int, item_id: str, may: Scope) -> Whereabouts | None:
     kept = _in_trash(last, queue_id, item_id)
     if kept is None:
         return Whereabouts(words=words)
-    words = f"{words} {_('It is in the trash.')}"
+    words += " " + _("It is in the trash.")
     return Whereabouts(words=words, trash_id=kept.id, count=last.count, item=kept.item, redact=kept.redact)
 
 

@@ -23,7 +23,8 @@ def as_html(text: str) -> SafeString:
 
 def cover() -> str:
     """Return the HTML that stands for what is hidden."""
-    return f'<span class="redacted">{escape(_("redacted"))}</span>'
+    word = escape(_("redacted"))
+    return f'<span class="redacted">{word}</span>'
 
 
 def draw(value: bytes, spans: Sequence[Span], *, everything: bool) -> tuple[str, bool]:
