@@ -106,9 +106,14 @@ def sample_ends(context: Context) -> datetime | None:
 
 @register.simple_tag(takes_context=True)
 def sample_ended(context: Context) -> bool:
-    """Say whether the reader sees the queues of an ended sample load and no other, and may start it again."""
+    """Say whether the reader sees the queues of an ended sample load and no other, and may start it again.
+
+    One that `pqadmin load` runs has not ended while items flow, or a process takes some.
+    """
     rows, planned = context["seen"].rows, {plan.name for plan in sample_plans()}
     if not rows or sample_load.ends_at or not may_run_sample(context):
+        return False
+    if any(row.rate_in or row.rate_out or row.status.consumers.live for row in rows):
         return False
     return len(rows) <= len(planned) and all(row.status.name in planned for row in rows)
 

@@ -19,7 +19,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Role
 from pqadmin.load.plan import push, take
 from pqadmin.load.run import create_queues
-from pqadmin.load.sample import PUSHED, sample_load, sample_plans, take_rate
+from pqadmin.load.sample import PUSHED, sample_load, sample_plans, start_sample, take_rate
 from queues import Store
 from tests.conftest import store_url
 from tests.dashboard.conftest import Desk
@@ -120,6 +120,18 @@ def test_an_ended_sample_load_can_be_run_again_while_its_queues_are_alone(
     assert not operator.open("/").has_form("/sample-load/start/")
     store.actions("ada").delete_queue("orders", confirm="orders", reason="")
     assert "runs for 5 minutes" in operator.send(page, "/sample-load/start/")
+
+
+def test_a_load_that_a_command_runs_has_not_ended(operator: Desk, store: Store, settings: Any) -> None:
+    planned = sample_plans()
+    create_queues(store, planned)
+    assert "The sample load has ended" in operator.open("/")
+    load = start_sample(settings.PQADMIN_STORE, planned)
+    try:
+        await_true(lambda: "The sample load" not in operator.open("/"))
+        assert not operator.open("/").has_form("/sample-load/start/")
+    finally:
+        load.stop()
 
 
 def test_the_sample_load_has_a_queue_of_each_trouble(store: Store) -> None:
