@@ -549,6 +549,26 @@ def test_without_scripts_all_of_it_is_pages(new_page: NewPage, jobs: Queue) -> N
     expect(page.locator(".toast")).to_contain_text("with priority -4.")
 
 
+def test_the_focus_returns_to_where_a_key_opened_the_drawer(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/?state=ready")
+    box = row_of(page, "ready-03").locator("input")
+    box.focus()
+    page.keyboard.press("p")
+    expect(page.locator("#drawer textarea")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(box).to_be_focused()
+
+
+def test_a_menu_is_shut_when_the_focus_leaves_it(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
+    menu = page.locator("details.drop").first
+    menu.locator("summary").press("Enter")
+    expect(menu).to_have_attribute("open", "")
+    menu.locator("a").last.press("Tab")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(page.locator(":focus")).to_have_text("Push")
+
+
 def test_what_was_typed_is_sent_after_a_login_beside_it(
     new_page: NewPage, site: Site, jobs: Queue, strict: Strict
 ) -> None:

@@ -23,6 +23,7 @@ export function startSheets(done) {
   document.addEventListener("click", clicked);
   document.addEventListener("submit", submitted);
   document.addEventListener("keydown", escaped);
+  document.addEventListener("focusin", (event) => shutMenus(event.target));
   // Escape closes a modal one by itself.
   for (const dialog of dialogs()) dialog.addEventListener("close", () => left(dialog));
 }
@@ -38,10 +39,15 @@ function sent(form, submitter) {
   return new (/** @type {any} */ (FormData))(form, submitter);
 }
 
-function clicked(event) {
-  for (const drop of document.querySelectorAll("details.drop[open]")) {
-    if (!drop.contains(event.target) || event.target.closest("a")) drop.removeAttribute("open");
+/** Shut the menus that do not hold this element: an open one would cover what has the focus. */
+function shutMenus(within) {
+  for (const menu of document.querySelectorAll("details.drop[open]")) {
+    if (!menu.contains(within)) menu.removeAttribute("open");
   }
+}
+
+function clicked(event) {
+  shutMenus(event.target.closest?.("a") ? null : event.target);
   const target = event.target.closest?.("a, button");
   if (!target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button !== 0) return;
   const dialog = target.closest("dialog.side");
@@ -135,7 +141,8 @@ function fill(dialog, part) {
 function open(dialog, from) {
   for (const other of dialogs()) if (other !== dialog) hide(other);
   if (!dialog.open && !dialog.matches(":popover-open")) {
-    opener = from;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    opener = focused !== null && focused.tabIndex >= 0 ? focused : from;
     if (NARROW.matches) dialog.showModal();
     else dialog.showPopover();
   }
