@@ -342,3 +342,29 @@ def test_charts_of_a_tab_that_was_hidden_are_new_when_it_is_shown(page: Page, st
     store.queue("jobs").pop_many(4)
     hide(page, False)
     expect(page.locator("[data-chart=depth] .u-series").nth(1)).to_contain_text("16")
+
+
+#: The colors of a canvas, but for its background.
+_COLORS = """(canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const found = new Map();
+    for (let n = 0; n < data.length; n += 4) {
+        if (data[n + 3] < 255) continue;
+        const color = `${data[n]} ${data[n + 1]} ${data[n + 2]}`;
+        found.set(color, (found.get(color) ?? 0) + 1);
+    }
+    return [...found].filter(([, n]) => n > 50).length;
+}"""
+
+
+def test_forced_colors_leave_the_bars_and_grades_of_a_mix(new_page: NewPage, store: Store, jobs: Queue) -> None:
+    jobs.push_many([*[(b"x", 1)] * 80, *[(b"x", 3)] * 15, (b"x", 5)])
+    recorded(store)
+    page = new_page(forced_colors="active")
+    page.goto(HERE)
+    grades = page.locator("[data-chart=mix] canvas")
+    expect(grades).to_be_visible()
+    until(page, lambda: grades.evaluate(_COLORS) >= 3, "all grades have one color")
+    page.goto("/queues/jobs/")
+    bar = page.locator(".mix.tall i").nth(2)
+    assert bar.evaluate("bar => getComputedStyle(bar).backgroundImage") != "none"

@@ -157,11 +157,11 @@ function refreshWith(host, patience, show) {
   }
 }
 
-/** The color that a token has in the theme that is shown: a canvas does not take `light-dark()`. */
+/** The color that a token has in the theme that is shown: a canvas does not take `light-dark()`, nor forced colors. */
 function colorOf(element, token) {
-  Object.assign(element.style, { transition: "none", color: `var(${token})` });
+  Object.assign(element.style, { transition: "none", forcedColorAdjust: "none", color: `var(${token})` });
   const { color } = getComputedStyle(element);
-  Object.assign(element.style, { transition: "", color: "" });
+  Object.assign(element.style, { transition: "", forcedColorAdjust: "", color: "" });
   return color;
 }
 
