@@ -294,7 +294,11 @@ def _open(path: Path) -> tuple[int, bool]:
             raise _being_recovered(path.parent)
         size = os.fstat(descriptor).st_size
         if sole and size < _FILE_BYTES:  # zeros, as a flush would have to tell the file system of each new block
-            _pwrite(descriptor, bytes(_FILE_BYTES - size), size)
+            try:
+                _pwrite(descriptor, bytes(_FILE_BYTES - size), size)
+            except OSError:
+                os.ftruncate(descriptor, size)  # the rest of a full disk is for stores that are there
+                raise
     except BaseException:
         os.close(descriptor)
         raise

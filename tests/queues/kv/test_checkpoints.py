@@ -19,7 +19,7 @@ import pytest
 from queues.kv import open_kv
 from queues.kv.embedded import checkpoints, environment, write_ahead_log
 from queues.kv.embedded.write_ahead_log import WriteAheadLog
-from queues.kv.errors import OutcomeUnknown, StoreUnavailable
+from queues.kv.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from queues.kv.port import KeyValueStore
 from tests import descriptors
 from tests.programs import run_to_end
@@ -474,6 +474,17 @@ def test_a_log_that_cannot_be_opened_keeps_nothing_open(folder: Path, monkeypatc
     monkeypatch.setattr(write_ahead_log, "PATIENCE", 0.1)
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         assert get(kv, b"key") == b"1"
+
+
+def test_a_log_for_which_the_disk_has_no_room_takes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, log = os.pwrite, tmp_path / "store" / "log"
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", lambda file, content, at: write(file, content[:4_096], at))
+        with pytest.raises(StoreFull):
+            open_kv(f"lmdb:{tmp_path}/store")
+    assert log.stat().st_size == 0
+    with closing(open_kv(f"lmdb:{tmp_path}/store")) as kv:
+        put(kv, b"key", b"1")
 
 
 @pytest.mark.parametrize("used", [False, True], ids=["closed", "in use"])
