@@ -289,7 +289,7 @@ class Queue:
         return self._send(request, tr)
 
     def retry_dead(self, item_id: str, *, tr: Transaction | None = None) -> Item | None:
-        """Put a dead item back at its place, with all its attempts before it. None when no dead item has this id."""
+        """Return a dead item to its place, with no attempts counted. None when no dead item has this id."""
         self.opened.check_own(_NEVER_DEAD)
         return self._send(RetryDeadRequest(self.id, item_id, self.opened.context.clock.now_ms()), tr)
 

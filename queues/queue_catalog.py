@@ -184,7 +184,7 @@ class QueueCatalog:
         return self.context.read(lambda tr: directory.names(tr, self.context.keyspace), tr)
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
-        """Give a queue another name; handles and items stay. Raises `QueueNotFound`, `QueueExists`."""
+        """Give a queue another name; open queues and items stay. Raises `QueueNotFound`, `QueueExists`."""
 
         def write(tr: Transaction) -> Config:
             return directory.rename(tr, self.context.keyspace, directory.find(tr, self.context.keyspace, old), new)
@@ -195,7 +195,7 @@ class QueueCatalog:
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue with all its items into the trash and return the trash id, for `restore`.
 
-        Costs the same at any depth. Handles of it raise `QueueNotFound` until it is restored. An attached queue's
+        Costs the same at any depth. Open queues of it raise `QueueNotFound` until it is restored. An attached queue's
         items are not ours to delete: `NotForAttached`.
         """
         trash_id = self.context.id_generator.new_id()

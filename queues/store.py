@@ -60,7 +60,7 @@ class Store(QueueCatalog):
     #: What the site of a remote store tells beside the verbs; None of a store that this process opened itself.
     site: Site | None = None
     #: What the server of a remote store calls this program, and what its token allows.
-    caller = ""
+    caller: str = ""
     verbs: tuple[str, ...] = ()
 
     def __init__(

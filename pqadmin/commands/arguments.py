@@ -104,7 +104,11 @@ COUNT = Argument("-n", type=whole_number, default=1, metavar="N", help="at most 
 KIND = Argument("--kind", choices=("priority", "fifo"), default="priority", help="default: %(default)s")
 CODEC = Argument("--codec", choices=CODECS, default="bytes", help="what values are (default: %(default)s)")
 PRIORITY_TYPE = Argument("--priority-type", choices=PRIORITY_TYPES, default="int", help="default: %(default)s")
-FORMAT = Argument("--format", choices=("ndjson", "csv"), help="default: by the file's ending, or its first byte")
+FORMAT = Argument(
+    "--format",
+    choices=("ndjson", "csv"),
+    help="default: by the file's ending, else by the first byte of an import; an export is NDJSON",
+)
 TOKEN = Argument("token", metavar="TOKEN")
 LEASE_FOR = Argument("--for", dest="span", type=seconds, default=60.0, metavar="SPAN", help="default: 60s")
 RAW = flag("--raw", "write the value alone, byte for byte")

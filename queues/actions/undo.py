@@ -36,7 +36,7 @@ def undo(action: Action, action_id: str, *, partial: bool = False, reason: str =
 
     Items that were pushed go into the trash. Raises `ItemGoneOn` when items were taken or changed since; with `partial`
     those are left alone and the rest undone. Of a bulk job, undoing begins as a job of its own, always partial, and
-    goes on where an earlier one ended. Raises `TrashNotFound`, `AlreadyRestored`, and what `Trash.restore` does.
+    goes on where an earlier one ended. Raises `TrashNotFound`, `AlreadyRestored`, and what `Store.restore` does.
     """
     if exists(action.tr, action.keyspace, action_id):
         job = _undo_job(action, action_id, reason)

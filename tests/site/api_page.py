@@ -52,27 +52,29 @@ def _entry(name: str, value: Any) -> Iterator[str]:
             for other in ([name.removeprefix("Async")] if name.startswith("Async") else [])
             for method, _ in _methods(getattr(queues, other))
         }
-        same = [_signature(member) for method, member in _methods(value) if method in twin]
+        same = [_signature(member, method) for method, member in _methods(value) if method in twin]
         if same:
             yield f"As `{name.removeprefix('Async')}`, for coroutines:\n\n```python\n" + "\n".join(same) + "\n```"
         for method, member in _methods(value):
             if method not in twin:
-                yield _function(member)
+                yield _function(member, method)
     elif inspect.isfunction(value):
         yield f"### {name}\n\n{_function(value)}"
     else:
         yield f"### {name}\n\nA type: `{str(value).replace('datetime.', '').replace('typing.', '')}`."
 
 
-def _function(function: Any) -> str:
-    return f"```python\n{_signature(function)}\n```\n\n{_text(function)}"
+def _function(function: Any, name: str | None = None) -> str:
+    return f"```python\n{_signature(function, name)}\n```\n\n{_text(function)}"
 
 
-def _signature(function: Any) -> str:
+def _signature(function: Any, name: str | None = None) -> str:
+    """Return how a program calls a function: by its name in the class, which may differ from that of the source."""
     node = _node(function)
+    name = name or node.name
     returns = f" -> {_type(node.returns)}" if node.returns is not None else ""
     if isinstance(function, property):
-        return node.name + returns.replace(" ->", ":")
+        return name + returns.replace(" ->", ":")
     arguments = [
         part for part in _arguments(node.args) if part not in ("self", "cls", "action: Action", "frame: Frame")
     ]
@@ -80,7 +82,7 @@ def _signature(function: Any) -> str:
         arguments = [part for part in arguments if not part.startswith("tr: ")]
         arguments = arguments[:-1] if arguments[-1:] == ["*"] else arguments
         returns = re.sub(r"\b(Any)?(?=(Priority|Fifo)?Queue\b)", r"\1Async", returns)
-    start = ("await " if awaited else "") + node.name
+    start = ("await " if awaited else "") + name
     line = f"{start}({', '.join(arguments)}){returns}"
     if len(line) <= WIDTH:
         return line

@@ -1,11 +1,14 @@
 """Documents: every relative link leads to a file and a heading, and the index names every page."""
 
+import inspect
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import queues
+import queues.workers
 from tests.site import api_page, http_api_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +59,16 @@ def test_every_document_that_a_source_names_is_there() -> None:
 
 def test_the_reference_of_the_python_api_is_that_of_the_docstrings() -> None:
     assert api_page.PAGE.read_text("utf-8") == api_page.page(), "run `make reference`"
+
+
+def test_the_reference_of_the_python_api_has_the_names_that_programs_call() -> None:
+    for entry in api_page.PAGE.read_text("utf-8").split("\n### ")[1:]:
+        owner = entry.split("\n", 1)[0]
+        found = [getattr(module, owner) for module in (queues, queues.workers) if hasattr(module, owner)]
+        if inspect.isclass(found[0]):
+            called = re.findall(r"^```python\n(?:await )?(\w+)[(:]", entry, re.MULTILINE)
+            assert len(set(called)) == len(called)
+            assert [name for name in called if name != owner and not any(hasattr(of, name) for of in found)] == []
 
 
 def test_the_reference_of_the_http_api_is_that_of_the_schema() -> None:
