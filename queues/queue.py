@@ -171,7 +171,7 @@ class Queue:
         wait: Wait = False,
         tr: Transaction | None = None,
     ) -> list[Lease]:
-        """Hold at most `n` items (1 to 1,000, 4 MB) from one end for a time, the first to leave first.
+        """Hold at most `n` items (1 to 1,000, 4 MB) from one end for a time. The first to leave is first.
 
         Of large items, or items with long logs of attempts, fewer are held at once. With `wait`, it returns as soon as
         there is at least one. The rest is as for `lease`; raises `BadLimit` too.
@@ -205,7 +205,7 @@ class Queue:
             raise stale()
 
     def ack_many(self, leases: Iterable[Lease | str], *, tr: Transaction | None = None) -> list[str]:
-        """Acknowledge at most 1,000 leases in one transaction, and return the tokens of those that are stale."""
+        """Acknowledge at most 1,000 leases in one transaction. Return the tokens of those that are stale."""
         leases = list(leases)
         request = ack_request(self.opened, leases)
         if not request.leases:
@@ -224,7 +224,7 @@ class Queue:
         count_attempt: bool = True,
         tr: Transaction | None = None,
     ) -> Item:
-        """Give a leased item back to its place, or let it come back after a delay, and return it.
+        """Give a leased item back to its place, now or after a delay. Return the item.
 
         The item keeps reason and traceback with this attempt; a long traceback loses its middle. After the last
         attempt that the queue allows it is dead, for this reason. Without `count_attempt` this lease is no attempt:
@@ -246,7 +246,7 @@ class Queue:
         return extended(self.opened, entry, lease)
 
     def expire(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
-        """End at most `limit` leases (1 to 1,000) that are over by the store's clock; return their number.
+        """End at most `limit` leases (1 to 1,000) that are over by the store's clock. Return their number.
 
         Items go back to their places, or to the dead after their last attempt. Sweeps call this until it returns 0. A
         call stops early at 1 MB of values.
@@ -256,7 +256,7 @@ class Queue:
     # Delayed and dead items
 
     def promote(self, limit: int = 100, *, tr: Transaction | None = None) -> int:
-        """Make at most `limit` items (1 to 1,000) that are due ready, in due order, and return their number.
+        """Make at most `limit` due items (1 to 1,000) ready, in due order. Return their number.
 
         Never early by the store's clock. Sweeps call this until it returns 0, and pops for what is late; two at once
         do each item once. A call stops early at 1 MB of values.
@@ -313,7 +313,7 @@ class Queue:
         return wait_for(self.opened, look, False, timeout, None)
 
     def tend(self) -> None:
-        """Do some of what is due: make delayed items ready, and end leases that have expired.
+        """Do some of what is due: make delayed items ready, and end expired leases.
 
         A caller that does so at the same time finds it done.
         """
@@ -344,7 +344,7 @@ class Queue:
         return self.opened.look(OldestRequest(self.id), tr)
 
     def peek_many(self, n: int, *, end: str = "min", tr: ReadTransaction | None = None) -> list[Item]:
-        """Return at most `n` ready items (1 to 1,000, 5 MB) from one end, the first to leave first; change nothing."""
+        """Return at most `n` ready items (1 to 1,000, 5 MB) from one end. All stay; the first to leave is first."""
         return self.opened.look(peek_many_request(self.opened, n, end), tr)
 
     def items(
@@ -462,7 +462,7 @@ class Queue:
         shown: Callable[[bytes], bytes] | None = None,
         tr: ReadTransaction | None = None,
     ) -> Found:
-        """Do one step of a search: look at no more than `scan` items, or 1 MB, for at most `limit` that fit.
+        """Do one step of a search. Look at no more than `scan` items, or 1 MB, for at most `limit` that fit.
 
         `after` is the cursor of the step before; each item is met once. From `end`: ready items from that end, delayed
         ones from the next due, leased ones from the next to expire, dead ones from the first; with bounds in time, or
@@ -570,7 +570,7 @@ class PriorityQueue(Queue):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> list[Item]:
-        """Add at most 1,000 items and 5 MB as one, all or none, in this order; return them.
+        """Add at most 1,000 items and 5 MB, all or none, in this order. Return them.
 
         `items` are (value, priority) or (value, priority, delay or due time). `delay` or `due` hold for every item
         without a time of its own. Raises `TooLarge`, and the errors of `push`.
@@ -594,7 +594,7 @@ class PriorityQueue(Queue):
         return self._pop_one("max", wait, tr)
 
     def pop_many(self, n: int, *, end: str = "min", wait: Wait = False, tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from one end as one, the first to leave first.
+        """Take at most `n` items (1 to 1,000, 5 MB) from one end as one. The first to leave is first.
 
         `end` is `min` or `max`. With `wait`, that of pop_min, it returns as soon as there is at least one. Of items
         with long logs of attempts fewer are taken at once. Raises `BadLimit`, `BadEnd`, `TooLarge` (nothing is taken),
@@ -637,7 +637,7 @@ class FifoQueue(Queue):
         due: datetime | None = None,
         tr: Transaction | None = None,
     ) -> list[Item]:
-        """Add at most 1,000 items and 5 MB at the tail as one: all or none, in this order; `delay` or `due` for all."""
+        """Add at most 1,000 items and 5 MB at the tail. All or none are added, in order; `delay` or `due` for all."""
         request = enqueue_many_request(self.opened, values, either(delay, due))
         return self._send(request, tr) if request.values else []
 
@@ -649,7 +649,7 @@ class FifoQueue(Queue):
         return self._pop_one("min", wait, tr)
 
     def dequeue_many(self, n: int, *, wait: Wait = False, tr: Transaction | None = None) -> list[Item]:
-        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one, in order.
+        """Take at most `n` items (1 to 1,000, 5 MB) from the head as one.
 
         `wait` and the errors are those of `PriorityQueue.pop_many`.
         """

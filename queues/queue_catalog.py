@@ -106,7 +106,7 @@ class QueueCatalog:
         codec: CodecName = "bytes",
         tr: Transaction | None = None,
     ) -> AnyQueue:
-        """Attach the items under a prefix, which other programs write by FoundationDB's recipes, as a queue.
+        """Attach the items under a prefix as a queue. Other programs write them by FoundationDB's recipes.
 
         `kind` says by which recipe, `priority_type` what pushes through this store take (any priority is read), `codec`
         how values are decoded. Raises `BadPrefix`, `PrefixTaken` (it overlaps keys of this store or of another attached
@@ -164,7 +164,7 @@ class QueueCatalog:
         limit: int = 100,
         tr: ReadTransaction | None = None,
     ) -> list[AnyQueue]:
-        """Return at most `limit` (1 to 1,000) queues with names that begin with `prefix`, by name.
+        """Return the queues with names that begin with `prefix`, by name. At most `limit`: 1 to 1,000.
 
         `after` is the last name of the page before.
         """
@@ -184,7 +184,7 @@ class QueueCatalog:
         return self.context.read(lambda tr: directory.names(tr, self.context.keyspace), tr)
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
-        """Give a queue another name; open queues and items stay. Raises `QueueNotFound`, `QueueExists`."""
+        """Give a queue another name; open queues go on, and items stay. Raises `QueueNotFound`, `QueueExists`."""
 
         def write(tr: Transaction) -> Config:
             return directory.rename(tr, self.context.keyspace, directory.find(tr, self.context.keyspace, old), new)
@@ -193,7 +193,7 @@ class QueueCatalog:
             return open_queue(self.context, self.context.transact(write, tr))
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
-        """Put a queue with all its items into the trash and return the trash id, for `restore`.
+        """Put a queue with all its items into the trash. Return the trash id, for `restore`.
 
         Costs the same at any depth. Open queues of it raise `QueueNotFound` until it is restored. An attached queue's
         items are not ours to delete: `NotForAttached`.
@@ -215,7 +215,7 @@ class QueueCatalog:
 
     @contextmanager
     def suggesting(self, tr: ReadTransaction | None = None) -> Iterator[None]:
-        """Let a `QueueNotFound` that leaves this block name queues that look alike; not inside a transaction `tr`."""
+        """Let a `QueueNotFound` that leaves this block name queues that look alike. Not inside a transaction `tr`."""
         try:
             yield
         except QueueNotFound as error:
@@ -226,7 +226,7 @@ class QueueCatalog:
             raise QueueNotFound(name, near) from None
 
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:
-        """Bring back a queue under its name, or items under their same keys, from the trash.
+        """Bring back from the trash a queue under its name, or items under their keys.
 
         Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
         `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.

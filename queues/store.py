@@ -143,7 +143,7 @@ class Store(QueueCatalog):
         tr: Transaction | None = None,
         key: RequestKey | None = None,
     ) -> Actions:
-        """Return the actions of a person: each is in the audit, and `undo` reverses what removes or changes something.
+        """Return the actions of a person. Each is in the audit, and `undo` reverses what removes or changes something.
 
         `keep` is how long the trash keeps what they remove: at most 7 days, which is the default; zero keeps nothing.
         Each action is a transaction of its own, or part of `tr`. With a `key` the first action is done once: the second
@@ -152,7 +152,7 @@ class Store(QueueCatalog):
         return Actions(self.context, actor=actor, via=via, keep=keep, tr=tr, key=key)
 
     def job_runner(self, *, shown: Shown = all_shown) -> JobRunner:
-        """Return a runner of the store's jobs; `shown` gives, by a queue's config, what a searcher sees of a value."""
+        """Return a runner of the store's jobs. `shown` gives, by a queue's config, what a searcher sees of a value."""
         return JobRunner(self.context, shown=shown)
 
     # Transactions
@@ -181,7 +181,7 @@ class Store(QueueCatalog):
         return self.context.kv.transact(checked(fn, _FUNCTION))
 
     def once(self, key: str, execute: Callable[[Transaction], bytes], *, content: bytes = b"") -> Answer:
-        """Run `execute` as `transact` does, once for each key, and return its answer: the first one, if it ran before.
+        """Run `execute` once for each key, as `transact` does. Return its answer: the first one, if it ran before.
 
         The answer is stored in that transaction and kept for 24 hours: after a crash or `OutcomeUnknown`, repeat it.
         `content` is what the request asks for; another one under the same key raises `KeyReused`. Raises `BadKey`,
@@ -268,7 +268,7 @@ class Store(QueueCatalog):
         return self.read(read)
 
     def wait_for_items(self, outlooks: Iterable[Outlook], *, timeout: Duration = LONGEST) -> bool:
-        """Block until one of several queues may have got something to take, or something earlier to wait for.
+        """Block until a queue may have something to take, or something earlier to wait for.
 
         False after `timeout` seconds. To wait for one queue, give its verbs `wait`.
         """
@@ -295,7 +295,7 @@ class Store(QueueCatalog):
         tell: Callable[[Swept], None] = lambda swept: None,
         on_elected: Callable[[bool], None] = lambda elected: None,
     ) -> Upkeep:
-        """Return the offer to sweep this store in the background: start it, and stop it before closing the store.
+        """Return the offer to sweep this store in the background. Start it, and stop it before closing the store.
 
         Of all processes that offer it one is elected. `tell` is called with what was done, `on_elected` with whether
         this process is elected. That process deletes audit records that are older than its `audit_days`; 0 keeps them

@@ -29,7 +29,7 @@ _REMOVING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "purge", "ack"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestKey:
-    """The idempotency key of a request: its first action is executed once, and stores the answer with itself."""
+    """The idempotency key of a request. Its first action is executed once, and stores the answer with itself."""
 
     key: str
     #: What the request asks for; other content under the same key raises `KeyReused`.
@@ -68,7 +68,7 @@ class Frame:
         return self.context.read(look, tr or self._tr)
 
     def run(self, act: "Callable[[Action], T]") -> T:
-        """Run an action as one transaction, the first one of a request with a key once."""
+        """Run an action as one transaction. Of a request with a key, the first one is run once."""
 
         def run(tr: Transaction) -> T:
             return act(Action(self, tr)) if self._key is None else self._once(tr, act)

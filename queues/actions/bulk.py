@@ -128,7 +128,7 @@ def run_bulk(
     shown: Shown = all_shown,
     pause: Callable[[float], object] = time.sleep,
 ) -> Job:
-    """Do the rest of a job in this thread and return it; `progress` is called after each step: False stops.
+    """Do the rest of a job in this thread and return it. `progress` is called after each step: False stops.
 
     A runner that has the job leaves it. An item that cannot be changed (`BadPriority`, `ValueTooLarge` …) stays, with
     all behind it: the job has `failed` then, and says at which item and why.
@@ -150,7 +150,7 @@ def run_bulk(
 
 @action
 def cancel_bulk(action: Action, job_id: str, *, reason: str = "") -> Job:
-    """End a job after the chunk that is being done; what it did stays done until it is undone."""
+    """End a job after the chunk that is being done. What it did stays done until it is undone."""
     job = read_job(action.tr, action.keyspace, job_id)
     if not job.running:
         return job
@@ -210,7 +210,7 @@ def running(frame: Frame, *, tr: ReadTransaction | None = None) -> list[Job]:
 
 
 def changed_by(frame: Frame, job: Job, item: Item, *, tr: ReadTransaction | None = None) -> bool | None:
-    """Say whether a job has moved or re-prioritized an item; None when that is not known any more."""
+    """Say whether a job has moved or re-prioritized an item. None when that is not known any more."""
     return frame.read(lambda tr: has_changed(tr, frame.context.keyspace, job, item), tr)
 
 

@@ -141,7 +141,7 @@ def move_items(
     priority: Priority | None = None,
     **options: Unpack[ItemOptions],
 ) -> Changed:
-    """Move up to 1,000 items (5 MB) to another queue as one: at every moment each is in exactly one of the two.
+    """Move up to 1,000 items (5 MB) to another queue as one. At every moment each is in exactly one of the two.
 
     They keep value and id (but from an attached queue, which has no ids of ours) and arrive as newly pushed ones, in
     the order of `item_ids`; what is delayed stays delayed. Their priority is kept where it fits the other queue, or
@@ -168,7 +168,7 @@ def reprioritize(
     place: Place | None = None,
     **options: Unpack[ItemOptions],
 ) -> Changed:
-    """Give up to 1,000 items (5 MB) another priority, one shifted by a number, or bring them to the front or back.
+    """Give up to 1,000 items (5 MB) another priority or place. `shift` adds a number to their own priorities.
 
     Their push order is kept; at the front and the back they keep their order among themselves.
     """
@@ -254,7 +254,7 @@ def retry_dead(action: Action, queue_name: str, item_ids: Sequence[str], **optio
 
 @action
 def release(action: Action, queue_name: str, item_ids: Sequence[str], **options: Unpack[ItemOptions]) -> Changed:
-    """Release up to 1,000 leased items (5 MB): acknowledgements of their workers are refused from now on.
+    """Release up to 1,000 leased items (5 MB). Acknowledgements of their workers are refused from now on.
 
     An item without attempts left is dead.
     """

@@ -45,7 +45,7 @@ def pick(
     expect_id: int | None = None,
     tr: ReadTransaction | None = None,
 ) -> Selection:
-    """Return up to 1,000 items of any state with their etags, which actions take as `expect`."""
+    """Return up to 1,000 items of any state with their etags. Actions take these as `expect`."""
 
     def look(tr: ReadTransaction) -> Selection:
         queue = find_queue(frame.context, tr, queue_name, expect_id)

@@ -81,7 +81,7 @@ def purge_attached(
     reason: str = "",
     progress: Callable[[int], bool] | None = None,
 ) -> Purged:
-    """Move every item that is in an attached queue now into the trash, chunk by chunk, each one transaction.
+    """Move all items that an attached queue has now into the trash, chunk by chunk. Each chunk is a transaction.
 
     `confirm` is the name as typed, else `ConfirmationMismatch`; a count that differs by more than `tolerance` from
     `expect_depth` raises `DepthChanged`. `progress` is called with the number of items so far, 0 while they are

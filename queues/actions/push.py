@@ -71,7 +71,7 @@ def push(
 def push_many(
     action: Action, queue_name: str, items: Sequence[tuple[bytes, Priority | None]], **options: Unpack[PushOptions]
 ) -> list[Item]:
-    """Push at most 1,000 items and 5 MB as one, with one audit record; `delay` or `due` hold for all of them."""
+    """Push at most 1,000 items and 5 MB as one, with one audit record. `delay` or `due` hold for all of them."""
     return _push(action, queue_name, items, None, **options)
 
 
@@ -79,7 +79,7 @@ def push_many(
 def push_undoably(
     action: Action, queue_name: str, items: Sequence[tuple[bytes, Priority | None]], **options: Unpack[PushOptions]
 ) -> Pushed:
-    """Push as `push_many` does, with an entry in the trash: `undo` removes the items that have not changed since."""
+    """Push as `push_many` does, with an entry in the trash. `undo` removes the items that have not changed since."""
     trash_id = action.new_id()
     return Pushed(items=_push(action, queue_name, items, trash_id, **options), trash_id=trash_id.hex())
 

@@ -40,7 +40,7 @@ def pop(
 def pop_many(
     action: Action, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
 ) -> list[Popped]:
-    """Move at most `n` items (1 to 1,000) from one end into the trash as one, with one audit record."""
+    """Move at most `n` items (1 to 1,000) from one end into the trash. It is one action, with one audit record."""
     return _pop(action, queue_name, n, end, reason, expect)
 
 

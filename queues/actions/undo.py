@@ -32,7 +32,7 @@ class Undone:
 
 @action
 def undo(action: Action, action_id: str, *, partial: bool = False, reason: str = "") -> Undone:
-    """Undo an action by its trash id or job id: items and queues are again what they were, where they were.
+    """Undo an action by its trash id or job id. Items and queues are again what they were, where they were.
 
     Items that were pushed go into the trash. Raises `ItemGoneOn` when items were taken or changed since; with `partial`
     those are left alone and the rest undone. Of a bulk job, undoing begins as a job of its own, always partial, and

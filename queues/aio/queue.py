@@ -63,7 +63,7 @@ def in_thread(
 
 
 class AsyncQueue:
-    """A queue for the coroutines of any event loop: the verbs that both kinds have in common, without `tr`.
+    """A queue for the coroutines of any event loop. It has the verbs of both kinds, without `tr`.
 
     `sync` is the queue for threads. Pushes, pops, leases and what settles them join batches; the other verbs run in a
     thread. A coroutine that is canceled during the first has either done nothing, or gets its answer all the same and

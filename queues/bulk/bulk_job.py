@@ -153,7 +153,7 @@ class Job:
         return wait_ms / 1000 if 0 < wait_ms <= _LONGEST_WAIT_MS else 0.0
 
     def seconds_left(self) -> float | None:
-        """Return in how many seconds it will have met all, by its speed and its rate; None when that is not known."""
+        """Return in how many seconds it will have met all, by its speed and its rate. None when that is not known."""
         if not self.running or self.total is None or not self.speed:
             return None
         left = max(0, self.total - self.met)

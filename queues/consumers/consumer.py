@@ -63,7 +63,7 @@ class Consumer:
         return to_ms(self.heard) + (EXPIRY_MS if self.end == "lost" else 0)
 
     def is_of_the_future(self, now_ms: int) -> bool:
-        """Say whether it ended at a time that is still to come: the clock was ahead then."""
+        """Say whether it ended at a time that is still to come. The clock was ahead then."""
         return self.over_ms > now_ms + EXPIRY_MS
 
     def is_live(self, now_ms: int) -> bool:

@@ -65,7 +65,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is looked for: items of one state that fit in every respect that is named. Bounds belong to their ranges."""
+    """What is looked for: items of one state that fit in all named respects. Bounds belong to their ranges."""
 
     state: str = "ready"
     #: A part of the value, ASCII letters of either case; of a dead item, or of the reason why it is dead.
@@ -98,7 +98,7 @@ class Query:
         return self.since is not None or self.until is not None
 
     def matches(self, item: Item, *, shown: Callable[[bytes], bytes] | None = None) -> bool:
-        """Say whether an item with its whole value fits; `shown` gives what the searcher sees of a value."""
+        """Say whether an item with its whole value fits. `shown` gives what the searcher sees of a value."""
         return self.fits(item) and (self.says(item.raw, shown=shown) or self._died_of(item, shown))
 
     def fits(self, item: Item) -> bool:

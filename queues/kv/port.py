@@ -69,7 +69,7 @@ class ReadTransaction(Protocol):
         """Find the first (or last) key in [begin, end); None when there is none."""
 
     def get_range(self, begin: bytes, end: bytes, *, limit: int, reverse: bool = False) -> Result[list[KeyValue]]:
-        """Read at most `limit` pairs of [begin, end) in key order, or from the end backwards."""
+        """Read at most `limit` pairs of [begin, end) in key order, or backwards."""
 
     def get_read_version(self) -> int:
         """Return the version that this transaction reads; versions grow with every commit."""
@@ -93,14 +93,14 @@ class Transaction(ReadTransaction, Protocol):
         """Remove one key; an absent key is no error."""
 
     def set_new(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Write pairs with keys that do not exist, as they hold ids that were made for them.
+        """Write pairs with keys that do not exist. They hold ids that were made for them.
 
         As many calls of `set`, and cheaper where the engine can do them at once. An engine that notices that one of
         the keys exists writes nothing at all and raises. None of them is ever added to.
         """
 
     def clear_many(self, keys: Sequence[bytes]) -> None:
-        """Remove these keys: as many calls of `clear`, and cheaper where the engine can do them at once.
+        """Remove these keys. As many calls of `clear`, and cheaper where the engine can do them at once.
 
         They were read here, and none of them is ever added to.
         """
@@ -112,7 +112,7 @@ class Transaction(ReadTransaction, Protocol):
         """Add to a 64-bit little-endian counter without reading it; absent counts as 0, negatives wrap."""
 
     def add_all(self, deltas: Mapping[bytes, int]) -> None:
-        """Add to counters, at least one: as many calls of `add`, and cheaper where the engine can do them at once."""
+        """Add to counters, at least one. As many calls of `add`, and cheaper where the engine can do them at once."""
 
     def max(self, key: bytes, value: int) -> None:
         """Raise an unsigned 64-bit little-endian number to at least `value`."""
@@ -127,7 +127,7 @@ class Transaction(ReadTransaction, Protocol):
         """Fail this commit if another transaction writes in [begin, end) first."""
 
     def use_reserve(self) -> None:
-        """Let this transaction grow a store that is over its limit: for taking and repairing, not for arrivals.
+        """Let this transaction grow a store that is over its limit. It is for taking and repairing, not for arrivals.
 
         Without it, a transaction that leaves a full store larger than it found it raises `StoreFull`; one that
         clears as much as it sets, and one that only counts, always passes.
@@ -141,7 +141,7 @@ class Transaction(ReadTransaction, Protocol):
         """
 
     def stamps(self, n: int) -> range:
-        """Return the next `n` push-order numbers, at least one, each larger by 1 than the one before."""
+        """Return the next `n` push-order numbers, at least one. Each is larger by 1 than the one before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class ForeignKey:
 
     @property
     def priority(self) -> int | float | str | None:
-        """The priority if it is a finite number or text; else None, and `priority_text` shows it."""
+        """The priority if it is a finite number or text. Else None, and `priority_text` shows it."""
         return self.order[0]
 
     @property

@@ -80,7 +80,7 @@ class Space:
         reverse: bool = False,
         tr: ReadTransaction | None = None,
     ) -> list[tuple[tuple[Element, ...], bytes]]:
-        """Return at most `limit` (1 to 1,000) pairs with `begin` <= key < `end`, in order, or from the end backwards.
+        """Return at most `limit` pairs (1 to 1,000) with `begin` <= key < `end`. In order, or from the end backwards.
 
         Without bounds: all pairs of the space. `prefix`: only keys that begin with these elements and have more. Keys
         are returned as tuples. The next page begins at `(*last, None)`; backwards, it ends at `last`.

@@ -60,7 +60,7 @@ class OutlookRequest(Request[Outlook], frozen=True, gc=False):
 
 
 def tend(queue: OpenQueue) -> None:
-    """Do some of what is due: make delayed items ready, and end leases that have expired.
+    """Do some of what is due: make delayed items ready, and end expired leases.
 
     A caller that does so at the same time finds it done.
     """

@@ -202,7 +202,7 @@ class RemoteStore(Store):
         return {shape["queue"]: shape["id"] for shape in self._listed("", "", None, tr)}
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
-        """Give a queue another name; open queues and items stay."""
+        """Give a queue another name; open queues go on, and items stay."""
         self._write("POST", "queues", canonical(old), "rename", body={"name": new}, tr=tr)
         return self.queue(new)
 

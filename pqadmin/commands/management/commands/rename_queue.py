@@ -7,7 +7,7 @@ from queues import Store
 
 
 class Command(StoreCommand):
-    """Rename a queue; its items, its audit and the open queues of its workers stay."""
+    """Rename a queue; its items and its audit stay, and its workers go on."""
 
     arguments = (QUEUE, Argument("new", metavar="NEW"))
 
