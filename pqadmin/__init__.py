@@ -1,3 +1,3 @@
 """pqadmin: the operations site for named, durable, double-ended priority queues."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

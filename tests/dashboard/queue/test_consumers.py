@@ -119,4 +119,4 @@ def test_all_that_may_read_the_queue_see_them(desk: Callable[..., Desk], store: 
 
 def test_the_panel_of_consumers_is_chinese(chinese_admin: Desk, store: Store) -> None:
     store.create_queue("jobs")
-    assert "没有消费者告知过自身" in chinese_admin.open("/queues/jobs/")
+    assert "还没有消费者上报过" in chinese_admin.open("/queues/jobs/")
