@@ -54,7 +54,7 @@ class FewOfClients(logging.Filter):
             return True
         suppressed = self._limit.turn(record.name)
         if suppressed:
-            record.msg += f" ({suppressed} more like this since the last line)"
+            record.msg = f"{record.msg} ({suppressed} more like this since the last line)"
         return suppressed is not None
 
 
