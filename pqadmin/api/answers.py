@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 #: Characters of an Idempotency-Key.
 MAX_KEY = 200
+#: Digits that no id of a queue has.
+_ID_DIGITS = 20
 #: Bytes of a body that are read at once.
 _PART = 1 << 20
 _WAIT = re.compile(r"(^|&)wait=[^&]*")
@@ -49,10 +51,17 @@ def caller_in(request: ApiRequest) -> Caller:
     return request.auth
 
 
+def meant_id(request: ApiRequest) -> int | None:
+    """Return the id of the queue that a request means, -1 for what is no id. None: the one that has the name."""
+    meant = request.META.get("HTTP_PQ_QUEUE_ID")
+    if meant is None:
+        return None
+    return int(meant) if meant.isascii() and meant.isdigit() and len(meant) < _ID_DIGITS else -1
+
+
 def refuse_another(request: ApiRequest, queue: AnyQueue) -> AnyQueue:
     """Return a queue that was found by its name; raise `QueueNotFound` if the request means another one by its id."""
-    meant = request.META.get("HTTP_PQ_QUEUE_ID")
-    if meant is not None and meant != str(queue.id):
+    if meant_id(request) not in (None, queue.id):
         raise QueueNotFound(queue.name)
     return queue
 

@@ -139,11 +139,11 @@ def delete_queue(
     `confirm` is the name as typed, else `ConfirmationMismatch`; a depth that differs by more than `tolerance` from
     `expect_depth` raises `DepthChanged`.
     """
+    queue = action.queue(name, expect_id)
     if canonical(confirm) != canonical(name):
         raise ConfirmationMismatch(
             "To delete this queue, type its name: {queue}. Nothing was deleted.", queue=display_name(name)
         )
-    queue = action.queue(name, expect_id)
     if queue.attached:
         raise NotForAttached(queue.name, "detach it instead, its items stay where they are.")
     # Without a confirmed depth it is only recorded: concurrent pushes and pops do not conflict.

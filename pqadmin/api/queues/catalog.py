@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Right, RightMissing
-from pqadmin.api.answers import act, address, answer, refuse_another, tagged
+from pqadmin.api.answers import act, address, answer, meant_id, refuse_another, tagged
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import Body, invalid
 from pqadmin.api.parameters import NO_REASON, IfMatch, OptionalReason, ReasonField, ReasonQuery, seen_tag
@@ -189,7 +189,7 @@ def delete_queue(
             confirm=confirm,
             expect_depth=expected,
             tolerance=visibility.tolerated(expected or 0),
-            expect_id=_meant(request, queue),
+            expect_id=meant_id(request),
             reason=reason,
         ),
         lambda trash_id: {"trash_id": trash_id},
@@ -203,7 +203,7 @@ def rename_queue(request: ApiRequest, queue: str, body: NewName) -> HttpResponse
     visibility.new_name(allow(request, Verb.CONFIGURE, Right.ACT, queue), body.name)
     return act(
         request,
-        lambda actions: actions.rename_queue(queue, body.name, expect_id=_meant(request, queue)),
+        lambda actions: actions.rename_queue(queue, body.name, expect_id=meant_id(request)),
         queue_shape,
     )
 
@@ -247,14 +247,9 @@ def detach_queue(request: ApiRequest, queue: str, body: OptionalReason = NO_REAS
     allow(request, Verb.CONFIGURE, Right.ACT, queue)
     return act(
         request,
-        lambda actions: actions.detach(queue, expect_id=_meant(request, queue), reason=body.reason),
+        lambda actions: actions.detach(queue, expect_id=meant_id(request), reason=body.reason),
         lambda _: {"queue": queue},
     )
-
-
-def _meant(request: ApiRequest, queue: str) -> int:
-    """Return the id of the queue of this name; raise `QueueNotFound` if the request means another one."""
-    return refuse_another(request, get_store().queue(queue)).id
 
 
 def _shape(status: QueueStatus, *, ends: bool = False) -> Shape:
