@@ -13,7 +13,8 @@ from pqadmin.api import schemas
 from pqadmin.api.answers import act, address, answer
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
-from pqadmin.api.items import Matching, refuse_of_others
+from pqadmin.api.items.bodies import refuse_of_others
+from pqadmin.api.items.matching import Matching
 from pqadmin.api.parameters import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery
 from pqadmin.api.problems import Problem
 from pqadmin.api.request import ApiRequest
@@ -105,6 +106,7 @@ def begin_bulk(request: ApiRequest, queue: str, body: Begun) -> HttpResponse:
             rate=body.rate,
             expect_depth=None if query.filters else body.expected,
             tolerance=tolerance,
+            expect_id=there.id,
             reason=reason,
         )
 

@@ -14,7 +14,7 @@ from pqadmin.accounts.rights import Right
 from pqadmin.api import schemas
 from pqadmin.api.answers import answer
 from pqadmin.api.authorization import allow, found
-from pqadmin.api.items import PREVIEW, State
+from pqadmin.api.items.matching import PREVIEW, State
 from pqadmin.api.parameters import Cursor, Limit
 from pqadmin.api.problems import Problem
 from pqadmin.api.request import ApiRequest

@@ -27,25 +27,37 @@ class Popped:
 
 @action
 def pop(
-    action: Action, queue_name: str, *, end: str = "min", reason: str = "", expect: str | None = None
+    action: Action,
+    queue_name: str,
+    *,
+    end: str = "min",
+    reason: str = "",
+    expect: str | None = None,
+    expect_id: int | None = None,
 ) -> Popped | None:
     """Move the item at one end into the trash and return it. None when nothing is ready.
 
     `expect` is the id of the confirmed item: another one at that end raises `HeadChanged`.
     """
-    return next(iter(_pop(action, queue_name, 1, end, reason, expect)), None)
+    return next(iter(_pop(action, action.queue(queue_name, expect_id), 1, end, reason, expect)), None)
 
 
 @action
 def pop_many(
-    action: Action, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
+    action: Action,
+    queue_name: str,
+    n: int,
+    *,
+    end: str = "min",
+    reason: str = "",
+    expect: str | None = None,
+    expect_id: int | None = None,
 ) -> list[Popped]:
     """Move at most `n` items (1 to 1,000) from one end into the trash. It is one action, with one audit record."""
-    return _pop(action, queue_name, n, end, reason, expect)
+    return _pop(action, action.queue(queue_name, expect_id), n, end, reason, expect)
 
 
-def _pop(action: Action, queue_name: str, n: int, end: str, reason: str, expect: str | None) -> list[Popped]:
-    queue = action.queue(queue_name)
+def _pop(action: Action, queue: AnyQueue, n: int, end: str, reason: str, expect: str | None) -> list[Popped]:
     fifo = queue.kind == "fifo"
     if fifo and end in ("max", "tail"):
         raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))

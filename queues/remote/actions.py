@@ -13,7 +13,7 @@ from queues.actions.take import Popped
 from queues.actions.undo import Undone
 from queues.bulk.bulk_job import Job
 from queues.context import StoreContext
-from queues.errors import ItemNotFound, LocalStoreOnly, ValueChanged
+from queues.errors import ItemNotFound, LocalStoreOnly, QueueNotFound, ValueChanged
 from queues.items.locate import Picked, Selection
 from queues.items.scan import Query
 from queues.items.stored_item import digest
@@ -21,6 +21,7 @@ from queues.model.codec import Raw, encoded_by_person
 from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import either
+from queues.model.names import canonical
 from queues.queue import AnyQueue, FifoQueue
 from queues.queue_catalog import QueueCatalog
 from queues.remote.call import Call
@@ -31,7 +32,7 @@ from queues.remote.shapes import item_of, job_of, shape_of_query, text_of
 class RemoteActions(Actions):
     """The actions of the token's owner. Those that the HTTP API has; the rest raise `LocalStoreOnly`.
 
-    So do conditions that the API does not compare: `expect` of settings and ends, and `expect_id`, except of a pause.
+    So does the condition `expect` of settings, ends and targets, which the API does not compare.
     `expect_depth` is compared with the tolerance of pages: 10 items, or a tenth.
     """
 
@@ -64,23 +65,22 @@ class RemoteActions(Actions):
 
     def detach(self, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
         """Forget an attached queue."""
-        _refuse_condition(expect_id)
-        self._post(name, "detach", reason=reason)
+        self._post(name, "detach", expect_id=expect_id, reason=reason)
 
     def pause(
         self, queue_name: str, *, reason: str, until: datetime | None = None, expect_id: int | None = None
     ) -> None:
         """Stop taking from a queue."""
-        self._post(queue_name, "pause", reason=reason, until=text_of(until), queue_id=expect_id)
+        self._post(queue_name, "pause", expect_id=expect_id, reason=reason, until=text_of(until))
 
     def resume(self, queue_name: str, *, reason: str = "", expect_id: int | None = None) -> None:
         """Let items be taken again."""
-        self._post(queue_name, "resume", reason=reason, queue_id=expect_id)
+        self._post(queue_name, "resume", expect_id=expect_id, reason=reason)
 
     def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
         """Give a queue another name."""
-        _refuse_condition(expect_id)
-        return self.catalog.rename_queue(old, new)
+        self._write("POST", canonical(old), "rename", expect_id=expect_id, body={"name": new})
+        return self.catalog.queue(new)
 
     def configure(
         self,
@@ -92,9 +92,9 @@ class RemoteActions(Actions):
         **changes: Any,
     ) -> AnyQueue:
         """Change settings of a queue."""
-        _refuse_condition(expect, expect_id)
+        _refuse_condition(expect)
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
-        self._connection.write("PATCH", "queues", queue_name, body={**plain, "reason": reason})
+        self._write("PATCH", queue_name, expect_id=expect_id, body={**plain, "reason": reason})
         return self.catalog.queue(queue_name)
 
     def delete_queue(
@@ -108,9 +108,8 @@ class RemoteActions(Actions):
         reason: str = "",
     ) -> str:
         """Put a queue into the trash."""
-        _refuse_condition(expect_id)
         query = {"confirm": confirm, "expected": expect_depth, "reason": reason}
-        return str(self._connection.write("DELETE", "queues", name, query=query)["trash_id"])
+        return str(self._write("DELETE", name, expect_id=expect_id, query=query)["trash_id"])
 
     def purge(
         self,
@@ -123,9 +122,8 @@ class RemoteActions(Actions):
         reason: str = "",
     ) -> Purged:
         """Put every ready and delayed item into the trash."""
-        _refuse_condition(expect_id)
         body = {"confirm": confirm, "expected": expect_depth, "keep": self._keep, "reason": reason}
-        found = self._post(name, "purge", **body)
+        found = self._post(name, "purge", expect_id=expect_id, **body)
         return Purged(
             count=found["items"],
             skipped=found["skipped"],
@@ -147,28 +145,38 @@ class RemoteActions(Actions):
         reason: str = "",
     ) -> Item:
         """Push one item, as programs do."""
-        _refuse_condition(expect_id)
         queue = self.catalog.queue(queue_name)
+        if expect_id not in (None, queue.id):
+            raise QueueNotFound(queue_name)
         value = Raw(value) if isinstance(value, bytes) and queue.codec != "bytes" else value
         if isinstance(queue, FifoQueue):
             return queue.enqueue(value, delay=delay, due=due)
         return queue.push(value, priority, delay=delay, due=due)
 
     def pop_many(
-        self, queue_name: str, n: int, *, end: str = "min", reason: str = "", expect: str | None = None
+        self,
+        queue_name: str,
+        n: int,
+        *,
+        end: str = "min",
+        reason: str = "",
+        expect: str | None = None,
+        expect_id: int | None = None,
     ) -> list[Popped]:
         """Take items into the trash."""
         _refuse_condition(expect)
-        found = self._post(queue_name, "act", "pop", end=end, n=n, keep=self._keep, reason=reason)["items"]
+        body = {"end": end, "n": n, "keep": self._keep, "reason": reason}
+        found = self._post(queue_name, "act", "pop", expect_id=expect_id, **body)["items"]
         config = self.catalog.queue(queue_name).config
         return [Popped(item=item_of(shape, config), trash_id=shape["trash_id"]) for shape in found]
 
-    def pick(self, queue_name: str, item_ids: Sequence[str], **_: Any) -> Selection:
+    def pick(self, queue_name: str, item_ids: Sequence[str], *, expect_id: int | None = None, **_: Any) -> Selection:
         """Return items of any state with their etags."""
         config, picked, missing = self.catalog.queue(queue_name).config, list[Picked](), list[str]()
         for item_id in item_ids:
+            path = ("queues", queue_name, "items", item_id)
             try:
-                shape = self._connection.get("queues", queue_name, "items", item_id)
+                shape = self._connection.call(Call(method="GET", path=path, headers=_meant(expect_id)))
             except ItemNotFound:
                 missing.append(item_id)
             else:
@@ -189,11 +197,12 @@ class RemoteActions(Actions):
         """Give an item another value. An etag is of what was seen; rules of redaction may have hidden its value."""
         encoded = encoded_by_person(value, self.catalog.queue(queue_name).config.values)
         if etag is None:
-            etag = self._unless_changed(queue_name, item_id, expect)
+            etag = self._unless_changed(queue_name, item_id, expect, expect_id)
         body = {"value_base64": base64.b64encode(encoded).decode(), "reason": reason}
-        call = Call.writing("PATCH", "queues", queue_name, "items", item_id, body=body)
-        call.headers = {"If-Match": f'"{etag}"'}
-        return _changed(self._connection.call(call))
+        matching = {"If-Match": f'"{etag}"'}
+        return _changed(
+            self._write("PATCH", queue_name, "items", item_id, expect_id=expect_id, body=body, headers=matching)
+        )
 
     def delete_items(self, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         """Put items into the trash."""
@@ -252,7 +261,6 @@ class RemoteActions(Actions):
         **how: Any,
     ) -> Job:
         """Begin a bulk job on all items that match a query; the site runs it."""
-        _refuse_condition(expect_id)
         asked = {name: value for name, value in how.items() if value is not None}
         body = {
             "action": act,
@@ -261,7 +269,7 @@ class RemoteActions(Actions):
             "reason": reason,
             **asked,
         }
-        return job_of(self._post(queue_name, "bulk", **body))
+        return job_of(self._post(queue_name, "bulk", expect_id=expect_id, **body))
 
     def run_bulk(self, job_id: str, *, progress: Callable[[Job], bool] | None = None, **_: Any) -> Job:
         """Wait until the site has done the rest of a job; `progress` is called now and then: False stops waiting."""
@@ -304,9 +312,9 @@ class RemoteActions(Actions):
 
     # Inside
 
-    def _unless_changed(self, name: str, item_id: str, expect: bytes | str) -> str:
+    def _unless_changed(self, name: str, item_id: str, expect: bytes | str, expect_id: int | None) -> str:
         """Return the etag of an item that has the value that was seen, or that of this digest."""
-        picked = self.pick(name, [item_id]).picked
+        picked = self.pick(name, [item_id], expect_id=expect_id).picked
         if not picked:
             raise ItemNotFound("The item is not in the queue: it was taken, or was never there.")
         item = picked[0].item
@@ -315,7 +323,7 @@ class RemoteActions(Actions):
         return picked[0].etag
 
     def _act(self, verb: str, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
-        _refuse_condition(options.pop("expect_id", None))
+        expect_id = options.pop("expect_id", None)
         moment = either(options.pop("delay", None), options.pop("due", None))
         body = {key: value for key, value in options.items() if value not in (None, "")}
         if isinstance(moment, timedelta):
@@ -324,10 +332,28 @@ class RemoteActions(Actions):
             body["due_at"] = text_of(moment)
         if verb == "delete":
             body["keep"] = self._keep
-        return _changed(self._post(queue_name, "act", action=verb, ids=list(item_ids), **body))
+        return _changed(self._post(queue_name, "act", expect_id=expect_id, action=verb, ids=list(item_ids), **body))
 
-    def _post(self, name: str, *what: str, **body: Any) -> Any:
-        return self._connection.write("POST", "queues", name, *what, body=body)
+    def _post(self, name: str, *what: str, expect_id: int | None = None, **body: Any) -> Any:
+        return self._write("POST", name, *what, expect_id=expect_id, body=body)
+
+    def _write(
+        self,
+        method: str,
+        name: str,
+        *what: str,
+        expect_id: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        **rest: Any,
+    ) -> Any:
+        """Change something of a queue once; if another one has the name by now, raise `QueueNotFound`."""
+        headers = {**(headers or {}), **_meant(expect_id)}
+        return self._connection.call(Call.writing(method, "queues", name, *what, headers=headers, **rest))
+
+
+def _meant(expect_id: int | None) -> dict[str, str]:
+    """Return the header that says which queue of the name is meant."""
+    return {} if expect_id is None else {"PQ-Queue-ID": str(expect_id)}
 
 
 def _changed(found: Mapping[str, Any]) -> Changed:

@@ -149,39 +149,48 @@ def test_what_needs_the_store_itself_is_refused(remote: Store, act: Callable[[St
 @pytest.mark.parametrize(
     "act",
     [
-        lambda acts: acts.configure("jobs", note="x", expect_id=1),
         lambda acts: acts.configure("jobs", note="x", expect={"note": "seen"}),
-        lambda acts: acts.rename_queue("jobs", "more", expect_id=1),
-        lambda acts: acts.delete_queue("jobs", confirm="jobs", expect_id=1),
-        lambda acts: acts.purge("jobs", confirm="jobs", expect_id=1),
-        lambda acts: acts.detach("jobs", expect_id=1),
-        lambda acts: acts.push("jobs", b"y", priority=1, expect_id=1),
         lambda acts: acts.pop_many("jobs", 1, expect="id"),
-        lambda acts: acts.delete_items("jobs", ["id"], expect_id=1),
+        lambda acts: acts.remove_targets("jobs", expect={"max_depth": 1}),
     ],
 )
 def test_a_condition_that_a_server_does_not_compare_is_refused(remote: Store, act: Callable[[Any], Any]) -> None:
     jobs = remote.create_queue("jobs")
     jobs.push(b"x", 1)
-    jobs.pause(reason="repair")
     with pytest.raises(LocalStoreOnly, match="condition"):
         act(remote.actions("ann"))
-    assert remote.directory() == {"jobs": jobs.id}
     assert [item.value for item in jobs.peek_many(5)] == [b"x"]
-    assert jobs.pause_state is not None
     assert jobs.config.note == ""
 
 
-def test_a_pause_is_of_the_queue_that_was_seen(remote: Store) -> None:
+#: Actions on the queue `jobs` and its item, each of the queue with the id alone.
+OF_ONE_QUEUE: dict[str, Callable[[Any, str, int], Any]] = {
+    "configure": lambda acts, item, id: acts.configure("jobs", note="x", expect_id=id),
+    "pause": lambda acts, item, id: acts.pause("jobs", reason="repair", expect_id=id),
+    "resume": lambda acts, item, id: acts.resume("jobs", expect_id=id),
+    "push": lambda acts, item, id: acts.push("jobs", b"y", priority=1, expect_id=id),
+    "pop_many": lambda acts, item, id: acts.pop_many("jobs", 1, expect_id=id),
+    "pick": lambda acts, item, id: acts.pick("jobs", [item], expect_id=id),
+    "edit_item": lambda acts, item, id: acts.edit_item("jobs", item, b"y", expect=b"x", expect_id=id),
+    "delete_items": lambda acts, item, id: acts.delete_items("jobs", [item], expect_id=id),
+    "reprioritize": lambda acts, item, id: acts.reprioritize("jobs", [item], priority=2, expect_id=id),
+    "begin_bulk": lambda acts, item, id: acts.begin_bulk("delete", "jobs", expect_id=id),
+    "purge": lambda acts, item, id: acts.purge("jobs", confirm="jobs", expect_id=id),
+    "rename_queue": lambda acts, item, id: acts.rename_queue("jobs", "more", expect_id=id),
+    "delete_queue": lambda acts, item, id: acts.delete_queue("jobs", confirm="jobs", expect_id=id),
+}
+
+
+@pytest.mark.parametrize("act", OF_ONE_QUEUE.values(), ids=OF_ONE_QUEUE)
+def test_an_action_is_of_the_queue_that_was_seen(remote: Store, act: Callable[[Any, str, int], Any]) -> None:
     jobs, acts = remote.create_queue("jobs"), remote.actions("ann")
+    item = jobs.push(b"x", 1)
     with pytest.raises(QueueNotFound):
-        acts.pause("jobs", reason="repair", expect_id=jobs.id + 1)
-    acts.pause("jobs", reason="repair", expect_id=jobs.id)
-    with pytest.raises(QueueNotFound):
-        acts.resume("jobs", expect_id=jobs.id + 1)
-    assert remote.queue("jobs").pause_state is not None
-    acts.resume("jobs", expect_id=jobs.id)
-    assert remote.queue("jobs").pause_state is None
+        act(acts, item.id, jobs.id + 1)
+    assert remote.directory() == {"jobs": jobs.id}
+    assert [(item.value, item.priority) for item in jobs.peek_many(5)] == [(b"x", 1)]
+    assert (jobs.pause_state, jobs.config.note) == (None, "")
+    act(acts, item.id, jobs.id)
 
 
 def test_a_depth_that_was_confirmed_is_compared(remote: Store) -> None:

@@ -26,7 +26,7 @@ from pqadmin.files.shapes import Shape, consumer_shape, targets_shape, time_shap
 from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import row_of, status_of
 from pqadmin.store import get_store, store_now
-from queues import Actions, Purged
+from queues import Actions, AnyQueue, Purged
 from queues.admin import (
     ALL_QUEUES,
     LIMIT_NAMES,
@@ -64,6 +64,11 @@ class Resumed(Reasoned):
     """Why taking goes on."""
 
     queue_id: QueueIdField = None
+
+
+def _meant(seen: int | None, there: AnyQueue) -> int:
+    """Return the id of the queue that was seen, else of the one that is there."""
+    return there.id if seen is None else seen
 
 
 #: The queue of the name, whichever it is.
@@ -105,7 +110,9 @@ def pause_queue(request: ApiRequest, queue: str, body: Paused) -> HttpResponse:
     there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
         request,
-        lambda actions: actions.pause(queue, reason=body.reason, until=body.until, expect_id=body.queue_id),
+        lambda actions: actions.pause(
+            queue, reason=body.reason, until=body.until, expect_id=_meant(body.queue_id, there)
+        ),
         lambda _: {"queue": queue},
         queue=there,
     )
@@ -118,7 +125,7 @@ def resume_queue(request: ApiRequest, queue: str, body: Annotated[Resumed, Sent(
     there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
         request,
-        lambda actions: actions.resume(queue, reason=body.reason, expect_id=body.queue_id),
+        lambda actions: actions.resume(queue, reason=body.reason, expect_id=_meant(body.queue_id, there)),
         lambda _: {"queue": queue},
         queue=there,
     )
@@ -136,6 +143,7 @@ def purge_queue(request: ApiRequest, queue: str, body: PurgedBody) -> HttpRespon
         "confirm": body.confirm,
         "expect_depth": body.expected,
         "tolerance": visibility.tolerated(body.expected or 0),
+        "expect_id": there.id,
         "reason": body.reason,
     }
 
