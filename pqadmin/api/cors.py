@@ -14,7 +14,7 @@ _EXPOSED = (
 #: Headers that such a page may send: no cookie among them, as credentials are never allowed.
 _ACCEPTED = (
     b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, PQ-Priority, PQ-Delay, "
-    b"PQ-Due"
+    b"PQ-Due, PQ-Queue-ID"
 )
 #: Seconds for which a browser keeps the answer to its question before a request.
 _MAX_AGE = b"600"

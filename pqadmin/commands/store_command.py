@@ -9,6 +9,7 @@ import pwd
 import shlex
 import signal
 import sys
+from argparse import SUPPRESS
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -69,15 +70,17 @@ class StoreCommand(OwnCommand):
         for argument in self.arguments:
             argument.add(parser)
         if self.has_store:
+            kinds = (
+                "lmdb:PATH, fdb:CLUSTER_FILE or https://HOST" if self.on_servers else "lmdb:PATH or fdb:CLUSTER_FILE"
+            )
+            site, secret = "the store of the site there, https://HOST", "the token for the site, in a file of mode 600"
+            if not self.on_servers:  # they are refused by name, and not offered
+                site = secret = SUPPRESS
             OneOf(
-                Argument(
-                    "--store",
-                    metavar="URL",
-                    help="the store, lmdb:PATH, fdb:CLUSTER_FILE or https://HOST (default: that of PQADMIN_STORE)",
-                ),
-                Argument("--server", metavar="URL", help="the store of the site there, https://HOST"),
+                Argument("--store", metavar="URL", help=f"the store, {kinds} (default: that of PQADMIN_STORE)"),
+                Argument("--server", metavar="URL", help=site),
             ).add(parser)
-            parser.add_argument("--token-file", metavar="FILE", help="the token for the site, in a file of mode 600")
+            parser.add_argument("--token-file", metavar="FILE", help=secret)
         if self.has_json:
             OneOf(
                 Argument("--json", action="store_const", const="document", help="print JSON; errors as JSON on stderr"),

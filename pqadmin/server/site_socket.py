@@ -21,6 +21,7 @@ from autobahn.websocket.compress import (
     PerMessageDeflateOffer,
     PerMessageDeflateOfferAccept,
 )
+from autobahn.websocket.types import ConnectionDeny, ConnectionRequest
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet.tcp import Connection
 
@@ -102,6 +103,12 @@ class SiteSocket(WebSocketProtocol):  # type: ignore[misc]
         """Forget the connection."""
         self.factory.server_class.http_factory.left(self.transport)
         super().connectionLost(reason)
+
+    def onConnect(self, request: ConnectionRequest) -> Any:
+        """Begin the application, unless a subprotocol is outside ASCII, which Daphne fails to read."""
+        if not request.headers.get("sec-websocket-protocol", "").isascii():
+            raise ConnectionDeny(ConnectionDeny.BAD_REQUEST, "a subprotocol is ASCII")  # type: ignore[no-untyped-call]
+        return super().onConnect(request)
 
     def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
         """Tell the application, which a refused handshake has not begun."""

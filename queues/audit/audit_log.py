@@ -11,6 +11,7 @@ from typing import Any
 
 from queues.catalog import directory
 from queues.context import StoreContext
+from queues.errors import NaiveTime
 from queues.items.equal_ids import minted_before
 from queues.keys.keyspace import first_id
 from queues.keys.queue_keys import last_element
@@ -194,8 +195,12 @@ class Audit:
 
 
 def _first_of(when: datetime | None) -> bytes | None:
-    """Return a key element before all ids of a moment or later."""
-    return None if when is None else first_id(min(-((ids.EPOCH - when) // timedelta(milliseconds=1)), ids.LAST_MS))
+    """Return a key element before all ids of a moment or later; raise `NaiveTime`."""
+    if when is None:
+        return None
+    if not isinstance(when, datetime) or when.utcoffset() is None:
+        raise NaiveTime("A time to read the audit from or to is a datetime with a time zone.")
+    return first_id(min(-((ids.EPOCH - when) // timedelta(milliseconds=1)), ids.LAST_MS))
 
 
 def _entry(audit_id: bytes, record: bytes) -> AuditEntry:

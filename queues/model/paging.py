@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from queues.errors import BadCursor
+from queues.errors import BadCursor, BadLimit
 from queues.model import ids
 
 R = TypeVar("R")
@@ -50,9 +50,10 @@ def page(
     """Return the records that fit among those older than `before`, at most `limit`.
 
     `read` returns the ids and records older than an id, so many at most, and whether there are more; `fitting` returns
-    what a page has of a record, or None. `rare`: few fit. `enough` ends the page early.
+    what a page has of a record, or None. `rare`: few fit. `enough` ends the page early. Raises `BadLimit`.
     """
-    limit = max(1, min(limit, MAX_PAGE))
+    if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
+        raise BadLimit("A page has 1 to {most:,} entries.", most=MAX_PAGE)
     step = STEP if rare else min(limit + 1, STEP)
     found: list[T] = []
     looked = full = 0

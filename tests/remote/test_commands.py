@@ -220,7 +220,7 @@ def test_every_command_takes_a_server_or_is_listed_as_one_that_says_why_not(name
     found = load_command_class(get_commands()[name], name)
     row = re.search(rf"^\|[^|]*`{name}`[^|]*\| no: ", ON_A_SERVER, re.MULTILINE)
     if not found.takes_no_server:
-        assert "--server" in found.create_parser("pqadmin", name).format_usage()
+        assert ("--server" in found.create_parser("pqadmin", name).format_usage()) is found.on_servers
         assert (row is None) is found.on_servers
         return
     with pytest.raises(CommandError, match=re.escape(found.takes_no_server)):

@@ -80,7 +80,15 @@ def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..
             assert time.monotonic() < give_up, f"{opened} were let in"
 
 
-@pytest.mark.parametrize("field", [b"Origin: http://a:b", b"Sec-WebSocket-Version: 7", b"Sec-WebSocket-Key: x"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"Origin: http://a:b",
+        b"Sec-WebSocket-Version: 7",
+        b"Sec-WebSocket-Key: x",
+        "Sec-WebSocket-Protocol: \u00e9".encode(),
+    ],
+)
 def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Callable[..., Site], field: bytes) -> None:
     """Each did for ever: without a login, some hundreds took all places of an address, or of the whole site."""
     site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
@@ -95,7 +103,9 @@ def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Calla
     while refused < 10:
         with connect(site) as hostile:
             hostile.sendall(head(b"GET", b"/live/", *fields.values()))
-            refused += not read(hostile).startswith(b"HTTP/1.1 429")
+            answer = read(hostile)
+            assert answer.startswith(b"HTTP/1.1 4"), answer
+            refused += not answer.startswith(b"HTTP/1.1 429")
         assert time.monotonic() < give_up, f"{refused} were told why"
     assert not any("Error" in line for line in site.complained)
 

@@ -1,10 +1,12 @@
 """Looking through the audit and the trash: by person, queue, item, verb and time, in bounded steps."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from queues import Actions, Store
+from queues.errors import BadLimit, NaiveTime
 from queues.model import paging
 from tests.conftest import Clock
 
@@ -57,6 +59,20 @@ def test_acts_are_found_by_time_to_the_millisecond(store: Store, busy: list[date
         "pause"
     ]
     assert verbs(store, since=busy[4], until=busy[0]) == []
+
+
+def test_a_time_without_a_zone_is_refused(store: Store) -> None:
+    naive = datetime(2026, 1, 1)
+    for times in ({"since": naive}, {"until": naive}, {"since": 1_767_225_600}):
+        with pytest.raises(NaiveTime, match="time zone"):
+            store.audit.entries(**times)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1_001, 2.5, "10", None, True])
+def test_a_page_of_records_has_a_whole_number_of_entries(store: Store, limit: Any) -> None:
+    for records in (store.audit, store.trash):
+        with pytest.raises(BadLimit, match="1 to 1,000"):
+            records.entries(limit=limit)
 
 
 def test_acts_on_a_queue_that_is_gone_are_found_by_its_name_then(store: Store, busy: list[datetime]) -> None:

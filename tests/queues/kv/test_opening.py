@@ -35,6 +35,8 @@ def get(kv: KeyValueStore, key: bytes) -> bytes | None:
         ("redis:x", "https://HOST"),
         ("nothing", "https://HOST"),
         ("fdb:a\0b", "fdb:CLUSTER_FILE"),
+        ("lmdb:~/store", r"\$HOME"),
+        ("fdb:~ann/fdb.cluster", r"\$HOME"),
     ],
 )
 def test_a_bad_url_says_what_to_write(url: str, says: str) -> None:
