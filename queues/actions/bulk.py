@@ -37,7 +37,7 @@ from queues.kv.port import ReadTransaction
 from queues.model.config import MAX_REASON, check_text
 from queues.model.item import Item
 from queues.model.paging import RecordPage
-from queues.model.priority import Priority
+from queues.model.priority import Priority, normalize
 
 
 @action
@@ -88,7 +88,9 @@ def begin_bulk(
             state=STATE_WORDS[wanted.state],
             seen=expect_depth,
         )
-    order = order_of(act, wanted, shifts=shift is not None, ordered=place is not None)
+    if act == "reprioritize" and priority is not None:
+        priority = normalize(priority, queue.config.priority_type)
+    order = order_of(act, wanted, to=priority, shifts=shift is not None, ordered=place is not None)
     ends = bounds(tr.snapshot, lanes_of(keyspace.queue(queue.id), queue.config, order, wanted))
     job = Job(
         id=action.new_id().hex(),
