@@ -89,17 +89,17 @@ class Space:
             raise BadLimit("A range read has 1 to {most:,} pairs.", most=MAX_RANGE)
         first, last = self._bound(prefix).all if prefix else self._keys.all
         if begin is not None:
-            first = max(first, self._packed(begin))
+            first = max(first, self._packed(begin, more=1))  # room for the None behind the longest key
         if end is not None:
-            last = min(last, self._packed(end))
+            last = min(last, self._packed(end, more=1))
         if first >= last:
             return []
         pairs = self._context.read(lambda tr: tr.get_range(first, last, limit=limit, reverse=reverse).wait(), tr)
         return [(self._keys.elements(key), value) for key, value in pairs]
 
-    def _packed(self, key: Key) -> bytes:
+    def _packed(self, key: Key, more: int = 0) -> bytes:
         packed = self._bound(key).prefix
-        if len(packed) > MAX_KEY_SIZE:
+        if len(packed) > MAX_KEY_SIZE + more:
             most = MAX_KEY_SIZE - len(self._keys.prefix)
             raise KeyTooLarge(
                 "A key of the space {space} has at most {most} bytes when it is packed; this one has {size:,}.",

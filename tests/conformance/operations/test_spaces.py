@@ -2,12 +2,14 @@
 
 import math
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from queues import Queue, Store, Transaction, open_store
 from queues.errors import BadKey, BadLimit, BadName, BadValue, KeyTooLarge, ValueTooLarge
+from queues.kv.port import MAX_KEY_SIZE
 from tests.conftest import Clock, store_url
 from tests.full_count import check_full_count
 
@@ -46,6 +48,23 @@ def test_keys_come_back_as_they_were_set_and_in_order(store: Store) -> None:
     while page := space.get_range((*paged[-1][0], None) if paged else None, limit=5):
         paged += page
     assert paged == pairs
+
+
+def test_pages_go_on_behind_the_longest_key(store: Store) -> None:
+    space, size = store.space("app"), MAX_KEY_SIZE
+    with pytest.raises(KeyTooLarge):
+        space.set("k" * size, b"")
+    while True:
+        size -= 1
+        with suppress(KeyTooLarge):
+            space.set("k" * size, b"")
+            break
+    space.set("last", b"")
+    (last, _), *_ = space.get_range(limit=1)
+    assert last == ("k" * size,)
+    assert [key for key, _ in space.get_range((*last, None))] == [("last",)]
+    assert [key for key, _ in space.get_range(end=(*last, None))] == [last]
+    assert space.get("k" * size) == b""
 
 
 def test_a_range_has_bounds_and_a_prefix(store: Store) -> None:
