@@ -196,7 +196,7 @@ class _Undoing:
             if last_element(key) == PLACES:
                 header = records.decode(stored)[0]
                 logged.append(_Logged(header["before"], header["after"]))
-            else:
+            elif logged:  # else the sweep of the trash has cleared the places before
                 logged[-1].value = stored
         return logged
 

@@ -145,6 +145,7 @@ class Trash:
             tr.use_reserve()
             header, value = records.decode(record)
             header["items"] = first + len(changes)
+            header.pop("deleting", None)  # the job was resumed so late: what is left of it and what comes is kept
             if deadline_ms - header["deadline"] > _RENEWED_MS:
                 tr.clear(keyspace.deadlines.key(header["deadline"], job_id))
                 header["deadline"] = deadline_ms

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from queues import Actions, Job, Queue, Store
+from queues.background import empty_trash
 from queues.bulk import chunk
 from queues.bulk.bulk_job import HELD_MS
 from queues.bulk.runner import JobRunner
@@ -97,6 +98,30 @@ def test_the_trash_keeps_a_job_from_its_first_chunk_on(store: Store, ann: Action
     ann.run_bulk(job.id)
     (entry,) = store.trash.entries().entries
     assert entry.deadline - ran_at == timedelta(milliseconds=KEPT_MS)
+
+
+@pytest.mark.parametrize(("limit", "size"), [(1, 1), (65, 21_000)])
+def test_the_trash_keeps_what_a_job_does_that_is_resumed_while_its_entry_is_cleared(
+    store: Store, ann: Actions, jobs: Queue, clock: Clock, limit: int, size: int
+) -> None:
+    number = 3 * N
+    for n in range(number):
+        jobs.push(b"x" * size, n)
+    job = ann.begin_bulk("delete", "jobs")
+    ann.run_bulk(job.id, progress=lambda job: job.chunks < 20)
+    early = ann.cancel_bulk(job.id).done
+    clock.advance(KEPT_MS / 1000 + 1)
+    now_ms = store.context.clock.now_ms()
+    cleared = empty_trash.sweep_trash(store.context.kv, store.context.keyspace, now_ms=now_ms, limit=limit)
+    assert 0 < cleared < 2 * early, "the sweep has some way to go: each item has two keys"
+    ann.resume_bulk(job.id)
+    job = ann.run_bulk(job.id)
+    assert (job.status, job.done, jobs.depth()) == ("done", number, 0)
+    store.sweep()
+    assert [entry.id for entry in store.trash.entries().entries] == [job.id]
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (undone.status, undone.done) == ("done", number - (cleared + 1) // 2)
+    assert check_full_count(store, jobs) == undone.done
 
 
 def test_items_come_to_other_states_and_back(store: Store, ann: Actions, jobs: Queue, clock: Clock) -> None:
