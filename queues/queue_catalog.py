@@ -34,10 +34,10 @@ class OfPriorities(OfAnyKind, total=False):
 class QueueCatalog:
     """The queues of one store, by name. Thread-safe."""
 
-    def __init__(self, context: StoreContext) -> None:
+    def __init__(self, context: StoreContext, *, trash: Trash | None = None) -> None:
         #: The parts of the open store: for tools and tests, not for programs.
         self.context = context
-        self._trash = Trash(context)
+        self._trash = trash or Trash(context)
         #: Opens what is stored under a name, once for the same record: the API does so for each request.
         self._opened = lru_cache(1_000)(lambda name, record: open_queue(context, Config.of(name, record)))
 
@@ -228,8 +228,10 @@ class QueueCatalog:
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:
         """Bring back from the trash a queue under its name, or items under their keys.
 
-        Returns the item, or the queue that came back or that holds what came back. Raises `TrashNotFound`,
-        `AlreadyRestored`, `QueueExists` (the name is taken), `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
+        Returns the item, or the queue that came back or that holds what came back. Of a push in a browser, the items
+        are moved into the trash. Raises `TrashNotFound`, `AlreadyRestored`, `QueueExists` (the name is taken),
+        `QueueNotFound` (the item's queue is gone), `PlaceTaken`.
         """
-        restored = self.context.transact(lambda tr: self._trash.restore(tr, trash_id), tr)
+        into = self.context.id_generator.new_id()
+        restored = self.context.transact(lambda tr: self._trash.restore(tr, trash_id, into=into), tr)
         return restored.item if restored.item is not None else open_queue(self.context, restored.config)

@@ -24,7 +24,7 @@ from queues.trash.trash import KEPT_MS, Trash
 P = ParamSpec("P")
 T = TypeVar("T")
 #: Verbs that remove items: their audit records say how long the trash keeps these, if not as long as usual.
-_REMOVING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "purge", "ack"})
+_REMOVING = frozenset({"pop_min", "pop_max", "dequeue", "delete", "purge", "ack", "delete_queue"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ class Frame:
         self.actor = check_text(actor)
         self.via = via
         self.context = context
-        self.catalog = QueueCatalog(context)
         self.trash = Trash(context, keep=keep)
+        self.catalog = QueueCatalog(context, trash=self.trash)
         self.audit = Audit(context)
         self._tr = tr
         self._key = key

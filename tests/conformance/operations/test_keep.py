@@ -75,6 +75,24 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, jobs: Que
     check_full_count(store, jobs)
 
 
+def test_a_deleted_queue_is_kept_for_as_long_as_told(store: Store, jobs: Queue, clock: Clock) -> None:
+    before = trash_keys(store)
+    jobs.push(b"a", priority=1)
+    hour = store.actions("cron", keep=timedelta(hours=1))
+    deleted = hour.delete_queue("jobs", confirm="jobs")
+    entry = store.trash.get(deleted)
+    assert entry.deadline - entry.at == timedelta(hours=1)
+    assert store.audit.entries().entries[0].after == {"kept_seconds": 3600}
+    store.actions("ann").undo(deleted)
+    assert jobs.depth() == 1
+    store.actions("cron", keep=NOT_AT_ALL).delete_queue("jobs", confirm="jobs")
+    assert sweep_trash(store) > 0
+    assert store.trash.entries().entries == ()
+    clock.advance(KEPT_MS / 1000)
+    sweep_trash(store)
+    assert trash_keys(store) == before
+
+
 @pytest.mark.parametrize("wrong", [timedelta(seconds=-1), timedelta(milliseconds=KEPT_MS + 1)])
 def test_the_trash_stays_bounded(store: Store, wrong: timedelta) -> None:
     with pytest.raises(BadTime, match="0 seconds"):
