@@ -22,6 +22,17 @@ def verbs(store: Store, **options: object) -> list[str]:
     return [entry.verb for entry in store.audit.entries(**options).entries]
 
 
+def test_a_push_that_a_program_undoes_is_in_the_trash(store: Store, ann: Actions) -> None:
+    jobs = ann.create_queue("jobs")
+    pushed = ann.push_undoably("jobs", [(b"a", 1), (b"b", 2)])
+    store.restore(pushed.trash_id)
+    assert jobs.depth() == 0
+    (entry,) = store.trash.entries().entries
+    assert (entry.act, entry.count) == ("delete", 2)
+    store.restore(entry.id)
+    assert list(jobs.items().items) == pushed.items
+
+
 def test_a_popped_item_goes_back_under_its_same_key(ann: Actions) -> None:
     jobs = ann.create_queue("jobs")
     jobs.push_many([(b"a", 1), (b"b", 1), (b"c", 2)])
