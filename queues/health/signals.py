@@ -30,6 +30,8 @@ _AGAIN = 10.0
 _FRUITLESS = 90.0
 #: Share of ended attempts that failed: from which on it is much, and below which no more; and items in 5 minutes.
 _MUCH, _LITTLE, _SEVERAL = 0.45, 0.3, 10
+#: Seconds without a take after which it is not said that a queue keeps up.
+_UNMOVED = 20.0
 #: Share of the pushed items of two minutes by which a queue must have grown or shrunk in them.
 _SHARE = 0.05
 #: Standard deviations of the change of a queue that wanders by chance, below which it is not said to shrink.
@@ -224,7 +226,7 @@ def _beyond(
 def is_unmoved(health: Health) -> bool:
     """Say whether none was taken for so long that nothing can be said of what waits."""
     # What is held may be long jobs; where nothing is, a minute without a take is long, be it as usual or not.
-    unmoved = health.untaken >= max(LEARNED, _UNUSUAL * health.usual)
+    unmoved = health.untaken >= max(_UNMOVED, _UNUSUAL * health.usual)
     # One that tells nothing of itself may have taken just now.
     left = health.consumers == 0 and (health.untaken > 0 or health.untold is None)
     return unmoved or left or (not health.seen.leased and health.silent >= (health.targets.no_consumer or WATCHED))

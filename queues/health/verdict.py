@@ -122,4 +122,5 @@ def _trend(health: Health, over: frozenset[Code]) -> Trend:
         return Trend.DRAINING
     # What is refused is not known.
     full = seen.is_full or Code.FULL in raised
-    return Trend.UNKNOWN if over or full or is_failing(health) else Trend.STEADY
+    unsure = full or is_failing(health) or health.marks.may_rise(seen.ready)
+    return Trend.UNKNOWN if over or unsure else Trend.STEADY

@@ -209,6 +209,68 @@ def test_a_queue_from_which_nothing_moves_is_not_said_to_keep_up() -> None:
     assert verdicts[-1].level is Level.WARNING
 
 
+def test_a_queue_whose_workers_were_killed_is_not_said_to_keep_up() -> None:
+    """Ten a second were taken; then nothing is, while their leases and heartbeats last for a minute more."""
+    busy = [
+        Observation(
+            BEGIN + n,
+            ready=20,
+            leased=4,
+            pushed=10 * n + 24,
+            taken=10 * n + 4,
+            done=10 * n,
+            consumers=4,
+            oldest=BEGIN + n - 2,
+        )
+        for n in range(0, 300, 2)
+    ]
+    last = busy[-1]
+    killed = [
+        msgspec.structs.replace(last, at=last.at + n, ready=20 + 10 * n, pushed=last.pushed + 10 * n)
+        for n in range(2, 60, 2)
+    ]
+    verdicts = watched(*busy, *killed)
+    assert {verdict.trend for verdict in verdicts[30 : len(busy)]} == {Trend.STEADY}
+    assert {verdict.trend for verdict in verdicts[len(busy) + 10 :]} == {Trend.UNKNOWN}
+
+
+def test_a_new_queue_that_grows_is_not_said_to_keep_up() -> None:
+    """Ten a second come and eight are taken, which growth is said of after two minutes."""
+    seen = [
+        Observation(
+            BEGIN + n,
+            ready=2 * n + 8,
+            leased=2,
+            pushed=10 * n + 10,
+            taken=8 * n + 2,
+            done=8 * n,
+            consumers=2,
+            oldest=BEGIN + n / 5,
+        )
+        for n in range(0, 300, 2)
+    ]
+    verdicts = watched(*seen)
+    assert Trend.STEADY not in {verdict.trend for verdict in verdicts[1:]}
+    assert verdicts[-1].trend is Trend.GROWING
+
+
+def test_a_new_queue_that_keeps_up_is_soon_said_to() -> None:
+    seen = [
+        Observation(
+            BEGIN + n,
+            ready=n % 8,
+            leased=2,
+            pushed=10 * n + 8,
+            taken=10 * n + 8 - n % 8,
+            done=10 * n,
+            consumers=2,
+            oldest=BEGIN + n,
+        )
+        for n in range(0, 300, 2)
+    ]
+    assert {verdict.trend for verdict in watched(*seen)[8:]} == {Trend.STEADY}
+
+
 def failing(second: int, finished: int = 0) -> Observation:
     """Return a queue of which an item comes back every two seconds."""
     back = second // 2
@@ -222,7 +284,7 @@ def test_a_queue_of_which_every_attempt_fails_is_not_said_to_keep_up() -> None:
     new = watched(*map(failing, range(0, 90, 2)))
     assert {verdict.trend for verdict in new[1:]} == {Trend.UNKNOWN}
     older = watched(*(failing(second, min(second, 300)) for second in range(0, 390, 2)))
-    assert {verdict.trend for verdict in older[10:150]} == {Trend.STEADY}
+    assert {verdict.trend for verdict in older[16:150]} == {Trend.STEADY}
     assert {verdict.trend for verdict in older[157:]} == {Trend.UNKNOWN}
 
 
