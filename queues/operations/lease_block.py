@@ -6,7 +6,7 @@ A lease is a value; what settles it is no part of that. It is not compared, not 
 import asyncio
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -14,6 +14,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from functools import partial
 from typing import Any, Self, TypedDict, TypeVar
 
 from queues.errors import LeaseNotBound, QueueError, StaleLease, StoreError
@@ -120,19 +121,22 @@ class AsyncBinding(Binding):
         """Return the block of a lease in a coroutine."""
         keeper = asyncio.create_task(self._extend(lease)) if self._keep else None
         try:
-            try:
-                yield
-            finally:
-                if keeper is not None:
-                    keeper.cancel()
-                    await asyncio.wait([keeper])
+            yield
         except BaseException as error:
             try:
-                await self._queue.release(lease, **told(error), count_attempt=is_attempt(error))
+                await _to_its_end(partial(self._release, lease, error, keeper))
             except (QueueError, StoreError) as failure:
                 error.add_note(_unreleased(failure))
             raise
+        await _to_its_end(partial(self._ack, lease, keeper))
+
+    async def _ack(self, lease: Any, keeper: "asyncio.Task[None] | None") -> None:
+        await _end(keeper)
         await self._queue.ack(lease)
+
+    async def _release(self, lease: Any, error: BaseException, keeper: "asyncio.Task[None] | None") -> None:
+        await _end(keeper)
+        await self._queue.release(lease, **told(error), count_attempt=is_attempt(error))
 
     async def _extend(self, lease: Any) -> None:
         while True:
@@ -143,6 +147,31 @@ class AsyncBinding(Binding):
                 return
             except (QueueError, StoreError):
                 continue
+
+
+async def _end(keeper: "asyncio.Task[None] | None") -> None:
+    """Extend no longer; wait for the extension that is under way."""
+    if keeper is not None:
+        keeper.cancel()
+        await asyncio.wait([keeper])
+
+
+async def _to_its_end(settle: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Settle a lease; a cancellation meanwhile is raised once that is done, or has failed.
+
+    Otherwise an item that was handled would come back, with one more attempt, when its lease expires.
+    """
+    try:
+        await settle()
+    except asyncio.CancelledError:
+        again = asyncio.create_task(settle())
+        while not again.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([again])
+            if again.cancelled():  # a loop that ends cancels all its tasks
+                again = asyncio.create_task(settle())
+        again.exception()  # the cancellation is raised in its place
+        raise
 
 
 class LeaseKeeper:

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import pickle
+from contextlib import suppress
 from dataclasses import asdict
 
 import pytest
@@ -161,6 +162,40 @@ def test_a_canceled_block_releases_without_an_attempt(jobs: Queue) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert (await queue.lease()).item.attempts == 1
+
+    run(work)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_cancellation_at_any_moment_leaves_no_lease_behind(jobs: Queue, keep: bool) -> None:
+    queue = AsyncPriorityQueue(jobs)
+
+    async def work() -> None:
+        for moment in range(30):
+            for twice in (False, True):
+                handled: list[Lease] = []
+
+                async def handle(handled: list[Lease] = handled) -> None:
+                    lease = await queue.lease(keep=keep)
+                    async with lease:
+                        handled.append(lease)
+
+                task = asyncio.create_task(handle())
+                for _ in range(moment):
+                    await asyncio.sleep(0)
+                task.cancel()
+                if twice:
+                    await asyncio.sleep(0)
+                    task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                left = await queue.totals()
+                assert (left.ready, left.leased) in ((0, 0), (1, 0)), (moment, twice)
+                assert handled or left.ready, "what was not handled is there"
+                if not left.ready:
+                    await queue.push(b"1", priority=1)
+                else:
+                    assert (await queue.peek_min()).attempts == 0
 
     run(work)
 
