@@ -7,11 +7,12 @@ import logging
 import threading
 from collections.abc import Sequence
 
-from queues.errors import ForkedStore, QueueError, QueueNotFound, StoreClosed, StoreError
+from queues.errors import ForkedStore, QueueNotFound, StoreClosed
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
-from queues.workers.rests import AFTER_TROUBLE
+from queues.workers.error_text import said
+from queues.workers.rests import AFTER_TROUBLE, OF_THE_STORE, QueueRests
 
 log = logging.getLogger("queues.workers")
 
@@ -22,6 +23,7 @@ class Dispatcher:
     def __init__(self, store: Store, queues: Sequence[Queue]) -> None:
         self._store = store
         self._queues = tuple(queues)
+        self._rests = QueueRests()
         self._stop = threading.Event()
 
     def __repr__(self) -> str:
@@ -31,27 +33,62 @@ class Dispatcher:
         """Do what is due until `stop`."""
         while not self._stop.is_set():
             try:
-                outlooks = self._store.outlooks(self._queues)
-                if not tend(outlooks):
-                    rest = min((outlook.rest for outlook in outlooks.values()), default=LONGEST)
-                    self._store.wait_for_items(outlooks.values(), timeout=min(rest, LONGEST))
+                self._look()
             except (StoreClosed, ForkedStore):
                 return
-            except (StoreError, QueueError) as error:
-                log.warning("The dispatcher rests for %g s: %s", AFTER_TROUBLE, error)
+            except Exception as error:  # whatever it is: the next look may find the store well
+                log.warning("The dispatcher rests for %g s: %s", AFTER_TROUBLE, said(error))
                 self._stop.wait(AFTER_TROUBLE)
 
     def stop(self) -> None:
         """Make `run` end; it may sleep until the store's watches are interrupted."""
         self._stop.set()
 
+    def _look(self) -> None:
+        """Do what is due now, or sleep."""
+        awake = self._rests.awake(self._queues)
+        outlooks = outlooks_of(self._store, awake, self._rests)
+        if tend(outlooks, self._rests):
+            return
+        left = self._rests.left
+        if not awake:
+            self._stop.wait(left)
+            return
+        nearest = min((outlook.rest for outlook in outlooks.values()), default=LONGEST)
+        longest = LONGEST if left is None else min(left, LONGEST)
+        self._store.wait_for_items(outlooks.values(), timeout=min(nearest, longest))
 
-def tend(outlooks: dict[Queue, Outlook]) -> bool:
-    """Do what is due in these queues; return False when nothing was."""
+
+def outlooks_of(store: Store, queues: Sequence[Queue], rests: QueueRests) -> dict[Queue, Outlook]:
+    """Return the outlooks of those of the queues that exist; of several, those that cannot be read rest."""
+    try:
+        return store.outlooks(queues)
+    except OF_THE_STORE:
+        raise
+    except Exception:
+        if len(queues) < 2:
+            raise
+    found: dict[Queue, Outlook] = {}
+    for queue in queues:
+        try:
+            found |= store.outlooks([queue])
+        except OF_THE_STORE:
+            raise
+        except Exception as error:
+            rests.failed(queue, error)
+    return found
+
+
+def tend(outlooks: dict[Queue, Outlook], rests: QueueRests) -> bool:
+    """Do what is due in these queues; return False when nothing was. Those that fail rest."""
     late = [queue for queue, outlook in outlooks.items() if outlook.late]
     for queue in late:
         try:
             queue.tend()
         except QueueNotFound:
             continue
+        except OF_THE_STORE:
+            raise
+        except Exception as error:
+            rests.failed(queue, error)
     return bool(late)

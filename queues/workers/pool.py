@@ -16,11 +16,9 @@ from queues.errors import (
     Conflict,
     ForkedStore,
     NotForAttached,
-    QueueError,
     QueueNotFound,
     QueuePaused,
     StoreClosed,
-    StoreError,
     TooLarge,
 )
 from queues.model.config import check_worker
@@ -29,11 +27,12 @@ from queues.operations.plain_functions import refuse_result
 from queues.operations.wait import LONGEST, Outlook
 from queues.queue import Queue
 from queues.store import Store
-from queues.workers.dispatcher import Dispatcher, tend
+from queues.workers.dispatcher import Dispatcher, outlooks_of, tend
+from queues.workers.error_text import place_of, said
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
-from queues.workers.rests import rest_after
-from queues.workers.settling import Settling, Task, place_of
+from queues.workers.rests import QueueRests, rest_after
+from queues.workers.settling import Settling, Task
 from queues.workers.worker import HANDLER, Handler, Worker
 
 log = logging.getLogger("queues.workers")
@@ -103,10 +102,9 @@ class Pool:
         self._idle = 0
         self._feeding = False
         self._turn = 0
-        #: Queues that failed, and until when they are left alone; used by the feeder only.
-        self._resting: dict[Queue, float] = {}
-        #: Seconds of the last rest of such a queue, and, at None, of all.
-        self._rested: dict[Queue | None, float] = {}
+        #: Used by the feeder only: queues that failed, and the seconds of the last rest of all.
+        self._rests = QueueRests()
+        self._rested = 0.0
         self._at_work = 0
         self._started = False
         self._stopping = threading.Event()
@@ -304,26 +302,27 @@ class Pool:
         self._heartbeats.await_ready(self._stopping)
         try:
             found = self._look(wanted)
-            self._rested.pop(None, None)
+            self._rested = 0.0
             return found
         except (StoreClosed, ForkedStore) as error:
             log.error("Work ends: %s", error)  # noqa: TRY400 # the message is complete
             self._stopping.set()
-        except (StoreError, QueueError) as error:
-            rest = self._rested[None] = rest_after(error, self._rested.get(None, 0.0))
-            log.warning("Workers rest for %g s: %s", rest, error)
+        except Exception as error:  # whatever it is: the next look may find the store well
+            rest = self._rested = rest_after(error, self._rested)
+            log.warning("Workers rest for %g s: %s", rest, said(error))
             self._stopping.wait(rest)
         return [], False
 
     def _look(self, wanted: int) -> tuple[list[Task], bool]:
         """Do what `_lease` does; raise what the store raises."""
-        awake, rest = self._awake()
-        outlooks = self._store.outlooks(awake)
+        awake = self._rests.awake(self._in_turn())
+        outlooks = outlooks_of(self._store, awake, self._rests)
         ready = [queue for queue in awake if queue in outlooks and outlooks[queue].ready]
         if tasks := self._lease_in_turn(ready, outlooks, wanted):
             return tasks, False
-        if ready or tend(outlooks):
+        if ready or tend(outlooks, self._rests):
             return [], False
+        rest = self._rests.left
         if not awake or (self._once and rest is not None):  # a resting queue may have items
             self._stopping.wait(rest)
             return [], False
@@ -341,22 +340,13 @@ class Pool:
                 tasks += self._lease_from(queue, min(wanted - len(tasks), outlooks[queue].ready))
             except (StoreClosed, ForkedStore):
                 raise
-            except (StoreError, QueueError) as error:
-                rest = self._rested[queue] = rest_after(error, self._rested.get(queue, 0.0))
-                log.warning("%s: rests for %g s: %s", queue.name, rest, error)
-                self._resting[queue] = time.monotonic() + rest
+            except Exception as error:
+                self._rests.failed(queue, error)
                 if tasks:  # they do not wait for further queues, which may be slow to fail too
                     break
             else:
-                self._rested.pop(queue, None)
+                self._rests.worked(queue)
         return tasks
-
-    def _awake(self) -> tuple[list[Queue], float | None]:
-        """Return the queues that do not rest, and the seconds until the first rest ends."""
-        now = time.monotonic()
-        self._resting = {queue: until for queue, until in self._resting.items() if until > now}
-        rest = min(self._resting.values()) - now if self._resting else None
-        return [queue for queue in self._in_turn() if queue not in self._resting], rest
 
     def _lease_from(self, queue: Queue, n: int) -> list[Task]:
         handler = self._handlers[queue]

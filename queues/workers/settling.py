@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from queues.errors import (
     QueueError,
     StaleLease,
     StoreClosed,
-    StoreError,
     StoreUnavailable,
 )
 from queues.kv.port import Transaction
@@ -166,7 +164,7 @@ class Settling:
                 if time.monotonic() + rest > min(until, self._until):
                     log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
                     return False
-            except StoreError:
+            except Exception:  # the thread goes on with other items
                 log.exception("%s: item %s was not %s", name, item_id, verb)
                 return False
             threading.Event().wait(rest)
@@ -175,10 +173,3 @@ class Settling:
     def _count(self, what: str) -> None:
         with self._lock:
             self.counts[what] += 1
-
-
-def place_of(error: BaseException) -> str:
-    """Return the error's class and place. Its message is not logged, as it may hold a value."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {frames[-1].filename}:{frames[-1].lineno} {frames[-1].name}" if frames else ""
-    return f"{type(error).__name__}{where}"

@@ -319,6 +319,32 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
     assert [(job.item.value, job.item.attempts) for job in desk.jobs] == [(b"a", 1), (b"b", 1)]
 
 
+@pytest.mark.parametrize("what", ["config", "delayed item"])
+def test_a_queue_that_cannot_be_read_holds_up_no_other(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    mail, record = store.create_queue("mail"), b"\x07newer" if what == "config" else b""
+    mail.push(b"first", priority=1)
+    with working(store, worker_of(desk, "jobs", "mail"), "jobs", "mail") as pool:
+        await_true(lambda: desk.values == [b"first"])
+        jobs.push(b"spoiled", priority=1, delay=timedelta(minutes=1))
+        mail.push(b"later", priority=1, delay=timedelta(minutes=1))
+        keyspace = store.context.keyspace
+
+        def spoil(tr: Transaction) -> None:
+            delayed = keyspace.queue(jobs.id).generation(1).delayed.all
+            (pair,) = tr.get_range(*delayed, limit=2).wait()
+            tr.set(keyspace.configs.key(jobs.id) if what == "config" else pair[0], record)
+
+        store.transact(spoil)
+        clock.advance(60)
+        await_true(lambda: pool.stats().done == 2, meanwhile=store.interrupt)
+        mail.push(b"last", priority=1)
+        await_true(lambda: pool.stats().done == 3, meanwhile=store.interrupt)
+        assert desk.values == [b"first", b"later", b"last"]
+        await_true(lambda: "jobs: rests for 1 s" in caplog.text)
+
+
 def test_once_does_not_end_while_a_queue_that_failed_rests(
     store: Store, jobs: Queue, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
