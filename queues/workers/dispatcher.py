@@ -40,13 +40,18 @@ class Dispatcher:
                 log.warning("The dispatcher rests for %g s: %s", AFTER_TROUBLE, said(error))
                 self._stop.wait(AFTER_TROUBLE)
 
+    def follow(self, queues: Sequence[Queue]) -> None:
+        """Do what is due in these queues from now on, within a second if one of those before was deleted."""
+        self._queues = tuple(queues)
+
     def stop(self) -> None:
         """Make `run` end; it may sleep until the store's watches are interrupted."""
         self._stop.set()
 
     def _look(self) -> None:
         """Do what is due now, or sleep."""
-        awake = self._rests.awake(self._queues)
+        queues = self._queues
+        awake = self._rests.awake(queues)
         outlooks = outlooks_of(self._store, awake, self._rests)
         if tend(outlooks, self._rests):
             return
@@ -55,8 +60,8 @@ class Dispatcher:
             self._stop.wait(left)
             return
         nearest = min((outlook.rest for outlook in outlooks.values()), default=LONGEST)
-        longest = LONGEST if left is None else min(left, LONGEST)
-        self._store.wait_for_items(outlooks.values(), timeout=min(nearest, longest))
+        longest = LONGEST if len(outlooks) == len(queues) else AFTER_TROUBLE
+        self._store.wait_for_items(outlooks.values(), timeout=min(nearest, longest, LONGEST if left is None else left))
 
 
 def outlooks_of(store: Store, queues: Sequence[Queue], rests: QueueRests) -> dict[Queue, Outlook]:

@@ -39,6 +39,8 @@ log = logging.getLogger("queues.workers")
 
 #: Seconds between two interruptions of threads that still wait although the pool is stopped.
 _NUDGE = 0.02
+#: Seconds between two looks for a queue of the name of one that was deleted.
+_LOOK_FOR_NAME = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,9 @@ class Pool:
         #: Used by the feeder only: queues that failed, and the seconds of the last rest of all.
         self._rests = QueueRests()
         self._rested = 0.0
+        #: Queues that were deleted, as far as the log says so.
+        self._deleted: set[Queue] = set()
+        self._look_for_names_at = 0.0
         self._at_work = 0
         self._started = False
         self._stopping = threading.Event()
@@ -126,7 +131,7 @@ class Pool:
         self._started = True
         self._at_work = len(self._workers)
         for queue in self._handlers:
-            queue.opened.consumption.attend(self, lambda: self._idle, self._name)
+            self._attend(queue)
         for thread in (*self._helpers, *self._workers):
             thread.start()
 
@@ -181,6 +186,10 @@ class Pool:
         while self._alive(self._helpers):
             self._store.interrupt()
             self._pause.wait(_NUDGE)
+
+    def _attend(self, queue: Queue) -> None:
+        """Tell other processes that this pool consumes the queue."""
+        queue.opened.consumption.attend(self, lambda: self._idle, self._name)
 
     @staticmethod
     def _alive(threads: Sequence[threading.Thread]) -> int:
@@ -317,6 +326,9 @@ class Pool:
         """Do what `_lease` does; raise what the store raises."""
         awake = self._rests.awake(self._in_turn())
         outlooks = outlooks_of(self._store, awake, self._rests)
+        deleted = [queue for queue in awake if queue not in outlooks and queue not in self._rests]
+        if self._follow(deleted):
+            return [], False
         ready = [queue for queue in awake if queue in outlooks and outlooks[queue].ready]
         if tasks := self._lease_in_turn(ready, outlooks, wanted):
             return tasks, False
@@ -327,8 +339,39 @@ class Pool:
             self._stopping.wait(rest)
             return [], False
         if not self._once:  # the dispatcher does what is due, which wakes the feeder
-            self._store.wait_for_items(outlooks.values(), timeout=LONGEST if rest is None else rest)
+            longest = _LOOK_FOR_NAME if deleted else LONGEST
+            self._store.wait_for_items(outlooks.values(), timeout=longest if rest is None else min(rest, longest))
         return [], True
+
+    def _follow(self, deleted: Sequence[Queue]) -> bool:
+        """Work on the queues that now have the names of deleted ones; return whether there are any."""
+        now = time.monotonic()
+        if now < self._look_for_names_at or not (deleted or self._deleted):
+            return False
+        self._look_for_names_at = now + _LOOK_FOR_NAME
+        for queue in self._deleted.difference(deleted):
+            if queue not in self._rests:
+                log.warning("%s: the queue was restored: work goes on", queue.name)
+                self._deleted.discard(queue)
+        followed = False
+        for queue in deleted:
+            if queue not in self._deleted:
+                log.warning("%s: the queue was deleted: work goes on when there is one of this name", queue.name)
+                self._deleted.add(queue)
+            found = next(iter(self._store.queues(queue.name, limit=1)), None)
+            if found is None or found.name != queue.name or found.attached:
+                continue
+            if found.id in {each.id for each in self._handlers}:
+                continue
+            self._handlers = {found if each is queue else each: how for each, how in self._handlers.items()}
+            self._deleted.discard(queue)
+            queue.opened.consumption.desert(self)
+            self._attend(found)
+            log.warning("%s: work goes on with a new queue of this name", queue.name)
+            followed = True
+        if followed:
+            self._dispatcher.follow(tuple(self._handlers))
+        return followed
 
     def _lease_in_turn(self, ready: Sequence[Queue], outlooks: Mapping[Queue, Outlook], wanted: int) -> list[Task]:
         """Lease at most `wanted` items. A queue that fails rests, and items of other queues are kept."""

@@ -319,6 +319,46 @@ def test_a_queue_that_fails_neither_loses_nor_holds_up_items_of_other_queues(
     assert [(job.item.value, job.item.attempts) for job in desk.jobs] == [(b"a", 1), (b"b", 1)]
 
 
+def test_a_queue_that_is_made_anew_is_worked_on_as_the_one_before(
+    store: Store, jobs: Queue, desk: Desk, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.create_queue("jobs:later")
+    with working(store, worker_of(desk, "jobs", "jobs:later"), "jobs", "jobs:later") as pool:
+        jobs.push(b"a", priority=1)
+        await_true(lambda: desk.values == [b"a"])
+        store.delete_queue("jobs")
+        await_true(lambda: "jobs: the queue was deleted" in caplog.text, meanwhile=store.interrupt)
+        anew = store.create_queue("jobs", kind="fifo")
+        anew.enqueue(b"b")
+        anew.enqueue(b"later", delay=timedelta(minutes=1))
+        await_true(lambda: desk.values == [b"a", b"b"])
+        assert "jobs: work goes on with a new queue" in caplog.text
+        clock.advance(60)
+        await_true(lambda: desk.values == [b"a", b"b", b"later"], meanwhile=store.interrupt)
+        await_true(lambda: pool.stats().done == 3)
+    assert [job.queue for job in desk.jobs] == ["jobs"] * 3
+
+
+def test_a_queue_that_is_restored_is_worked_on_again(
+    store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    with working(store, worker_of(desk)):
+        trash_id = store.delete_queue("jobs")
+        await_true(lambda: "jobs: the queue was deleted" in caplog.text, meanwhile=store.interrupt)
+        store.restore(trash_id)
+        jobs.push(b"a", priority=1)
+        await_true(lambda: desk.values == [b"a"])
+
+
+def test_a_renamed_queue_is_not_replaced_by_another_of_its_old_name(store: Store, jobs: Queue, desk: Desk) -> None:
+    with working(store, worker_of(desk)):
+        store.rename_queue("jobs", "jobs:old")
+        store.create_queue("jobs").push(b"of another program", priority=1)
+        jobs.push(b"a", priority=1)
+        await_true(lambda: desk.values == [b"a"])
+    assert store.queue("jobs").depth() == 1
+
+
 @pytest.mark.parametrize("what", ["config", "delayed item"])
 def test_a_queue_that_cannot_be_read_holds_up_no_other(
     store: Store, jobs: Queue, desk: Desk, clock: Clock, what: str, caplog: pytest.LogCaptureFixture
