@@ -234,7 +234,7 @@ class View:
         known = status.live_consumers
         consumers = "consumers unknown" if known is None else _count(known, "consumer")
         title = f"── {display_name(status.name)} ── {kind} · {consumers} "
-        verdict = verdict_text(row, now).wrap(_CONSOLE, width - 1)[:2]
+        verdict = verdict_text(row, now).wrap(_CONSOLE, max(1, width - 1))[:2]
         ends = [
             _item_line(word, item, now) for word, item in (("min", status.min), ("max", status.max)) if item is not None
         ]

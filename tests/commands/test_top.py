@@ -139,6 +139,14 @@ def test_without_a_terminal_it_says_what_to_use(url: str, store: Store, variable
     )
 
 
+def test_a_terminal_without_a_size_is_taken_for_a_usual_one(url: str, store: Store) -> None:
+    with on_terminal("top", "--store", url, columns=0, lines=0) as top:
+        top.shows("orders:eu")
+        assert len(top.screen) == 24
+        top.resize(100, 30)
+        top.until(lambda: len(top.screen) == 30)
+
+
 def drawn(view: View, width: int = 80, height: int = 24, clock: float = 0.0) -> list[str]:
     """Return the lines of a view's screen."""
     lines = view.draw(width, height, clock).plain.split("\n")
@@ -161,6 +169,15 @@ def test_hostile_names_values_and_reasons_stay_in_their_places(run: Run, shop: S
             assert not any(char < " " or "\x7f" <= char < "\xa0" for char in text)
     list_of = drawn(View(seen=Seen(rows=rows, now=now)))
     assert len({line[3:29] for line in list_of[3:6]}) == 3
+
+
+@pytest.mark.parametrize("mode", ["list", "open", "help"])
+def test_a_terminal_of_any_size_is_drawn_on(run: Run, shop: Shop, mode: str) -> None:
+    fill(shop.store)
+    rows, now = BoardReader(shop.store).read()
+    for width in (1, 2, 3, 5, 8, 13, 21, 34, 55, 80):
+        for height in (1, 2, 3, 5, 8, 13, 24):
+            drawn(View(seen=Seen(rows=rows, now=now), mode=mode, chosen=rows[0].status.id), width, height)
 
 
 def test_long_priorities_are_told_whole_or_as_cut(run: Run, shop: Shop) -> None:

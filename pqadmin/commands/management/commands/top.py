@@ -61,7 +61,7 @@ class Command(StoreCommand):
 
     def _show(self, store: Store, view: View, terminal: Terminal, stop: Interruption, output: Console) -> None:
         while view.wish != "quit":
-            width, height = os.get_terminal_size(sys.stdout.fileno())  # COLUMNS and LINES do not follow it
+            width, height = _size()
             with output.capture() as capture:
                 output.print(view.draw(width, height, time.monotonic()), end="", soft_wrap=True)
             lines = capture.get().split("\n")
@@ -94,6 +94,12 @@ class Command(StoreCommand):
             return str(error)
         finally:
             view.typed = ""
+
+
+def _size() -> tuple[int, int]:
+    """Return the columns and lines of the terminal. One in a container may not know them yet."""
+    width, height = os.get_terminal_size(sys.stdout.fileno())  # COLUMNS and LINES do not follow it
+    return width or 80, height or 24
 
 
 class _Reading:
