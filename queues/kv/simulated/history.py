@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from operator import itemgetter
 
 from sortedcontainers import SortedDict
@@ -93,7 +94,7 @@ class History:
     def conflicts(self, read: Iterable[KeyRange], since: int) -> bool:
         """Tell whether anything in the ranges was written after a version."""
         with self._lock:
-            newer = [commit for commit in reversed(self._commits) if commit.version > since]
+            newer = list(takewhile(lambda commit: commit.version > since, reversed(self._commits)))
             return bool(newer) and any(commit.touches(*one) for one in read for commit in newer)
 
     def commit(
@@ -122,7 +123,8 @@ class History:
     def latest(self, key: bytes) -> bytes | None:
         """Return a key's newest value."""
         with self._lock:
-            return _at(self._values.get(key, ()), self.version)
+            versions = self._values.get(key)
+            return versions[-1][1] if versions else None
 
     def bytes_used(self) -> int:
         """Return the bytes of all newest keys and values."""
@@ -134,17 +136,21 @@ class History:
         return self._lock
 
     def _put(self, key: bytes, version: int, value: bytes | None) -> None:
-        versions = self._values.setdefault(key, [])
-        old = versions[-1][1] if versions else None
-        self._bytes += _weight(key, value) - _weight(key, old)
-        versions.append((version, value))
+        versions = self._values.get(key)
+        if versions is None:
+            self._values[key] = [(version, value)]
+            self._bytes += _weight(key, value)
+        else:
+            self._bytes += _weight(key, value) - _weight(key, versions[-1][1])
+            versions.append((version, value))
 
     def _trim(self, commit: Commit, oldest: int) -> None:
         for key in commit.keys:
             versions = self._values.get(key)
             if versions is None:
                 continue
-            del versions[: max(0, bisect_right(versions, oldest, key=_VERSION) - 1)]
+            if len(versions) > 1:
+                del versions[: max(0, _index(versions, oldest))]
             if len(versions) == 1 and versions[0][1] is None and versions[0][0] <= oldest:
                 del self._values[key]
 
@@ -154,5 +160,12 @@ def _weight(key: bytes, value: bytes | None) -> int:
 
 
 def _at(versions: Sequence[tuple[int, bytes | None]], version: int) -> bytes | None:
-    at = bisect_right(versions, version, key=_VERSION)
-    return versions[at - 1][1] if at else None
+    at = _index(versions, version)
+    return versions[at][1] if at >= 0 else None
+
+
+def _index(versions: Sequence[tuple[int, bytes | None]], version: int) -> int:
+    """Return the place of the newest value at a version: mostly the last one; -1 if there is none."""
+    if versions and versions[-1][0] <= version:
+        return len(versions) - 1
+    return bisect_right(versions, version, key=_VERSION) - 1

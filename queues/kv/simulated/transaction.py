@@ -1,11 +1,10 @@
 """One simulated transaction: reads of a version, own writes on top, conflicts at commit."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-
-from sortedcontainers import SortedDict
 
 from queues.kv.errors import Conflict, StoreError, TransactionEnded
 from queues.kv.limits import (
@@ -53,7 +52,9 @@ class SimulatedTransaction:
         self._schedule = schedule
         self._version = history.begin()
         self._deadline = clock() + MAX_TRANSACTION_SECONDS
-        self._writes: SortedDict[bytes, Write] = SortedDict()
+        self._writes: dict[bytes, Write] = {}
+        #: The first keys of these, sorted; the rest is added when a range is read.
+        self._sorted: list[bytes] = []
         self._cleared: list[KeyRange] = []
         self._read: list[KeyRange] = []
         self._size = 0
@@ -93,7 +94,7 @@ class SimulatedTransaction:
         self._check_time()
         self.reads += 1
         if conflicting:
-            self._add_conflict(key, key + b"\0")
+            self._add_conflict_key(key)
         return Ready(self._value(key))
 
     def find_range(
@@ -145,8 +146,11 @@ class SimulatedTransaction:
         self._grow(len(begin) + len(end))
         end = min(end, KEYS_END)
         if begin < end:
-            for key in list(self._writes.irange(begin, end, (True, False))):
+            mine = self._written(begin, end)
+            for key in mine:
                 del self._writes[key]
+            if mine:
+                self._sorted = []
             self._cleared.append((begin, end))
 
     def add(self, key: bytes, delta: int) -> None:
@@ -167,7 +171,7 @@ class SimulatedTransaction:
         """Fail this commit if another transaction writes `key` first; ignored once `key` was written here."""
         check_key(key)
         self._check()
-        self._add_conflict(key, key + b"\0")
+        self._add_conflict_key(key)
 
     def add_read_conflict_keys(self, keys: Sequence[bytes]) -> None:
         """Fail this commit if another transaction writes one of these keys first."""
@@ -245,14 +249,16 @@ class SimulatedTransaction:
         return None if self._is_cleared(key) else self._history.latest(key)
 
     def _value(self, key: bytes) -> bytes | None:
-        write: Write | None = self._writes.get(key)
+        write = self._writes.get(key)
         if write is not None and write.known:
             return write.value
         base = None if self._is_cleared(key) else self._history.get(key, self._version)
         return base if write is None else _outcome(write, base)
 
     def _merged(self, begin: bytes, end: bytes, *, reverse: bool) -> Iterator[KeyValue]:
-        mine = list(self._writes.irange(begin, end, (True, False), reverse=reverse)) if begin < end else []
+        mine = self._written(begin, end)
+        if reverse:
+            mine.reverse()
         position = 0
         for key, value in self._history.scan(begin, end, self._version, reverse=reverse):
             while position < len(mine) and (mine[position] > key if reverse else mine[position] < key):
@@ -271,13 +277,21 @@ class SimulatedTransaction:
         if value is not None:
             yield key, value
 
+    def _written(self, begin: bytes, end: bytes) -> list[bytes]:
+        """Return the keys of [begin, end) that this transaction writes, in order."""
+        keys = self._sorted
+        if len(keys) < len(self._writes):
+            keys.extend(islice(self._writes, len(keys), None))
+            keys.sort()
+        return keys[bisect_left(keys, begin) : bisect_left(keys, end)]
+
     def _is_cleared(self, key: bytes) -> bool:
-        return any(begin <= key < end for begin, end in self._cleared)
+        return bool(self._cleared) and any(begin <= key < end for begin, end in self._cleared)
 
     def _change(self, key: bytes, change: Change) -> None:
         check_key(key)
         self._grow(len(key) + 8)
-        write: Write | None = self._writes.get(key)
+        write = self._writes.get(key)
         if write is None:
             if self._is_cleared(key):
                 self._writes[key] = Write(known=True, value=change(None))
@@ -288,10 +302,15 @@ class SimulatedTransaction:
         else:
             write.changes.append(change)
 
+    def _add_conflict_key(self, key: bytes) -> None:
+        """Add a read conflict for one key, unless this transaction has decided it itself."""
+        write = self._writes.get(key)
+        if (write is None or not write.known) and not self._is_cleared(key):
+            self._read.append((key, key + b"\0"))
+
     def _add_conflict(self, begin: bytes, end: bytes) -> None:
         """Add a read conflict for the part of [begin, end) that this transaction has not decided itself."""
-        mine = self._writes.irange(begin, end, (True, False)) if begin < end else ()
-        decided = [(key, key + b"\0") for key in mine if self._writes[key].known]
+        decided = [(key, key + b"\0") for key in self._written(begin, end) if self._writes[key].known]
         decided += [(low, high) for low, high in self._cleared if low < end and begin < high]
         for low, high in sorted(decided):
             if begin < low:
