@@ -14,6 +14,12 @@ from tests.others import PREFIX, Others
 
 
 @pytest.fixture
+def engine() -> str:
+    """One engine: statuses of attached queues are compared in `tests/conformance/attached` on each."""
+    return "embedded"
+
+
+@pytest.fixture
 def others(store: Store) -> Others:
     """A program that pushed three items long before us."""
     program = Others(store)

@@ -11,6 +11,12 @@ from queues import Queue, Store
 from tests.live.conftest import PATIENCE, Join
 
 
+@pytest.fixture
+def engine() -> str:
+    """One engine: frames are made of statuses, which `tests/conformance` compares on each."""
+    return "embedded"
+
+
 async def test_the_first_frame_holds_every_queue_of_the_screen(store: Store, join: Join) -> None:
     jobs = store.create_queue("orders:eu:jobs")
     mail = store.create_queue("mail", kind="fifo")

@@ -17,6 +17,12 @@ from queues import Store
 from tests.live.conftest import PATIENCE, Join
 
 
+@pytest.fixture
+def engine() -> str:
+    """One engine: how sockets end has nothing to do with it."""
+    return "embedded"
+
+
 class Faulty:
     """A socket whose every frame fails, as one that encodes half a character did."""
 

@@ -15,6 +15,12 @@ from tests.live.conftest import Join, Viewer
 from tests.schemas import Message
 
 
+@pytest.fixture
+def engine() -> str:
+    """One engine: filters look at rows, which are the same on each."""
+    return "embedded"
+
+
 def matching(count: int) -> object:
     return lambda frame: frame.get("matches") is not None and frame["matches"]["count"] == count
 

@@ -16,6 +16,12 @@ from tests.conftest import Clock, store_url
 
 
 @pytest.fixture
+def engine() -> str:
+    """One engine: verdicts are derived from rows, which are the same on each."""
+    return "simulated"
+
+
+@pytest.fixture
 def store(engine: str, tmp_path: Any, clock: Clock) -> Iterator[Store]:
     """A fresh store on each engine, with a clock that does not move."""
     with open_store(store_url(engine, tmp_path), clock=clock) as opened:

@@ -16,6 +16,12 @@ from tests.conftest import Clock, store_url
 
 
 @pytest.fixture
+def engine() -> str:
+    """One engine: what is recorded is the same on each, as `tests/conformance/health` says."""
+    return "simulated"
+
+
+@pytest.fixture
 def store(engine: str, tmp_path: Path, clock: Clock) -> Iterator[Store]:
     """A store whose time the test gives."""
     with open_store(store_url(engine, tmp_path), clock=clock) as opened:

@@ -17,6 +17,12 @@ from queues import Store
 from tests.live.conftest import Join, SignIn, Viewer
 
 
+@pytest.fixture
+def engine() -> str:
+    """One engine: rights are checked above the store."""
+    return "embedded"
+
+
 def give(name: str, *globs: str) -> None:
     """Give a person these queues to see, and nothing else."""
     user = User.objects.get(username=name)

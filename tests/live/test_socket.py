@@ -20,6 +20,12 @@ from queues import Queue, Store
 from tests.live.conftest import Join, Looks, SignIn, Viewer
 
 
+@pytest.fixture
+def engine() -> str:
+    """One engine: what a socket admits and answers has nothing to do with it."""
+    return "embedded"
+
+
 async def test_without_a_login_it_stays_shut(monitor: Monitor, transactional_db: None) -> None:
     assert await Viewer().refused()
     assert await Viewer("no-such-session").refused()
