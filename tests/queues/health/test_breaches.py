@@ -1,5 +1,7 @@
 """Time in breach: the share of the last day in which a queue was beyond a target, and what is unknown of it."""
 
+from functools import cache
+
 import msgspec
 import pytest
 
@@ -24,6 +26,12 @@ def played(*parts: tuple[float, Observation], every: float = 60.0, health: Healt
     return health
 
 
+@cache
+def calm() -> Health:
+    """Return the health after more than a day of calm."""
+    return played((30, CALM))
+
+
 def share(health: Health, limit: str = "dead") -> tuple[float, float]:
     """Return the hours in breach, and the unknown ones, of the last day."""
     found = health.breaches.share(limit, health.seen.at)
@@ -35,7 +43,7 @@ def dead(n: int) -> Observation:
 
 
 def test_the_time_beyond_a_target_is_added_up_over_a_day() -> None:
-    health = played((30, CALM), (3, dead(1)), (2, CALM), (1, dead(4)), (0.5, CALM))
+    health = played((3, dead(1)), (2, CALM), (1, dead(4)), (0.5, CALM), health=calm())
     assert share(health) == (4.0, 0.0)
     assert share(health, "oldest") == (0.0, 0.0)
     later = share(played((20, CALM), health=health))
@@ -49,27 +57,27 @@ def test_what_was_before_the_first_look_is_unknown() -> None:
 
 
 def test_a_queue_that_changed_unwatched_is_unknown_meanwhile() -> None:
-    down = played((30, CALM), (1, dead(1)))
+    down = played((1, dead(1)), health=calm())
     later = msgspec.structs.replace(dead(1), at=down.seen.at + 5 * HOUR, pushed=20, taken=20, done=20)
     assert share(advance(down, later, TARGETS)) == (1.0, 5.0)
 
 
 @pytest.mark.parametrize(("number", "beyond"), [(0, 0.0), (1, 6.0)])
 def test_a_queue_that_did_not_change_at_all_stayed_as_it_was(number: int, beyond: float) -> None:
-    down = played((30, CALM), (1, dead(number)))
+    down = played((1, dead(number)), health=calm())
     later = msgspec.structs.replace(dead(number), at=down.seen.at + 5 * HOUR, consumers=0)
     assert share(advance(down, later, TARGETS)) == (beyond, 0.0)
 
 
 def test_a_restart_within_two_minutes_hides_nothing() -> None:
-    down = played((30, CALM), (1, dead(1)))
+    down = played((1, dead(1)), health=calm())
     later = msgspec.structs.replace(dead(2), at=down.seen.at + STALE, pushed=20)
     assert share(advance(down, later, TARGETS)) == (1.0, 0.0)
 
 
 def test_a_stalled_queue_may_have_become_too_old_unwatched() -> None:
     waiting = msgspec.structs.replace(CALM, ready=1, pushed=10, oldest=BEGIN + 30 * HOUR, consumers=0)
-    down = played((30, CALM), (0.2, waiting))
+    down = played((0.2, waiting), health=calm())
     assert down.settled
     back = advance(down, msgspec.structs.replace(waiting, at=down.seen.at + 5 * HOUR), TARGETS)
     assert share(back, "oldest") == (0.0, 5.0)
@@ -85,7 +93,7 @@ def test_no_wait_was_kept_where_nothing_was_taken() -> None:
 
 def test_the_time_in_which_records_cannot_be_read_is_unknown() -> None:
     lost = Observation(BEGIN, unreadable=True)
-    health = played((30, CALM), (1, dead(1)), (4, lost), (1, dead(1)))
+    health = played((1, dead(1)), (4, lost), (1, dead(1)), health=calm())
     assert share(health) == (2.0, 4.0)
     hidden = msgspec.structs.replace(TARGETS, unreadable=True)
     seen = health.seen
@@ -113,7 +121,7 @@ def test_health_of_an_earlier_release_is_known_from_then_on() -> None:
 
 @pytest.mark.parametrize("step", [-40 * HOUR, -HOUR, 40 * HOUR, 10 * 365 * 24 * HOUR])
 def test_a_clock_that_steps_invents_no_breach(step: float) -> None:
-    health = played((30, CALM), (1, dead(1)), (1, CALM))
+    health = played((1, dead(1)), (1, CALM), health=calm())
     busy = msgspec.structs.replace(CALM, at=health.seen.at + step, pushed=50, taken=50, done=50)
     after = advance(health, busy, TARGETS)
     beyond, unknown = share(after)

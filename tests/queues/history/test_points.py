@@ -127,9 +127,10 @@ def test_a_histogram_that_is_noted_comes_back(histogram: dict[int, int]) -> None
 
 def test_the_packed_points_of_a_queue_stay_below_a_bound_whatever_happens() -> None:
     random = Random(1)
+    points = [point for seed in range(40) for point in wild(seed)]
     for resolution in RESOLUTIONS.values():
         filling = OpenBlock(resolution)
-        for point in (point for seed in range(100) for point in wild(seed)):
+        for point in points:
             at = (filling.at or 0) + random.randint(1, 100)
             filling.add(replace(point, at=at))
             assert len(pickle.dumps(filling)) <= 6 * resolution.room
