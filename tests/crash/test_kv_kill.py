@@ -1,5 +1,6 @@
 """Whatever was acknowledged is there after a kill, the rest is there whole or not at all."""
 
+import os
 import random
 from collections import defaultdict
 from pathlib import Path
@@ -10,7 +11,8 @@ from queues.kv import open_kv
 from queues.kv.port import KeyValueStore
 from tests.crash.harness import kill_during
 
-ROUNDS = 8
+#: Kills; more of them by the environment.
+ROUNDS = int(os.environ.get("PQ_KILLS", "5"))
 THREADS = 8
 
 

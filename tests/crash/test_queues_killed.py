@@ -1,5 +1,6 @@
 """kill -9 in the middle of pushes: what was acknowledged is there once, the rest once or not at all."""
 
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,8 @@ from tests.all_items import all_items
 from tests.crash.harness import kill_during
 from tests.full_count import check_full_count
 
-ROUNDS = 15
+#: Kills; more of them by the environment.
+ROUNDS = int(os.environ.get("PQ_KILLS", "10"))
 THREADS = 8
 
 
