@@ -220,7 +220,7 @@ class States(ActsMachine):
 
 @on_every_engine
 def test_acts_and_undos_agree_with_the_model(engine: str) -> None:
-    run(Places, engine=engine, examples=15 if engine == "faulty" else 30)
+    run(Places, engine=engine, examples=30)
 
 
 @on_every_engine
