@@ -10,8 +10,9 @@ import gc
 import random
 import sys
 import tracemalloc
+from tempfile import TemporaryDirectory
 
-from queues import open_store
+from queues import Transaction, open_store
 
 #: What 10,000 queues may take.
 MOST_BYTES = 10_000 * 8_192
@@ -21,14 +22,18 @@ def measure(queues: int) -> float:
     """Return the bytes of one queue."""
     now = [1_800_000_000.0]
     rng = random.Random(1)
-    with open_store("memory:", clock=lambda: now[0]) as store:
+    # A store in memory would keep the blocks that are written, and all their versions while another thread reads.
+    with TemporaryDirectory() as folder, open_store(f"lmdb:{folder}/store", clock=lambda: now[0]) as store:
         made = [store.create_queue(f"q{n}") for n in range(queues)]
-        recorder = store.recorder()
+        recorder = store.recorder(count=lambda: now[0])
+
+        def change(tr: Transaction) -> None:
+            for queue in made:
+                queue.push_many([(b"x", n) for n in range(rng.randint(1, 9))], tr=tr)
+                queue.pop_many(rng.randint(1, 8), tr=tr)
 
         def go_on(seconds: int) -> None:
-            for queue in made:
-                queue.push_many([(b"x", n) for n in range(rng.randint(1, 9))])
-                queue.pop_many(rng.randint(1, 8))
+            store.transact(change)
             recorder.look()
             now[0] += seconds
 

@@ -7,4 +7,4 @@ from benchmarks.history_memory import MOST_BYTES, measure
 
 @pytest.mark.slow
 def test_what_a_recorder_keeps_of_10_000_changing_queues_is_bounded() -> None:
-    assert measure(5) * 10_000 < MOST_BYTES
+    assert measure(4) * 10_000 < MOST_BYTES
