@@ -126,26 +126,16 @@ def test_a_handler_that_holds_the_interpreter_keeps_its_lease(at_work: AtWork) -
 
 
 @seconds(2.0)
-def test_the_leases_of_a_killed_pool_are_not_extended(at_work: AtWork) -> None:
-    at_work.begin("wait")
-    heartbeat = at_work.heartbeat
-    at_work.process.kill()
-    at_work.process.wait(LONG)
-    await_true(lambda: not is_there(heartbeat))
-    await_true(lambda: at_work.jobs.expire() == 1)
-    assert at_work.jobs.peek_min().attempts == 1
-
-
-@seconds(2.0)
-def test_a_child_of_the_killed_pool_keeps_no_lease_alive(at_work: AtWork) -> None:
+def test_the_leases_of_a_killed_pool_are_not_extended_though_a_child_of_it_lives(at_work: AtWork) -> None:
     at_work.begin("fork")
     heartbeat, forked = children(at_work.process.pid)
     at_work.process.kill()
     at_work.process.wait(LONG)
     await_true(lambda: not is_there(heartbeat))
+    await_true(lambda: at_work.jobs.expire() == 1)
+    assert at_work.jobs.peek_min().attempts == 1
     assert is_there(forked)
     os.kill(forked, signal.SIGKILL)
-    await_true(lambda: at_work.jobs.expire() == 1)
 
 
 @seconds(60.0)
