@@ -101,12 +101,12 @@ def kill_hosts(
         for _ in range(kills):
             if until():
                 break
-            time.sleep(chance.uniform(0.05, 0.6))
+            time.sleep(chance.uniform(0.02, 0.25))
             pid = host_of(callers.url)
             if pid in callers.running:
                 (how or callers.kill)(pid)
                 callers.begin()
-        time.sleep(0.5)
+        time.sleep(0.1)
         callers.end()
     finally:
         for process in callers.running.values():
