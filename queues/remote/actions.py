@@ -22,6 +22,7 @@ from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import either
 from queues.model.names import canonical
+from queues.model.priority import Priority
 from queues.queue import AnyQueue, FifoQueue
 from queues.queue_catalog import QueueCatalog
 from queues.remote.call import Call
@@ -254,17 +255,22 @@ class RemoteActions(Actions):
         queue_name: str,
         *,
         query: Query | None = None,
+        state: str = "ready",
+        low: Priority | None = None,
+        high: Priority | None = None,
+        total: int | None = None,
+        concerned: int | None = None,
         expect_depth: int | None = None,
         tolerance: int = 0,
         reason: str = "",
         expect_id: int | None = None,
         **how: Any,
     ) -> Job:
-        """Begin a bulk job on all items that match a query; the site runs it."""
+        """Begin a bulk job on all items that match a query, or of a state; the site counts them and runs it."""
         asked = {name: value for name, value in how.items() if value is not None}
         body = {
             "action": act,
-            "query": {} if query is None else shape_of_query(query),
+            "query": shape_of_query(query or Query(state=state, low=low, high=high)),
             "expected": expect_depth,
             "reason": reason,
             **asked,

@@ -216,6 +216,30 @@ def test_priority_0_is_a_bound_of_searches_and_bulk_jobs(local: Store, remote: S
     assert [item.priority for item in jobs.peek_many(5)] == [-1, 1]
 
 
+def test_a_bulk_job_of_a_state_and_of_bounds_is_begun_as_at_the_store_itself(local: Store, remote: Store) -> None:
+    jobs, acts, ann = remote.create_queue("jobs"), remote.actions(""), local.actions("ann")
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"", n) for n in range(4)])
+    jobs.release(jobs.lease())
+    job = acts.begin_bulk("retry", "jobs", state="dead", total=1, concerned=1)
+    assert (ann.run_bulk(job.id).done, jobs.depth("dead"), jobs.depth()) == (1, 0, 4)
+    job = acts.begin_bulk("delete", "jobs", low=1, high=2)
+    assert ann.run_bulk(job.id).done == 2
+    assert [item.priority for item in jobs.peek_many(5)] == [0, 3]
+
+
+def test_what_a_worker_holds_is_found_and_taken_back_by_its_name(local: Store, remote: Store) -> None:
+    jobs, acts = remote.create_queue("jobs"), remote.actions("")
+    jobs.push_many([(b"", n) for n in range(4)])
+    held = {lease.item.id for lease in jobs.lease_many(2, worker="w")}
+    jobs.lease(worker="w2")
+    query = Query(state="leased", worker="w")
+    assert {item.id for item in jobs.search(query).items} == held
+    job = acts.begin_bulk("release", "jobs", query=query)
+    assert local.actions("ann").run_bulk(job.id).done == 2
+    assert [item.worker for item in jobs.leased().items] == ["w2"]
+
+
 def test_a_token_does_what_it_is_for(local: Store, transactional_db: None, token: Callable[..., str]) -> None:
     local.create_queue("jobs", codec="text")
     with opened(token(verbs=[Verb.PUSH])) as pusher:

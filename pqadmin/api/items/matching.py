@@ -22,6 +22,7 @@ class Matching(Body):
     exact: StrictBool = Field(False, description="The field is `match`; otherwise it contains it.")
     id: StrictStr = Field("", description="An id, or a part of one.")
     error: StrictStr = Field("", description="The group of the errors of dead items.")
+    worker: StrictStr = Field("", description="The whole name of the worker that holds leased items.")
     low: PriorityField | None = Field(None, description="The smallest priority, of ready items.")
     high: PriorityField | None = Field(None, description="The largest priority, of ready items.")
     since: Moment | None = Field(None, description="Pushed, or ready, then or later.")
@@ -37,6 +38,7 @@ class Matching(Body):
             exact=self.exact,
             item_id=self.id,
             error=self.error,
+            worker=self.worker,
             low=self.low,
             high=self.high,
             since=self.since,
