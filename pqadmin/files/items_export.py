@@ -40,17 +40,19 @@ def lines(
     file_format: Format,
     details: bool = False,
     clock: Callable[[], float] = time.monotonic,
-    count: Callable[[int], object] = int,
+    hides: bool = False,
+    count: Callable[[int, int], object] = lambda items, hidden: None,
 ) -> Iterator[bytes]:
     """Yield the items in the page's order. Each step is a transaction, so a queue in use is not one snapshot.
 
-    `count` is told how many items each part has.
+    `hides`: what is read may have hidden parts, whatever the rules. `count` is told how many items each part has, and
+    of how many something is hidden.
     """
-    columns = _columns(queue, rules, details=details)
+    columns = _columns(queue, hides=hides or bool(rules), details=details)
     if file_format == "csv":
         yield csv_rows([columns])
     for shapes in _shapes(queue, query, end, rules, details=details, clock=clock):
-        count(len(shapes))
+        count(len(shapes), sum(REDACTED in shape for shape in shapes))
         yield part(shapes, partial(_cells, columns), file_format)
 
 
@@ -74,12 +76,12 @@ def _shapes(
             return
 
 
-def _columns(queue: Queue, rules: Redaction, *, details: bool) -> tuple[str, ...]:
+def _columns(queue: Queue, *, hides: bool, details: bool) -> tuple[str, ...]:
     priorities: tuple[str, ...] = () if queue.kind == "fifo" else ("priority",)
     if priorities and (queue.priority_type == "str" or queue.attached):
         priorities = ("priority", "priority_base64")
     raw = (_RAW,) if details and queue.attached and queue.kind != "fifo" else ()
-    values = ("value", "value_base64", *((REDACTED,) if rules else ()))
+    values = ("value", "value_base64", *((REDACTED,) if hides else ()))
     return (*priorities, *raw, *values, *(_KNOWN if details else ()))
 
 
@@ -87,7 +89,7 @@ def _shape(item: Item, rules: Redaction, *, details: bool) -> Shape:
     """Return an item as members of a line, without those that do not apply."""
     shape: Shape = {}
     seen = masked(item.raw, rules)
-    if seen != item.raw:
+    if seen != item.raw or item.hidden or item.truncated:
         shape[REDACTED] = seen.decode("utf-8", "replace")
     elif (text := plain_text(item.raw)) is not None:
         shape["value"] = text

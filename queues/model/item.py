@@ -76,6 +76,8 @@ class Item(_Made):
     reason: str = ""
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None
+    #: `raw` is what rules of redaction leave to be seen of the value: of an item that a remote store looked at.
+    hidden: bool = field(default=False, repr=False)
     #: What decodes `raw`; None: the value is bytes.
     codec: Codec | None = field(default=None, repr=False, compare=False)
 
@@ -115,7 +117,7 @@ class Item(_Made):
 def ready_items(values: Sequence[bytes], parts: Iterable[Parts], codec: Codec | None) -> list[Item]:
     """Return ready items with these whole values.
 
-    Setting eighteen fields was a third of the cost of a pop, and few programs read more than the value. So only the
+    Setting all fields was a third of the cost of a pop, and few programs read more than the value. So only the
     bytes and the codec are set, in loops that run in C, and `__getattr__` computes the other fields.
     """
     items = list(map(_new, repeat(Item, len(values))))

@@ -77,6 +77,7 @@ def item_of(shape: Shape, config: Config, raw: bytes | None = None) -> Item:
         died_at=time_of(shape.get("died_at")),
         finished_at=time_of(shape.get("finished_at")),
         reason=shape.get("reason") or "",
+        hidden=raw is None and "value_redacted" in shape,
         foreign=None if key is None else ForeignKey(key, config.kind == "fifo"),
         codec=config.values,
     )

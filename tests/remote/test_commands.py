@@ -160,6 +160,22 @@ def test_an_item_is_edited_as_it_was_seen(run: Run, local: Store) -> None:
         run("edit_item", "edited:text", "0" * 40, "x")
 
 
+@pytest.mark.parametrize("ending", ["ndjson", "csv"])
+def test_an_export_never_passes_hidden_parts_off_as_the_value(
+    site: Site, token_file: Path, home: Path, local: Store, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    secret, back = local.create_queue(f"secret:{ending}"), local.create_queue(f"back:{ending}")
+    secret.configure(redact=("password",))
+    secret.push_many([(b'{"password": "ten letters"}', 1), (b"plain", 2), (b'{"password": "' + b"x" * 10 + b'"}', 3)])
+    file = str(home / f"items.{ending}")
+    on_site = ("--server", site.address, "--token-file", str(token_file))
+    call_command("export_items", secret.name, file, *on_site)
+    assert "hides parts of 2 items" in capsys.readouterr().err
+    with pytest.raises(CommandError, match="2 bad lines"):
+        call_command("import_items", back.name, file, *on_site)
+    assert [item.value for item in back.items().items] == [b"plain"]
+
+
 def test_a_token_that_may_only_read_changes_nothing(site: Site, folder: Path, home: Path, local: Store) -> None:
     read = local.create_queue("read")
     item = read.push(b"x", 1)

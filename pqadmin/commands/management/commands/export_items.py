@@ -15,6 +15,7 @@ from pqadmin.commands.take_options import write_raw
 from pqadmin.display.redaction import NOTHING
 from pqadmin.files import formats
 from pqadmin.files.items_export import lines
+from pqadmin.files.plain_text import items
 from queues import Query, Store
 
 _STDOUT = "-"
@@ -41,16 +42,26 @@ class Command(StoreCommand):
         """Write the items."""
         queue, name = store.queue(options["queue"]), options["file"]
         file_format = options["format"] or formats.format_of_name(name) or "ndjson"
-        counts: list[int] = []
-        parts = lines(queue, Query(), end=options["end"], rules=NOTHING, file_format=file_format, count=counts.append)
+        counts: list[tuple[int, int]] = []
+        parts = lines(
+            queue,
+            Query(),
+            end=options["end"],
+            rules=NOTHING,
+            file_format=file_format,
+            hides=store.site is not None,
+            count=lambda *parts: counts.append(parts),
+        )
         if name == _STDOUT:
             write_raw(parts)
         else:
             with Interruption(), replacing(Path(name)) as stream:
                 stream.writelines(parts)
+        exported, hidden = (sum(numbers) for numbers in zip(*counts, strict=True))
         if not options["quiet"]:
-            items = "1 item" if sum(counts) == 1 else f"{sum(counts)} items"
-            self.tell(f"Exported {items} of {queue.name}.")
+            self.tell(f"Exported {'1 item' if exported == 1 else f'{exported} items'} of {queue.name}.")
+        if hidden:
+            self.tell(f"The server hides parts of {items(hidden)}: no import takes these lines (value_redacted).")
 
 
 @contextmanager
