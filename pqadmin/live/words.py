@@ -79,6 +79,8 @@ _WORDS = {
     "reason-full-near": gettext_lazy("near its limit of %(limit)s"),
     "reason-growing": gettext_lazy("grows about %(rate)s/s"),
     "reason-grew": gettext_lazy("grew about %(rate)s/s, until %(at)s"),
+    "reason-growing-unmeasured": gettext_lazy("grows"),
+    "reason-grew-unmeasured": gettext_lazy("grew, until %(at)s"),
     "reason-retries": gettext_lazy("%(percent)s of ended attempts fail"),
     "reason-old": gettext_lazy("oldest waits %(age)s"),
     "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
@@ -206,7 +208,7 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     if reason.until is not None:
         ended = datetime.fromtimestamp(reason.until, UTC)
         if reason.code is HealthCode.GROWING:
-            return _say("reason-grew", rate=write.rate(reason.value or 0.0), at=write.clock(ended, now))
+            return _say(f"reason-grew{_unmeasured(reason)}", rate=write.rate(reason.value), at=write.clock(ended, now))
         words = reason_words(row, replace(reason, until=None), ended, whole=whole)
         return _say("until", reason=words, at=write.clock(ended, now))
     code, value, totals = reason.code, reason.value or 0.0, row.status.totals
@@ -220,6 +222,8 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
     kind = "-watched" if code is HealthCode.STALE and reason.value else ""
     if code is HealthCode.FULL and reason.value is None:
         kind = "-near"
+    if code is HealthCode.GROWING:
+        kind = _unmeasured(reason)
     if code is HealthCode.NONE_TAKEN:
         kind = "-held-item" if totals.leased == 1 else "-held" if totals.leased else ""
         kind += "-one" if value == 1 else ""
@@ -243,6 +247,11 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
         wait=write.age(value),
         limit=write.age(reason.limit) if waits else write.number(int(reason.limit or 0)),
     )
+
+
+def _unmeasured(reason: HealthReason) -> str:
+    """Return what the code of growth ends with where its rate is not known, as of one that another reason hid."""
+    return "-unmeasured" if reason.value is None else ""
 
 
 def detail_words(reason: HealthReason, now: datetime) -> str:

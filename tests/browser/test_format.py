@@ -41,7 +41,7 @@ TELL_ENDED = """async () => {
     const { detailWords, reasonWords } = await import("/static/pqadmin/js/words.js");
     const reason = { code: "no-consumer", value: null, limit: null, since: 0, until: 240_000 };
     const growth = { ...reason, code: "growing", value: 5 };
-    return [reason, growth].map((told) => [
+    return [reason, growth, { ...growth, value: null }].map((told) => [
         reasonWords({ oldest: null, pause: null }, told, 300_000, true), detailWords(told, 300_000),
     ]);
 }"""
@@ -54,6 +54,7 @@ def test_the_browser_tells_the_end_of_a_stall_as_python_does(page: Page) -> None
     assert page.evaluate(TELL_ENDED) == [
         [f"no consumer for 4 min, until {ended}", f"from {began}"],
         [f"grew about 5/s, until {ended}", f"from {began}"],
+        [f"grew, until {ended}", f"from {began}"],
     ]
 
 

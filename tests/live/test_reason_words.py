@@ -43,13 +43,14 @@ def test_among_other_queues_many_dead_items_are_told_as_a_bound_of_the_exact_num
     assert reason_words(row, reason, now, whole=True) == "32 dead"
 
 
-def test_growth_that_ended_is_told_in_the_past() -> None:
+@pytest.mark.parametrize(("rate", "words"), [(5.0, "grew about 5/s, until "), (None, "grew, until ")])
+def test_growth_that_ended_is_told_in_the_past(rate: float | None, words: str) -> None:
     with open_store("memory:") as store:
         status, now = store.create_queue("jobs").status(), store.now()
     ended = now - timedelta(minutes=1)
-    reason = HealthReason(HealthCode.GROWING, HealthLevel.WARNING, 0.0, 5.0, None, ended.timestamp())
+    reason = HealthReason(HealthCode.GROWING, HealthLevel.WARNING, 0.0, rate, None, ended.timestamp())
     verdict = HealthVerdict(HealthLevel.WARNING, now.timestamp(), (reason,))
-    assert reason_words(Row(status, now, verdict), reason, now) == f"grew about 5/s, until {clock(ended, now)}"
+    assert reason_words(Row(status, now, verdict), reason, now) == words + clock(ended, now)
 
 
 def test_scripts_tell_dead_items_roughly_from_the_same_number_on() -> None:

@@ -94,10 +94,13 @@ export function flagWords(row) {
 
 /** One reason of a row's verdict, in a short phrase; `whole` with the exact numbers of now. An ended stall: as it was. */
 export function reasonWords(row, reason, now, whole = false) {
+  // The rate of growth that another reason hid is not known.
+  const unmeasured = reason.code === "growing" && reason.value === null ? "-unmeasured" : "";
   if (reason.until) {
-    if (reason.code === "growing") return word("reason-grew", { rate: rate(reason.value), at: clock(reason.until, now) });
+    const at = clock(reason.until, now);
+    if (reason.code === "growing") return word(`reason-grew${unmeasured}`, { rate: rate(reason.value), at });
     const words = reasonWords(row, { ...reason, until: null }, reason.until, whole);
-    return word("until", { reason: words, at: clock(reason.until, now) });
+    return word("until", { reason: words, at });
   }
   const { code, value, limit } = reason;
   if (code === "paused" && row.pause !== null) return pauseWords(row.pause, now, whole);
@@ -107,7 +110,7 @@ export function reasonWords(row, reason, now, whole = false) {
   const held = row.leased === 1 ? "-held-item" : row.leased ? "-held" : "";
   const watched = code === "stale" && value ? "-watched" : "";
   const near = code === "full" && value === null ? "-near" : "";
-  const kind = code === "none-taken" ? held + (value === 1 ? "-one" : "") : watched + near;
+  const kind = code === "none-taken" ? held + (value === 1 ? "-one" : "") : watched + near + unmeasured;
   const told = Math.floor(value ?? 0);
   const counted = { dead: row.dead, deep: row.ready }[code];
   // A number of now that is within its target explains no trouble: then what was told stays.
