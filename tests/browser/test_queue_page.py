@@ -1,5 +1,6 @@
 """The lists of a queue's page in a browser: tabs, paging, choosing, and searches that go on by themselves."""
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -668,3 +669,20 @@ def test_notices_and_hints_of_a_form_keep_their_distance(page: Page, jobs: Queue
     notice, button = (page.locator(f"#sheet {part}").first.bounding_box() for part in (".jobs-here", "[data-close]"))
     assert notice["x"] + notice["width"] <= button["x"], "the button to close it lies over the notice"
     assert hint.bounding_box()["x"] >= page.locator("#sheet").bounding_box()["x"] + 8
+
+
+#: Applies a row as its frames bring it, but with a stall that has ended or not; returns whether the next step shows.
+APPLY_STALL = """async ([row, until]) => {
+    const { applyRow } = await import("/static/pqadmin/js/row.js");
+    const stall = { code: "no-consumer", level: "critical", since: 0, value: null, limit: 60, until };
+    applyRow(document.querySelector("section[data-queue]"), { ...row, reasons: [stall] }, 300_000);
+    return document.querySelector("[data-reason=no-consumer] .next").checkVisibility();
+}"""
+
+
+def test_a_stall_that_has_ended_says_no_more_what_to_do(page: Page, jobs: Queue) -> None:
+    frames: list[dict[str, Any]] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda text: frames.append(json.loads(text))))
+    open_live(page, "/queues/jobs/")
+    row = next(frame["rows"][0] for frame in frames if frame["t"] == "frame")
+    assert [page.evaluate(APPLY_STALL, [row, until]) for until in (None, 240_000, None)] == [True, False, True]

@@ -30,6 +30,8 @@ class Step:
     next: Any
     link: str
     level: str = ""
+    #: It has ended, so there is nothing to do; row.js hides what is next too.
+    over: bool = False
     words: str = ""
     detail: str = ""
     #: One of the last errors, where the reason is that attempts fail; when it came, and the page of its item.
@@ -127,6 +129,7 @@ def steps(row: Row, now: datetime, failed: tuple[Item, Attempt] | None = None) -
                 next=nexts[code][0],
                 link=nexts[code][1],
                 level=reason.level.name.lower(),
+                over=reason.until is not None,
                 words=reason_words(row, reason, now, whole=True),
                 detail=detail_words(reason, now),
                 **(_error(row, failed) if failed and code in FAILING else {}),

@@ -192,12 +192,19 @@ function setReasons(list, row, now) {
     setData(element, "level", reason.level);
     setText(element.querySelector("b"), reasonWords(row, reason, now, true));
     setText(element.querySelector("small"), detailWords(reason, now));
-    stay(element);
-    if (element.hidden) element.hidden = false;
+    setHidden(element.querySelector(".next"), Boolean(reason.until)); // nothing is to be done about what has ended
+    setHidden(element, false);
     if (element === before) before = before.nextElementSibling;
     else moveBefore(list, element, before);
   }
-  for (const element of known.values()) if (!element.hidden) onceLeft(element, () => (element.hidden = true));
+  for (const element of known.values()) setHidden(element, true);
+}
+
+/** Show or hide an element; one that has the focus once that has left it. */
+function setHidden(element, hidden) {
+  stay(element);
+  if (!hidden) element.hidden = false;
+  else if (!element.hidden) onceLeft(element, () => (element.hidden = true));
 }
 
 /** What is shown only while something holds for the row: data-when. */
@@ -303,10 +310,7 @@ export function applyRow(root, row, now) {
   }
   for (const element of root.querySelectorAll("[data-level]:not([data-reason])")) setLevel(element, row);
   for (const element of root.querySelectorAll("[data-when]")) {
-    const hide = !WHEN[element.dataset.when]?.(row);
-    stay(element);
-    if (!hide) element.hidden = false;
-    else if (!element.hidden) onceLeft(element, () => (element.hidden = true));
+    setHidden(element, !WHEN[element.dataset.when]?.(row));
   }
   const rails = root.querySelectorAll(".rail");
   for (const rail of rails) setData(rail, "ready", raw(row.ready));
