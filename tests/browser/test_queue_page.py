@@ -313,8 +313,11 @@ def test_a_search_counts_what_came_or_says_that_it_did_not(page: Page, jobs: Que
 def test_an_empty_list_tells_what_came(page: Page, store: Store) -> None:
     queue = store.create_queue("bare")
     open_live(page, "/queues/bare/?state=ready")
+    empty = page.get_by_role("heading", name="Nothing is ready")
+    expect(empty).to_be_visible()
     queue.push(b"first", priority=1)
     expect(page.locator("[data-news]")).to_have_text("1 new item · show")
+    expect(empty).to_be_hidden()
     page.locator("[data-news]").press("Enter")
     expect(rows_of(page)).to_have_count(1)
 

@@ -22,7 +22,7 @@ from pqadmin.display.redaction import rules_of
 from pqadmin.display.words import trash_words
 from pqadmin.pages import form_idempotency, visibility
 from pqadmin.store import get_store
-from queues import Item, RecordPage, TrashEntry
+from queues import Item, QueueStatus, RecordPage, TrashEntry
 from queues.admin import BULK_ACTIONS, STATES, to_ms
 from queues.errors import BadCursor, QueueNotFound, display_name
 
@@ -53,9 +53,9 @@ def item_list(request: HttpRequest, seen: Seen) -> dict[str, Any]:
     trash, foreign_cursor = None, listed.foreign_cursor
     if asked.state == TRASH:
         try:
-            trash = _trash(seen, asked.after)
+            trash = _trash(status, asked.after)
         except BadCursor:
-            trash, foreign_cursor = _trash(seen), True
+            trash, foreign_cursor = _trash(status), True
     entries = trash.entries if trash else ()
     may = visibility.scope(request)
     known = visibility.known_to(may) if entries else {}
@@ -110,7 +110,8 @@ def _tabs(seen: Seen, trash: RecordPage[TrashEntry] | None) -> list[dict[str, An
     keeps = (FINISHED,) if status.keep_finished or status.finished or asked.state == FINISHED else ()
     for state in ("ready", TRASH) if status.attached else (*STATES, *keeps, TRASH):
         if state == TRASH:
-            depth, shown = None, _trash_depth(seen, trash)
+            whole = trash if asked.after is None else None
+            depth, shown = None, trash_depth(status, whole)
         elif state == FINISHED:
             depth, shown = None, write.number(status.finished)
         elif status.attached:
@@ -126,13 +127,13 @@ def _tabs(seen: Seen, trash: RecordPage[TrashEntry] | None) -> list[dict[str, An
     return tabs
 
 
-def _trash(seen: Seen, after: str | None = None, *, limit: int = PAGE) -> RecordPage[TrashEntry]:
+def _trash(status: QueueStatus, after: str | None = None, *, limit: int = PAGE) -> RecordPage[TrashEntry]:
     """Return what was taken from this very queue, or changed, not from another one that had its name.
 
     Pushes are left out: what they brought is here and not in the trash. Raises `BadCursor`.
     """
-    page = get_store().trash.entries(queue=seen.status.name, but="push", limit=limit, after=after)
-    return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == seen.status.id))
+    page = get_store().trash.entries(queue=status.name, but="push", limit=limit, after=after)
+    return replace(page, entries=tuple(entry for entry in page.entries if entry.queue_id == status.id))
 
 
 def _trash_words(entry: TrashEntry) -> str:
@@ -141,10 +142,10 @@ def _trash_words(entry: TrashEntry) -> str:
     return words if entry.to is None else _("%(act)s to %(queue)s") % {"act": words, "queue": display_name(entry.to)}
 
 
-def _trash_depth(seen: Seen, trash: RecordPage[TrashEntry] | None) -> str:
+def trash_depth(status: QueueStatus, trash: RecordPage[TrashEntry] | None = None) -> str:
     """Count what the queue has in the trash as far as a short look goes; empty where that found none and is not all."""
-    if trash is None or seen.asked.after is not None:
-        trash = _trash(seen, limit=_TRASH_LOOK)
+    if trash is None:
+        trash = _trash(status, limit=_TRASH_LOOK)
     count = len(trash.entries)
     if trash.cursor is None:
         return write.number(count)

@@ -13,9 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from pqadmin.accounts.roles import Right, require
-from pqadmin.dashboard.items.query import Asked
+from pqadmin.dashboard.items.list import trash_depth
+from pqadmin.dashboard.items.query import FINISHED, TRASH, Asked
 from pqadmin.dashboard.items.query import asked as asked_for
 from pqadmin.dashboard.items.queue_page_data import PAGE, list_items
+from pqadmin.display import format as write
 from pqadmin.display.items import row_mark
 from pqadmin.display.redaction import Redaction, rules_of
 from pqadmin.display.values import what_searchers_see
@@ -43,6 +45,7 @@ def age(request: HttpRequest, name: str) -> JsonResponse:
         {
             "change": str(status.change),
             "dead": str(status.totals.dead),
+            "tabs": {FINISHED: write.number(status.finished), TRASH: trash_depth(status)},
             "rows": [_code(there.get(item_id), state, rules) for item_id in shown],
             "new": new,
             "counted": counted,

@@ -1,6 +1,6 @@
 // @ts-check
 // The age of the list of items: rows that left are struck out, those that changed are marked, and what came is counted
-// in a button that brings the list anew. Nothing moves before the reader asks for it.
+// in a button that brings the list anew. Nothing moves before the reader asks for it. The counts of tabs are those of now.
 
 import { replace, setText } from "./attention.js";
 import { number } from "./format.js";
@@ -76,6 +76,10 @@ async function check(own) {
   rows.forEach((row, place) => mark(row, answer.rows[place], own));
   showSelections();
   count(items, answer);
+  for (const [state, shown] of Object.entries(answer.tabs)) {
+    const tab = items.querySelector(`#tab-${state} > b`);
+    if (tab !== null) setText(tab, shown);
+  }
   countErrors(items, answer.dead);
   look(); // what changed meanwhile
 }
@@ -130,6 +134,8 @@ function count(items, answer) {
   if (changed > 0) parts.push(word("list-changed", { n: number(changed) }));
   const text = parts.join(" · ");
   tell(text);
+  // "Nothing is ready" holds of the moment of the list: it is not said beside what came since.
+  items.querySelector(".blank")?.toggleAttribute("data-old", answer.new > 0);
   button.hidden = text === "";
   setText(button, text && `${text} · ${word(answer.counted ? "list-show" : "list-again")}`);
 }

@@ -182,3 +182,17 @@ def test_only_readers_of_the_queue_are_told(desk: Any, jobs: Queue) -> None:
     assert List(desk(Role.VIEWER, "ann")).ask(shown="").status_code == 200
     stranger = desk(Role.NONE, "eve")
     assert stranger.client.get("/queues/jobs/age/?shown=").status_code in (302, 403, 404)
+
+
+def test_the_counts_of_trash_and_finished_items_are_told_as_tabs_show_them(
+    operator: Desk, jobs: Queue, ann: Actions
+) -> None:
+    jobs.configure(keep_finished=3600)
+    shown = List(operator)
+    assert shown.told()["tabs"] == {"finished": "0", "trash": "0"}
+    ann.delete_items("jobs", list(shown.marks)[:2])
+    jobs.ack(jobs.lease(seconds=60))
+    assert shown.told()["tabs"] == {"finished": "1", "trash": "1"}
+    for item_id in list(shown.marks)[3:15]:
+        ann.delete_item("jobs", item_id)
+    assert shown.told()["tabs"]["trash"] == "10+", "as far as a page counts"
