@@ -121,6 +121,7 @@ _WORDS = {
     "list-show": gettext_lazy("show"),
     "list-again": gettext_lazy("search again"),
     "form-failed": gettext_lazy("The server did not answer. Send this again: it is not done a second time."),
+    "sheet-failed": gettext_lazy("The server did not answer, and nothing was changed. Try again."),
     "form-signed-out": gettext_lazy(
         "Nothing was changed: you are not logged in any more. Send this again after the login."
     ),

@@ -363,6 +363,20 @@ def move_two(page: Page) -> None:
     expect(page.locator(".toast")).to_contain_text("Moved 2 items to review.")
 
 
+def test_a_sheet_that_does_not_come_leaves_the_page_as_it_is(page: Page, jobs: Queue, strict: Any) -> None:
+    strict.allowed.append("Failed to load resource|ERR_FAILED")
+    open_live(page, "/queues/jobs/?state=ready")
+    page.evaluate("window.same = true")
+    page.route("**/pause/", lambda route: route.abort())
+    pause = page.get_by_role("link", name="Pause")
+    pause.press("Enter")
+    expect(page.locator(".toast.bad")).to_contain_text("The server did not answer, and nothing was changed.")
+    assert page.evaluate("window.same")
+    page.unroute_all()
+    pause.press("Enter")
+    expect(page.locator("#pause-reason")).to_be_focused()
+
+
 def test_an_undo_of_what_has_gone_on_asks_in_the_sheet(page: Page, jobs: Queue, store: Store) -> None:
     review = store.create_queue("review")
     open_live(page, "/queues/jobs/?state=ready&low=0")

@@ -5,6 +5,7 @@
 
 import { HEADERS, isSignedOut, loggedOut, natively, notAnswered, renew } from "./forms.js";
 import { followJob } from "./progress.js";
+import { word } from "./words.js";
 
 /** Where a sheet covers the page. */
 const NARROW = matchMedia("(max-width: 45rem)");
@@ -111,18 +112,39 @@ async function load(address, from) {
   const mine = (asked += 1);
   let part = null;
   let redirect = null;
+  let failed = false;
   try {
     const answer = await fetch(address, { headers: HEADERS, cache: "no-store" });
     redirect = answer.headers.get("HX-Redirect");
     part = partOf(await answer.text());
   } catch {
-    // its page says what is the matter
+    failed = true;
   }
   if (mine !== asked) return;
+  if (failed) return tell(word("sheet-failed")); // to go to its page would lose this one, with its last numbers
   const sheet = /** @type {HTMLDialogElement | null} */ (document.getElementById("sheet"));
   if (part === null || sheet === null) return leave(redirect ?? address);
   fill(sheet, part);
   open(sheet, from);
+}
+
+/** Tell something on the page as it is, in the place of what was told before. */
+function tell(text) {
+  const [toast, said, button] = ["div", "span", "button"].map((name) => document.createElement(name));
+  toast.className = "toast bad";
+  said.textContent = text;
+  const { ariaLabel } = document.querySelector("dialog.side [data-close]");
+  Object.assign(button, { type: "button", className: "small", textContent: "×", ariaLabel });
+  button.dataset.dismiss = "";
+  toast.append(said, button);
+  showToasts([toast]);
+}
+
+/** Show toasts in the place of those that are there. */
+function showToasts(fresh) {
+  const toasts = document.getElementById("toasts");
+  toasts.classList.add("float");
+  toasts.replaceChildren(...fresh);
 }
 
 function partOf(text) {
@@ -208,9 +230,7 @@ async function done(dialog, to, ids) {
   const page = stays ? await fetchPage(to) : null;
   const told = page?.getElementById("toasts");
   if (!told) return leave(to);
-  const toasts = document.getElementById("toasts");
-  toasts.classList.add("float");
-  toasts.replaceChildren(...document.adoptNode(told).childNodes);
+  showToasts(document.adoptNode(told).childNodes);
   const popped = to.searchParams.get("taken") !== new URLSearchParams(location.search).get("taken");
   const shown = page.querySelector(popped ? ".taken, #jobs" : "#jobs");
   const push = page.getElementById("push");
