@@ -377,6 +377,22 @@ def test_a_sheet_that_does_not_come_leaves_the_page_as_it_is(page: Page, jobs: Q
     expect(page.locator("#pause-reason")).to_be_focused()
 
 
+def test_the_focus_is_not_lost_with_the_choice_or_a_toast(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/?state=ready")
+    select, delete = page.locator("#items [data-select-page]"), page.locator(".actbar button[value=delete]")
+    row_of(page, "ready-20").locator("input").check()
+    delete.press("Enter")
+    page.locator("#sheet button[name=do]").press("Enter")
+    expect(delete).to_be_disabled()
+    expect(select).to_be_focused()
+    page.locator(".toast").get_by_role("button", name="Undo").press("Enter")
+    expect(page.locator(".toast")).to_contain_text("Put back in its old place.")
+    expect(select).to_be_focused()
+    expect(delete).to_be_enabled()
+    page.locator(".toast [data-dismiss]").press("Enter")
+    expect(delete).to_be_focused()
+
+
 def test_an_undo_of_what_has_gone_on_asks_in_the_sheet(page: Page, jobs: Queue, store: Store) -> None:
     review = store.create_queue("review")
     open_live(page, "/queues/jobs/?state=ready&low=0")

@@ -71,6 +71,10 @@ function show(list) {
     count.hidden = chosen === 0;
     count.querySelector("b").textContent = number(chosen);
   }
+  // A button that is off or away has no focus: it goes to what chooses anew.
+  if (chosen === 0 && list.contains(document.activeElement?.closest(".row-acts, .actbar button[name=act]") ?? null)) {
+    list.querySelector("[data-select-page]")?.focus({ preventScroll: true });
+  }
   for (const button of list.querySelectorAll(".actbar button[name=act]")) button.disabled = chosen === 0;
   if (chosen === 0) list.querySelector(".row-acts")?.remove();
   const link = list.querySelector("[data-select-page]");

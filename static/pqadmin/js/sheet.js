@@ -53,7 +53,7 @@ function clicked(event) {
   if (!target || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button !== 0) return;
   const dialog = target.closest("dialog.side");
   const drawer = /** @type {HTMLDialogElement | null} */ (document.getElementById("drawer"));
-  if (target.matches("[data-dismiss]")) target.closest(".toast").remove();
+  if (target.matches("[data-dismiss]")) dismiss(target.closest(".toast"));
   else if (target.matches("[data-close]")) close(dialog);
   else if (target.matches("a[data-sheet]")) load(target.href, target);
   else if (target.matches("a[data-drawer]") && drawer !== null) open(drawer, target);
@@ -140,11 +140,13 @@ function tell(text) {
   showToasts([toast]);
 }
 
-/** Show toasts in the place of those that are there. */
+/** Show toasts in the place of those that are there; the focus is not lost with one of these. */
 function showToasts(fresh) {
   const toasts = document.getElementById("toasts");
+  const focused = toasts.contains(document.activeElement);
   toasts.classList.add("float");
   toasts.replaceChildren(...fresh);
+  if (focused) focusBack();
 }
 
 function partOf(text) {
@@ -189,10 +191,21 @@ function close(dialog) {
 function left(dialog) {
   asked += 1;
   if (dialog.id === "sheet" && dialog.querySelector("[data-refresh]") === null) dialog.firstElementChild.replaceChildren();
+  focusBack();
+}
+
+/** Put the focus where it came from, or near to it. */
+function focusBack() {
   const menu = opener?.closest("details")?.querySelector("summary");
   const places = [opener, menu, document.querySelector("#items [data-select-page]"), document.getElementById("main")];
   const usable = (place) => place?.isConnected && !place.disabled && place.checkVisibility();
   places.find(usable)?.focus({ preventScroll: true });
+}
+
+function dismiss(toast) {
+  const focused = toast.contains(document.activeElement);
+  toast.remove();
+  if (focused) focusBack();
 }
 
 /** Send a form from here: what it did is told beside the list, why it was refused in its sheet. */
