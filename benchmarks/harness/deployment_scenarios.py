@@ -4,7 +4,6 @@ Labeled by hand, before they were played, by what an operator would say of the q
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import timedelta
 from math import pi, sin
 from typing import Unpack
@@ -55,10 +54,15 @@ def _with(items: int = 0, limit: int | None = None, **targets: Unpack[LimitArgum
 
 
 def _offer(world: World, n: int, *, delay: timedelta | None = None) -> None:
-    """Push items one by one, until the queue is full: the producers drop the rest."""
-    with suppress(QueueFull):
-        for _ in range(n):
-            world.queue.push(b"x", 5, delay=delay)
+    """Push items until the queue is full: the producers drop the rest."""
+    together = n
+    while n > 0 and together > 0:
+        try:
+            world.queue.push_many([(b"x", 5, delay)] * together)
+            n -= together
+        except QueueFull:
+            together //= 2
+        together = min(together, n)
 
 
 # Limits of items

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
 
-from queues import Lease, Queue, Store
+from queues import Lease, Queue, Store, Transaction
 from queues.consumers.consumer import sweep_consumers
 from queues.consumers.presence import Presence
 from queues.errors import NotForAttached, QueueUnreadable
@@ -137,11 +137,21 @@ class World:
 
     def fail(self, *, share: float = 1.0, delay_of: Callable[[str], float | None] = lambda item_id: None) -> None:
         """Give back a share of what was worked on, each item after a delay, and acknowledge the rest."""
+        failed, done = [], []
         for lease in self.over():
             if self.random.random() < share:
-                self.queue.release(lease, reason="it failed", count_attempt=False, delay=delay_of(lease.item.id))
+                failed.append((lease, delay_of(lease.item.id)))
             else:
-                self.queue.ack(lease)
+                done.append(lease)
+
+        def give_back(tr: Transaction) -> None:
+            for lease, delay in failed:
+                self.queue.release(lease, reason="it failed", count_attempt=False, delay=delay, tr=tr)
+
+        if failed:
+            self.store.transact(give_back)
+        if done:
+            self.queue.ack_many(done)
 
     def extend(self, seconds: float) -> None:
         """Extend all leases that are worked on."""
