@@ -5,12 +5,16 @@ no item is leased before a thread can begin with it. Threads that run a handler 
 """
 
 import logging
+import os
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NoReturn
 
 from queues.errors import (
     Conflict,
@@ -249,7 +253,7 @@ class Pool:
         began = time.monotonic()
         self._heartbeats.keep(task)
         try:
-            refuse_result(task.handler.function(self._job(task)), HANDLER)
+            self._handle(task)
         except BaseException as error:
             if task.completed:
                 log.warning("%s: item %s failed after it was completed: %s", name, item.id, place_of(error))
@@ -272,6 +276,18 @@ class Pool:
             self._settling.finish(task)
         finally:
             self._heartbeats.drop(task)
+
+    def _handle(self, task: Task) -> None:
+        """Run the handler. A process that it forks ends with it there: item and lease are those of its parent."""
+        process = os.getpid()
+        try:
+            refuse_result(task.handler.function(self._job(task)), HANDLER)
+        except BaseException as error:
+            if os.getpid() != process:
+                _end_child(error)
+            raise
+        if os.getpid() != process:
+            _end_child(None)
 
     def _job(self, task: Task) -> Job:
         return Job(
@@ -411,3 +427,14 @@ class Pool:
         queues = list(self._handlers)
         self._turn = (self._turn + 1) % len(queues)
         return queues[self._turn :] + queues[: self._turn]
+
+
+def _end_child(error: BaseException | None) -> NoReturn:
+    """End a process that a handler forked and that came back from it, with the exit code that it would have."""
+    code: object = error.code if isinstance(error, SystemExit) else 1 if error else None
+    if error is not None and not isinstance(error, SystemExit):
+        log.warning("A process that a handler forked has failed: %s", place_of(error))
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0 if code is None else 1)

@@ -5,9 +5,12 @@ the store; LONG is only when a test gives up.
 """
 
 import logging
+import os
+import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -138,6 +141,50 @@ def test_even_an_exit_in_a_handler_is_a_failure(store: Store, jobs: Queue) -> No
     jobs.push_many([(b"a", 1), (b"b", 1)])
     assert work_once(store, worker).stats().failed == 2
     assert jobs.depth("delayed") == 2
+
+
+def _return() -> None:
+    return
+
+
+def _exit() -> None:
+    sys.exit(3)
+
+
+def _fail() -> None:
+    raise ValueError("in the child")
+
+
+@pytest.mark.parametrize(("end", "code"), [(_return, 0), (_exit, 3), (_fail, 1)])
+def test_a_process_that_a_handler_forks_ends_with_it(
+    store: Store, jobs: Queue, end: Callable[[], None], code: int
+) -> None:
+    worker, codes = Worker(), list[int]()
+
+    @worker.handles("jobs", seconds=0.3)
+    def fork(job: Job) -> None:
+        child = os.fork()
+        if not child:
+            end()
+            return
+        ended = (0, 0)
+
+        def has_ended() -> bool:
+            nonlocal ended
+            ended = os.waitpid(child, os.WNOHANG)
+            return ended[0] == child
+
+        try:
+            await_true(has_ended)
+        finally:
+            if not ended[0]:
+                os.kill(child, signal.SIGKILL)
+        codes.append(os.waitstatus_to_exitcode(ended[1]))
+
+    jobs.push(b"a", priority=1)
+    with working(store, worker) as pool:
+        await_true(lambda: pool.stats().done == 1)
+    assert (codes, jobs.totals().leased, jobs.depth()) == ([code], 0, 0)
 
 
 def test_the_handler_of_the_name_goes_before_patterns_in_their_order(store: Store) -> None:
