@@ -113,12 +113,26 @@ def _of_some(store: Store, chosen: Sequence[QueueStatus], shown: Range, *, recor
 
 def _earlier(store: Store, found: Mapping[int, HistoryStretch], shown: Range) -> dict[int, HistoryStretch]:
     """Return the stretches of queues that rested since before what is kept of them, begun by their coarser points."""
-    coarser = MINUTES if shown.resolution is SECONDS else HOURS
     resting = [queue_id for queue_id, stretch in found.items() if stretch.before is None and not stretch.damaged]
     return {
         queue_id: replace(found[queue_id], before=point)
-        for queue_id, point in store.history.at(resting, coarser.name, shown.since).items()
+        for queue_id, point in _coarser_at(store, resting, shown, shown.since).items()
     }
+
+
+def _coarser_at(store: Store, ids: Sequence[int], shown: Range, moment: int) -> dict[int, HistoryPoint]:
+    """Return how queues were at a moment, by points that are coarser and kept for longer than those of the range."""
+    found: dict[int, HistoryPoint] = {}
+    for coarser in (MINUTES, HOURS):
+        if coarser.step > shown.resolution.step:
+            found |= store.history.at([each for each in ids if each not in found], coarser.name, moment)
+    return found
+
+
+def _at(store: Store, ids: Sequence[int], shown: Range, moment: int) -> dict[int, HistoryPoint]:
+    """Return how queues were at a moment; of those that rested since before what is kept, by a coarser point."""
+    found = store.history.at(ids, shown.resolution.name, moment)
+    return found | _coarser_at(store, [each for each in ids if each not in found], shown, moment)
 
 
 def added(courses: Iterable[Sequence[HistoryPoint]], step: int) -> list[HistoryPoint]:
@@ -218,9 +232,9 @@ def movers(store: Store, statuses: Sequence[QueueStatus], shown: Range) -> list[
         if len(found) >= SHOWN and abs(found[SHOWN - 1].change) >= _use(chunk[0]):
             break
         ids = [one.id for one in chunk]
-        before = kept.at(ids, kind, since)
+        before = _at(store, ids, shown, since)
         made = _made_since(store, chunk, shown.since) if since > shown.since else frozenset()
-        after = {} if shown.live else kept.at(ids, kind, shown.until)
+        after = {} if shown.live else _at(store, ids, shown, shown.until)
         for one in chunk:
             # A queue without a history then was empty: a process recorded. One that was made in the range was, too.
             start = _EMPTY if one.id in made else before.get(one.id, _EMPTY)

@@ -230,6 +230,28 @@ def test_movers_where_recording_began_in_the_range_are_those_since_then_or_since
         ]
 
 
+@pytest.mark.parametrize(("span", "rest"), [("10m", 1_800), ("10m", 4 * 86_400), ("24h", 4 * 86_400)])
+def test_a_queue_that_rested_for_long_moved_from_where_it_was(clock: Clock, span: str, rest: int) -> None:
+    with open_store("memory:", clock=clock) as store:
+        rested, busy = store.create_queue("rested"), store.create_queue("busy")
+        rested.push_many([(b"x", 1)] * 10)
+        recorder = store.recorder(count=clock)
+        for seconds in (60, rest, 60):
+            busy.push(b"x", 1)
+            recorder.look()
+            recorder.flush()
+            clock.advance(seconds)
+        rested.push_many([(b"x", 1)] * 3)
+        recorder.look()
+        recorder.flush()
+        (found,) = [
+            one
+            for one in overall.movers(store, [rested.status(), busy.status()], span_of(span, store.now()))
+            if one.name == "rested"
+        ]
+        assert (found.before, found.after, found.came, found.went) == (10, 13, 3, 0)
+
+
 def test_sums_that_were_kept_go_on_as_if_added_up_anew(clock: Clock) -> None:
     with open_store("memory:", clock=clock) as store:
         queues = [store.create_queue(f"q{n}") for n in range(3)]
