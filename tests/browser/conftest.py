@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ import pytest
 from jsonschema import ValidationError
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, WebSocketRoute, expect, sync_playwright
 
-from queues import Store
+from queues import Queue, Store
 from tests.browser.contexts import Contexts
 from tests.browser.operator import Operator
 from tests.emptying import emptied
@@ -318,6 +318,11 @@ def reload_until_shown(page: Page, locator: Locator) -> None:
     while not locator.count():
         assert time.monotonic() - began < PATIENCE, page.content()
         page.reload()
+
+
+def create_queues(store: Store, names: Iterable[str]) -> list[Queue]:
+    """Create many queues in one transaction, in much less time than one by one."""
+    return store.transact(lambda tr: [store.create_queue(name, tr=tr) for name in names])
 
 
 def ready_of(name: str) -> str:

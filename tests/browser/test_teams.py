@@ -135,7 +135,7 @@ def test_an_overview_of_many_queues_goes_on_by_links_without_scripts(new_page: N
     page = new_page(java_script_enabled=False)
     page.goto("/?sort=name")
     rows = page.locator("tr[data-queue]")
-    reload_until_shown(page, rows)
+    reload_until_shown(page, page.locator(f'[data-total=queues][data-value="{many}"]'))
     expect(rows).to_have_count(100)
     first = shown_in(page)
     page.get_by_role("link", name="Next 100").click()
