@@ -28,15 +28,21 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         site.stop()
 
 
-@pytest.fixture(params=SIZES)
-def view(request: pytest.FixtureRequest, shop: Site, chromium: Browser) -> Iterator[tuple[Page, int]]:
-    """A page of the shop at one size, and the pixels from its top that are looked at."""
-    width, height, heights = SIZES[request.param]
-    context = chromium.new_context(base_url=shop.address, viewport={"width": width, "height": height})
-    page = context.new_page()
-    sign_in(page, "admin", shop.password)
-    yield page, height * heights
+@pytest.fixture(scope="module")
+def page(shop: Site, chromium: Browser) -> Iterator[Page]:
+    """A page of the shop."""
+    context = chromium.new_context(base_url=shop.address)
+    made = context.new_page()
+    sign_in(made, "admin", shop.password)
+    yield made
     context.close()
+
+
+def sizes(page: Page) -> Iterator[int]:
+    """Give the window each size; yield the pixels from the top of the page that are looked at."""
+    for width, height, heights in SIZES.values():
+        page.set_viewport_size({"width": width, "height": height})
+        yield height * heights
 
 
 def keep(page: Page, name: str, height: int) -> None:
@@ -55,12 +61,17 @@ def assert_seen(place: Locator, height: int) -> None:
     assert box["y"] + box["height"] <= height, f"{place}: {box}"
 
 
-def test_the_overview_tells_which_queues_and_why(view: tuple[Page, int]) -> None:
-    page, height = view
+def test_the_overview_tells_which_queues_and_why(page: Page) -> None:
     open_live(page, "/")
     expect(page.locator("tr[data-queue]")).to_have_count(len(CALM) + len(SITUATIONS))
     for situation in SITUATIONS:
         expect(page.locator(f'tr[data-queue="{situation.queue}"]')).to_have_attribute("data-level", situation.level)
+    for height in sizes(page):
+        see_which_and_why(page, height)
+
+
+def see_which_and_why(page: Page, height: int) -> None:
+    """See the queues in trouble first, and the first reason of each."""
     keep(page, "overview", height)
     names = page.locator("tr[data-queue]").evaluate_all("rows => rows.map((row) => row.dataset.queue)")
     assert set(names[: len(SITUATIONS)]) == {situation.queue for situation in SITUATIONS}
@@ -90,9 +101,18 @@ def test_the_overview_tells_which_queues_and_why(view: tuple[Page, int]) -> None
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.queue for situation in SITUATIONS])
-def test_the_page_of_a_queue_answers_five_questions(view: tuple[Page, int], situation: Situation) -> None:
-    page, height = view
+def test_the_page_of_a_queue_answers_five_questions(page: Page, situation: Situation) -> None:
     open_live(page, f"/queues/{situation.queue}/")
+    for height in sizes(page):
+        see_answers(page, height, situation)
+    link = page.locator(".verdict li:not([hidden])").first.locator(".next").get_attribute("href")
+    if link is not None and "#items" in link:
+        page.goto(link)
+        expect(page.locator("#items tbody tr").first).to_be_visible()
+
+
+def see_answers(page: Page, height: int, situation: Situation) -> None:
+    """See why, since when, what takes from the queue, and what to do next."""
     reason = page.locator(".verdict li:not([hidden])").first
     expect(reason).to_have_text(re.compile(situation.why))
     assert re.search(situation.since, reason.inner_text())
@@ -106,7 +126,3 @@ def test_the_page_of_a_queue_answers_five_questions(view: tuple[Page, int], situ
     assert_seen(following, height)
     for option in following.locator(".nowrap").all():
         assert option.evaluate("option => option.getClientRects().length") == 1, "a line breaks within it"
-    link = following.get_attribute("href")
-    if link is not None and "#items" in link:
-        page.goto(link)
-        expect(page.locator("#items tbody tr").first).to_be_visible()
