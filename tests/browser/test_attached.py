@@ -74,8 +74,10 @@ def test_the_queue_page_follows_both_ends(page: Page, legacy: Queue, others: Oth
     expect(page.locator("h1")).to_contain_text("Item of priority 2")
 
 
-@pytest.mark.parametrize("width", [360, 768, 1440])
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+WIDTHS = (360, 768, 1440)
+
+
+@pytest.mark.parametrize(("width", "scripts"), [(360, True), (1440, True), (768, False)])
 def test_attach_use_and_detach_by_keyboard_at_any_width(
     new_page: NewPage, store: Store, others: Others, width: int, scripts: bool
 ) -> None:
@@ -90,12 +92,17 @@ def test_attach_use_and_detach_by_keyboard_at_any_width(
     page.locator("#preview button").press("Enter")
     expect(page.locator("h1")).to_have_text("legacy")
     assert store.queue("legacy").attached
-    cut = page.locator(".sum dt").evaluate_all("all => all.filter((dt) => dt.scrollWidth > dt.clientWidth).length")
-    assert cut == 0, "the name of a number runs into the next one"
+    for each in WIDTHS:
+        page.set_viewport_size({"width": each, "height": 800})
+        cut = page.locator(".sum dt").evaluate_all("all => all.filter((dt) => dt.scrollWidth > dt.clientWidth).length")
+        assert cut == 0, f"the name of a number runs into the next one at {each}"
 
     page.goto("/queues/legacy/detach/")
+    for each in WIDTHS:
+        page.set_viewport_size({"width": each, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), each
+    page.set_viewport_size({"width": width, "height": 800})
     expect(page.locator("#detach-reason")).to_be_focused()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.keyboard.press("Enter")
     expect(page.locator(".toasts")).to_contain_text("Its items stay where they are")
     assert store.queues() == []

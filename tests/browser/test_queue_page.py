@@ -68,31 +68,40 @@ def overhang(page: Page, selector: str) -> int:
     return int(page.locator(selector).first.evaluate("e => e.scrollWidth - e.clientWidth"))
 
 
-@pytest.mark.parametrize(("width", "most"), [(1280, 208), (1440, 320), (1920, 384)])
-def test_dead_items_with_long_reasons_leave_room_for_their_values(
-    width: int, most: int, new_page: NewPage, jobs: Queue
-) -> None:
-    page = new_page(viewport={"width": width, "height": 900})
-    page.goto("/queues/jobs/?state=dead")
-    assert overhang(page, "#items .table-card") == 0
-    value = page.locator("#items tbody td.wide").first.bounding_box()
-    assert value["width"] > 120
-    reason = page.locator("#items tbody .reason bdi").first.bounding_box()
-    assert reason["width"] == most, "a wider window shows more of why an item died"
+def test_lists_fit_every_window(page: Page, jobs: Queue) -> None:
+    """No list scrolls sideways, ticks are beside their rows, and long reasons leave room for the values."""
+    reasons = {1280: 208, 1440: 320, 1920: 384}
+    narrow = (320, 768)
+    for state, widths in {
+        "ready": (*narrow, 1440),
+        "delayed": narrow,
+        "leased": narrow,
+        "dead": (*narrow, *reasons),
+        "trash": narrow,
+    }.items():
+        page.goto(f"/queues/jobs/?state={state}&low=x")
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert overhang(page, "html") <= 0, (state, width)
+            if state in ("ready", "dead") and width in (768, 1440):
+                assert off_the_middle(page) <= 1.5, (state, width)
+            if state == "dead" and width in reasons:
+                assert overhang(page, "#items .table-card") == 0, width
+                value = page.locator("#items tbody td.wide").first.bounding_box()
+                assert value["width"] > 120, width
+                reason = page.locator("#items tbody .reason bdi").first.bounding_box()
+                assert reason["width"] == reasons[width], "a wider window shows more of why an item died"
 
 
-@pytest.mark.parametrize("width", [768, 1440])
-def test_tick_boxes_are_in_the_middle_of_their_rows(width: int, new_page: NewPage, jobs: Queue) -> None:
-    page = new_page(viewport={"width": width, "height": 900})
-    for state in ("ready", "dead"):
-        page.goto(f"/queues/jobs/?state={state}")
-        off = page.locator("#items tr[data-id]").first.evaluate(
-            """row => {
-                const middle = (e) => { const at = e.getBoundingClientRect(); return (at.top + at.bottom) / 2; };
-                return Math.abs(middle(row) - middle(row.querySelector(".pick input")));
-            }"""
-        )
-        assert off <= 1.5
+def off_the_middle(page: Page) -> float:
+    """Return by how many pixels the first tick box is off the middle of its row."""
+    off: float = page.locator("#items tr[data-id]").first.evaluate(
+        """row => {
+            const middle = (e) => { const at = e.getBoundingClientRect(); return (at.top + at.bottom) / 2; };
+            return Math.abs(middle(row) - middle(row.querySelector(".pick input")));
+        }"""
+    )
+    return off
 
 
 def test_every_band_of_the_mix_is_seen_on_a_phone(new_page: NewPage, jobs: Queue) -> None:
@@ -104,20 +113,20 @@ def test_every_band_of_the_mix_is_seen_on_a_phone(new_page: NewPage, jobs: Queue
     assert max(abs(bar - name) for bar, name in zip(bars, names, strict=True)) < 4
 
 
-@pytest.mark.parametrize("width", [360, 768, 1440])
-def test_the_mark_is_beside_the_longest_name(width: int, new_page: NewPage, store: Store) -> None:
-    page = new_page(viewport={"width": width, "height": 800})
+def test_the_mark_is_beside_the_longest_name(page: Page, store: Store) -> None:
     page.goto(f"/queues/{store.create_queue('n' * 200).name}/")
-    mark, name = page.locator(".qh .shape").first.bounding_box(), page.locator("h1").bounding_box()
-    assert name["y"] <= mark["y"] <= name["y"] + name["height"]
+    for width in (360, 768, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        mark, name = page.locator(".qh .shape").first.bounding_box(), page.locator("h1").bounding_box()
+        assert name["y"] <= mark["y"] <= name["y"] + name["height"], width
 
 
-@pytest.mark.parametrize("path", ["push", "push/many", "settings"])
-def test_forms_are_not_stretched_over_a_wide_screen(path: str, new_page: NewPage, jobs: Queue) -> None:
+def test_forms_are_not_stretched_over_a_wide_screen(new_page: NewPage, jobs: Queue) -> None:
     page = new_page(viewport={"width": 2560, "height": 1440})
-    page.goto(f"/queues/jobs/{path}/")
-    widths = page.locator("main > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
-    assert max(widths) <= 1600
+    for path in ("push", "push/many", "settings"):
+        page.goto(f"/queues/jobs/{path}/")
+        widths = page.locator("main > *").evaluate_all("all => all.map(e => e.getBoundingClientRect().width)")
+        assert max(widths) <= 1600, path
 
 
 def test_pages_go_on_and_choices_are_counted(page: Page, jobs: Queue) -> None:
@@ -221,30 +230,20 @@ def test_the_lists_are_used_by_keyboard_alone(page: Page, jobs: Queue) -> None:
     assert "act=promote" in asked.value.url
 
 
-@pytest.mark.parametrize(
-    ("scheme", "queries"),
-    [
-        ("light", ["state=ready&q=ready-1", "state=delayed&low=x", "state=leased", "state=trash"]),
-        ("dark", ["state=dead&select=page"]),
-    ],
-)
-def test_axe_finds_nothing_in_any_state(scheme: str, queries: list[str], new_page: NewPage, jobs: Queue) -> None:
-    page = new_page(color_scheme=scheme)
+def test_axe_finds_nothing_in_any_state(page: Page, jobs: Queue) -> None:
     found = {}
-    for query in queries:
+    for scheme, query in (
+        ("light", "state=ready&q=ready-1"),
+        ("light", "state=delayed&low=x"),
+        ("light", "state=leased"),
+        ("light", "state=trash"),
+        ("dark", "state=dead&select=page"),
+    ):
+        page.emulate_media(color_scheme=scheme)
         page.goto(f"/queues/jobs/?{query}")
         if faults := findings(page):
             found[query] = faults
     assert found == {}
-
-
-@pytest.mark.parametrize("width", [320, 768])
-def test_no_list_scrolls_sideways(width: int, new_page: NewPage, jobs: Queue) -> None:
-    page = new_page(viewport={"width": width, "height": 800})
-    for state in ("ready", "delayed", "leased", "dead", "trash"):
-        page.goto(f"/queues/jobs/?state={state}&low=x")
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0, state
 
 
 def row_of(page: Page, words: str) -> Any:
@@ -675,17 +674,17 @@ def test_axe_finds_nothing_in_sheet_drawer_and_aged_list(
     assert (found, overflow) == ({"list": [], "sheet": [], "drawer": []}, 0)
 
 
-@pytest.mark.parametrize("cause", ["no-consumer", "none-taken", "nothing-done"])
-def test_an_old_item_has_no_step_of_its_own_beside_why_nothing_is_done(
-    cause: str, new_page: NewPage, jobs: Queue
-) -> None:
+def test_an_old_item_has_no_step_of_its_own_beside_why_nothing_is_done(new_page: NewPage, jobs: Queue) -> None:
     page = new_page(java_script_enabled=False)
     page.goto("/queues/jobs/")
     following = page.locator("[data-reason=old] .next")
     page.locator("[data-reason=old]").evaluate("reason => { reason.hidden = false; }")
-    assert following.evaluate("next => getComputedStyle(next).display") != "none"
-    page.locator(f"[data-reason={cause}]").evaluate("reason => { reason.hidden = false; }")
-    assert following.evaluate("next => getComputedStyle(next).display") == "none"
+    for cause in ("no-consumer", "none-taken", "nothing-done"):
+        assert following.evaluate("next => getComputedStyle(next).display") != "none", cause
+        beside = page.locator(f"[data-reason={cause}]")
+        beside.evaluate("reason => { reason.hidden = false; }")
+        assert following.evaluate("next => getComputedStyle(next).display") == "none", cause
+        beside.evaluate("reason => { reason.hidden = true; }")
 
 
 def test_notices_and_hints_of_a_form_keep_their_distance(page: Page, jobs: Queue, store: Store) -> None:
