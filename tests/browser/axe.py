@@ -6,12 +6,26 @@ from typing import Any
 from playwright.sync_api import Page
 
 SOURCE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+#: Rules whose findings depend on the colors.
+CONTRAST = ["color-contrast", "link-in-text-block"]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+#: Ends when a page that was given other colors shows them: those change by transitions, if ever so short ones, and the
+#: change of an element may begin those of what is in it.
+SETTLED = """async () => {
+    for (;;) {
+        await new Promise(requestAnimationFrame);
+        const changes = document.getAnimations().filter((each) => each instanceof CSSTransition);
+        if (changes.length === 0) return;
+        await Promise.allSettled(changes.map((each) => each.finished));
+    }
+}"""
 
 
 def findings(page: Page, only: list[str] | None = None) -> list[dict[str, Any]]:
     """Run axe in the page, past its policy, and return what it found: by all rules, or only by those named."""
-    page.evaluate(SOURCE.read_text("utf-8"))
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(SOURCE.read_text("utf-8"))
+    page.evaluate(SETTLED)
     found = page.evaluate(
         "only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", TAGS if only is None else only
     )
@@ -19,3 +33,11 @@ def findings(page: Page, only: list[str] | None = None) -> list[dict[str, Any]]:
         {"rule": violation["id"], "where": [node["target"] for node in violation["nodes"]][:5]}
         for violation in found["violations"]
     ]
+
+
+def findings_by_day_and_night(page: Page) -> list[dict[str, Any]]:
+    """Return what axe finds in a light page, and in its dark colors."""
+    page.emulate_media(color_scheme="light")
+    light = findings(page)
+    page.emulate_media(color_scheme="dark")
+    return light + [{**found, "scheme": "dark"} for found in findings(page, CONTRAST)]

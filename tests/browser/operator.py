@@ -189,8 +189,17 @@ class Operator:
             expect(row).to_contain_text(value)
         return self
 
-    def expect_usable(self) -> Self:
-        """See a page without accessibility findings that does not scroll sideways."""
+    def expect_usable(self, *looks: tuple[int, str]) -> Self:
+        """See a page without accessibility findings that does not scroll sideways.
+
+        `looks` are widths and color schemes; without one the page is looked at as it is.
+        """
+        for width, scheme in looks:
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme=scheme)
+            self.expect_usable()
+        if looks:
+            return self
         found = findings(self.page)
         assert found == [], found
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

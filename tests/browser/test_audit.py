@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from queues import Queue, Store
-from tests.browser.conftest import NewPage
 from tests.browser.operator import Operator, values_of
 
 HOSTILE = '=HYPERLINK("http://x")<script>alert(1)</script>\u202e'
@@ -39,12 +38,11 @@ def test_items_of_the_page_are_exported_and_come_back(
     assert values_of(store.queue("audit:review"))[-3:] == values_of(jobs)[-3:]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (768, "light"), (1440, "dark")])
-def test_every_page_is_usable(new_page: NewPage, store: Store, jobs: Queue, width: int, scheme: str) -> None:
+def test_every_page_is_usable(operator: Operator, store: Store, jobs: Queue) -> None:
     named = store.actions("ann").create_queue("audit:" + "a-long-name-" * 8)
     named.push(b"x", 1)
     store.actions("ann").pop(named.name, reason="by hand")
-    operator = Operator(new_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
-    operator.go("/audit/").expect_usable().expect_words("popped min", "<script>alert(1)</script>")
-    operator.go("/audit/", queue="nobody", verb="push").expect_usable()
-    operator.go("/trash/").expect_usable()
+    looks = ((360, "dark"), (768, "light"), (1440, "dark"))
+    operator.go("/audit/").expect_usable(*looks).expect_words("popped min", "<script>alert(1)</script>")
+    operator.go("/audit/", queue="nobody", verb="push").expect_usable(*looks)
+    operator.go("/trash/").expect_usable(*looks)

@@ -6,12 +6,11 @@ import re
 from collections import Counter
 from typing import Any
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from queues import Queue, Store
 from tests.all_items import all_items
-from tests.browser.axe import findings
+from tests.browser.axe import findings_by_day_and_night
 from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, open_live, until, wait_live
 
 #: Items that are moved; from `MANY` on each part comes far before the next.
@@ -157,9 +156,8 @@ def test_a_bulk_move_survives_cancel_kill_and_restart_and_is_undone(
     move.run(rate="100" if ITEMS < MANY else "", more=ITEMS >= MANY)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: Store, scheme: str) -> None:
-    page = new_page(color_scheme=scheme, viewport={"width": 360, "height": 800})
+def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: Store) -> None:
+    page = new_page(viewport={"width": 360, "height": 800})
     queue = store.create_queue("jobs")
     queue.push_many([(b"x" * 500 + b"<b>%d" % n, n) for n in range(400)])
     store.create_queue("r" * 190)
@@ -173,12 +171,12 @@ def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: 
         "/queues/jobs/bulk/?act=reprioritize",
     ):
         page.goto(path)
-        if faults := findings(page):
+        if faults := findings_by_day_and_night(page):
             found[path] = faults
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     ann.cancel_bulk(slow.id)
     page.goto(f"/jobs/{slow.id}/")
-    if faults := findings(page):
+    if faults := findings_by_day_and_night(page):
         found["canceled"] = faults
     assert found == {}
 

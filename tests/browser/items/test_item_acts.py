@@ -135,9 +135,7 @@ def test_with_the_keyboard_alone(operator: Operator, jobs: Queue, store: Store) 
     assert review.depth() == 0
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
-def test_pages_of_acts_are_usable(new_page: NewPage, store: Store, jobs: Queue, width: int, scheme: str) -> None:
-    operator = Operator(new_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
+def test_pages_of_acts_are_usable(operator: Operator, store: Store, jobs: Queue) -> None:
     evil = store.create_queue("evil:" + "x" * 190, priority_type="str")
     evil.push(HOSTILE.encode() * 20, priority=HOSTILE)
     evil.push(b"\xff" * 9_000, priority="z" * 200)
@@ -153,5 +151,5 @@ def test_pages_of_acts_are_usable(new_page: NewPage, store: Store, jobs: Queue, 
         *(f"/queues/{evil.name}/{page}/" for page in (f"items/{others[0]}/edit", "delete", "purge", "pop", "pause")),
     ]
     for path in pages:
-        operator.go(path).expect_usable()
+        operator.go(path).expect_usable((360, "dark"), (1440, "light"))
         assert operator.page.locator("main script, main [onload]").count() == 0

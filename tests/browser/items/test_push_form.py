@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from queues import Queue, Store
-from tests.browser.conftest import NewPage, Strict
+from tests.browser.conftest import Strict
 from tests.browser.operator import Operator, values_of
 
 HOSTILE = "<script>alert(1)</script>\u202e\" onload=alert(1) '"
@@ -63,16 +63,15 @@ def test_templates_by_keyboard_alone(operator: Operator, jobs: Queue) -> None:
     assert values_of(jobs) == [b'{"job": "nightly"}']
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1440, "light")])
-def test_every_page_is_usable(new_page: NewPage, jobs: Queue, strict: Strict, width: int, scheme: str) -> None:
+def test_every_page_is_usable(operator: Operator, jobs: Queue, strict: Strict) -> None:
     strict.allowed.append("422")
-    operator = Operator(new_page(viewport={"width": width, "height": 800}, color_scheme=scheme))
+    looks = ((360, "dark"), (1440, "light"))
     jobs.configure(note=HOSTILE * 3, runbook="https://wiki.example/" + "x" * 300, redact=["k" * 64])
-    operator.go("/queues/orders:eu/settings/").expect_usable()
-    operator.fill(max_depth="soon", runbook="javascript:alert(1)").confirm().expect_usable()
+    operator.go("/queues/orders:eu/settings/").expect_usable(*looks)
+    operator.fill(max_depth="soon", runbook="javascript:alert(1)").confirm().expect_usable(*looks)
     operator.go("/queues/orders:eu/push/").fill(value="{" * 300, when="due", due="2099-01-01T00:00:00", zone="Moon")
-    operator.confirm().expect_words("No time zone has this name").expect_usable()
-    operator.go("/queues/orders:eu/push/many/").fill(items="x" * 300 + "\n" + HOSTILE).confirm().expect_usable()
-    operator.go("/queues/orders:eu/export/").expect_usable()
+    operator.confirm().expect_words("No time zone has this name").expect_usable(*looks)
+    operator.go("/queues/orders:eu/push/many/").fill(items="x" * 300 + "\n" + HOSTILE).confirm().expect_usable(*looks)
+    operator.go("/queues/orders:eu/export/").expect_usable(*looks)
     jobs.push(HOSTILE.encode(), priority=1)
-    operator.go("/queues/orders:eu/purge/").expect_usable()
+    operator.go("/queues/orders:eu/purge/").expect_usable(*looks)
