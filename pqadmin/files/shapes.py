@@ -14,6 +14,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
+from pqadmin.files.entries import REDACTED
 from pqadmin.files.plain_text import plain_text
 from queues import Attempt, Changed, Consumer, Item, Job, Pause, Queue, QueueStatus, Totals
 from queues.admin import (
@@ -42,7 +43,9 @@ def item_shape(item: Item) -> Shape:
     """Describe an item with its value, as much as the item has of it."""
     text = plain_text(item.raw)
     value: Shape = {"value": text} if text is not None else {"value_base64": base64.b64encode(item.raw).decode()}
-    if item.codec is not None and item.codec.name in ("json", "msgpack"):
+    if item.hidden:
+        value = {REDACTED: item.raw.decode("utf-8", "replace")}
+    elif item.codec is not None and item.codec.name in ("json", "msgpack"):
         with suppress(Undecodable, BadValue, ValueError):  # some values are no JSON, or nested too deeply
             value["value_json"] = _as_json(item.value)
     return {

@@ -160,6 +160,23 @@ def test_an_item_is_edited_as_it_was_seen(run: Run, local: Store) -> None:
         run("edit_item", "edited:text", "0" * 40, "x")
 
 
+def test_what_the_site_hides_is_told_apart_from_a_value(run: Run, site: Site, token_file: Path, local: Store) -> None:
+    hiding = local.create_queue("hiding", codec="json")
+    hiding.configure(redact=("password",))
+    item = hiding.push({"password": "ten letters"}, priority=1)
+    hiding.push({"color": "red"}, priority=2)
+    hidden, seen = run("peek", "hiding", "-n", "2")["items"]
+    assert "letters" not in hidden["value_redacted"]
+    assert hidden.keys().isdisjoint({"value", "value_base64", "value_json"})
+    assert (seen["value_json"], "value_redacted" in seen) == ({"color": "red"}, False)
+    shown = run("show", "hiding", item.id)["item"]
+    assert shown["value_redacted"] == hidden["value_redacted"]
+    on_site = ("--server", site.address, "--token-file", str(token_file))
+    with pytest.raises(CommandError, match="hides parts of this value"):
+        call_command("show", "hiding", item.id, "--raw", *on_site)
+    assert run("pop", "hiding")["items"][0]["value_json"] == {"password": "ten letters"}
+
+
 @pytest.mark.parametrize("ending", ["ndjson", "csv"])
 def test_an_export_never_passes_hidden_parts_off_as_the_value(
     site: Site, token_file: Path, home: Path, local: Store, capsys: pytest.CaptureFixture[str], ending: str

@@ -41,6 +41,8 @@ class Command(StoreCommand):
         if item is None:
             raise ItemNotFound("{queue} has no item {id}.", queue=queue.name, id=options["id"])
         if options["raw"]:
+            if item.hidden:
+                raise CommandError("The server hides parts of this value: --raw would write another one.")
             write_raw([item.raw])
             return
         if options["json"]:

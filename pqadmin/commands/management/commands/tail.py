@@ -75,7 +75,7 @@ class Command(StoreCommand):
         shared: Shape = {"queue": queue.name, "at": time_shape(now.at)}
         for event in told.events:
             shape = item_shape(event.item)
-            if event.item.truncated:
+            if event.item.truncated and not event.item.hidden:
                 shape |= {"value": None}
                 shape.pop("value_base64", None)
             self.stdout.write(json_text({**shared, "event": event.what, "verb": event.verb or None, "item": shape}))
