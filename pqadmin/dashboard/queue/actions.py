@@ -16,8 +16,11 @@ from pqadmin.display.errors import said
 from pqadmin.live.words import pause_words
 from pqadmin.pages import toasts, visibility
 from pqadmin.pages.action_view import ActionView, QueueActionView, hidden_fields
+from pqadmin.pages.queue_context import paused
+from pqadmin.pages.refusals import NotPossible
 from pqadmin.store import store_now
 from queues import Queue, ReadTransaction
+from queues.admin import to_ms
 from queues.errors import BadPriority, QueueError, StoreError, display_name
 
 
@@ -95,10 +98,23 @@ class PauseView(PausingView):
     action, title = "pause", gettext_lazy("Pause")
     fragment_name = "dashboard/_pause.html"
     form_class = PauseForm
+    #: The field with the pause that was in force when the form was shown.
+    seen_field = "seen_pause"
     why_not_attached = gettext_lazy("it cannot be paused, as other programs would go on taking.")
 
+    @property
+    def hidden(self) -> Mapping[str, str]:
+        """The hidden fields of a new form, with the pause that it shows."""
+        pause = self.status.pause
+        return {**super().hidden, self.seen_field: "" if pause is None else str(to_ms(pause.since))}
+
     def perform(self, form: PauseForm) -> str:
-        """Pause the queue."""
+        """Pause the queue, unless that would take the place of a pause that the person has not seen."""
+        pause, now = self.status.pause, store_now()
+        seen = pause is None or self.request.POST.get(self.seen_field) == str(to_ms(pause.since))
+        if pause is not None and not seen and paused(self.status, now):
+            words = _("Nothing was changed: it is %(pause)s. Send this again to put yours in its place.")
+            raise NotPossible(words % {"pause": pause_words(pause, now, whole=True)})
         self.actions.pause(self.name, reason=form.cleaned_data["reason"], until=form.until, expect_id=self.queue_id)
         until = "" if form.until is None else " " + _("It resumes %(at)s.") % {"at": write.moment_with_utc(form.until)}
         toasts.done(

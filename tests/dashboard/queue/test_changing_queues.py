@@ -78,6 +78,20 @@ def test_pause_wants_a_reason_and_resume_ends_it(operator: Desk, store: Store) -
     assert store.queue("jobs").pause_state is None
 
 
+def test_a_pause_that_was_not_seen_is_replaced_only_when_asked_again(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    form = operator.open("/queues/jobs/pause/")
+    jobs.pause(reason="ledger closing", by="eve")
+    refused = operator.send(form, "pause/", reason="deploy", lasting="15m")
+    assert refused.status == 409
+    assert "Nothing was changed: it is paused by eve" in refused.text
+    assert "ledger closing" in refused.text
+    assert store.queue("jobs").pause_state.reason == "ledger closing"
+    assert refused.form("pause/")[1]["reason"] == "deploy"
+    assert "Paused: nothing is taken" in operator.send(refused, "pause/", lasting="15m")
+    assert store.queue("jobs").pause_state.reason == "deploy"
+
+
 def test_a_queue_is_paused_until_a_moment(operator: Desk, store: Store) -> None:
     store.create_queue("jobs")
     form = operator.open("/queues/jobs/pause/")
