@@ -10,6 +10,7 @@ import gc
 import random
 import sys
 import tracemalloc
+from functools import partial
 from tempfile import TemporaryDirectory
 
 from queues import Transaction, open_store
@@ -27,13 +28,13 @@ def measure(queues: int) -> float:
         made = [store.create_queue(f"q{n}") for n in range(queues)]
         recorder = store.recorder(count=lambda: now[0])
 
-        def change(tr: Transaction) -> None:
-            for queue in made:
-                queue.push_many([(b"x", n) for n in range(rng.randint(1, 9))], tr=tr)
-                queue.pop_many(rng.randint(1, 8), tr=tr)
+        def change(numbers: list[tuple[int, int]], tr: Transaction) -> None:
+            for queue, (pushed, popped) in zip(made, numbers, strict=True):
+                queue.push_many([(b"x", n) for n in range(pushed)], tr=tr)
+                queue.pop_many(popped, tr=tr)
 
         def go_on(seconds: int) -> None:
-            store.transact(change)
+            store.transact(partial(change, [(rng.randint(1, 9), rng.randint(1, 8)) for _ in made]))
             recorder.look()
             now[0] += seconds
 
