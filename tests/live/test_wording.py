@@ -9,7 +9,7 @@ import pytest
 
 from pqadmin.live.board.board import Board
 from pqadmin.live.words import trend_words, verdict_words
-from queues import Queue, Store, Transaction, open_store
+from queues import Queue, Store, open_store
 from tests.conftest import Clock
 
 QUEUES, MOST = 33, 30
@@ -22,24 +22,24 @@ def store(clock: Clock) -> Iterator[Store]:
         yield opened
 
 
-def second(queue: Queue, kind: int, random: Random, tr: Transaction) -> None:
+def second(queue: Queue, kind: int, random: Random) -> None:
     """Let a second of one queue's traffic pass: bursts, steady flow, failures, leaks, or no consumer."""
     if kind == 0:
         return
     pushes = random.choice((0, 0, 0, 12)) if kind == 1 else random.randint(0, 6)
     if pushes:
-        queue.push_many([(b"x", random.randint(0, 9)) for _ in range(pushes)], tr=tr)
+        queue.push_many([(b"x", random.randint(0, 9)) for _ in range(pushes)])
     if kind == 4:
         return
     takes = random.randint(0, 4 if kind == 2 else 7)
     if kind == 3:
-        for lease in queue.lease_many(max(1, takes // 2), seconds=30, tr=tr):
+        for lease in queue.lease_many(max(1, takes // 2), seconds=30):
             if random.random() < 0.5:
-                queue.release(lease, reason="no", count_attempt=False, tr=tr)
+                queue.release(lease, reason="no", count_attempt=False)
             else:
-                queue.ack(lease, tr=tr)
+                queue.ack(lease)
     elif takes:
-        queue.pop_many(takes, tr=tr)
+        queue.pop_many(takes)
 
 
 @pytest.mark.slow
@@ -56,7 +56,8 @@ def test_words_of_33_busy_rows_change_30_times_in_two_minutes_at_the_most(store:
     changes: list[int] = []
     for now in range(360):
         clock.advance(1)
-        store.transact(lambda tr: [second(queue, n % 5, random, tr) for n, queue in enumerate(queues)])
+        for n, queue in enumerate(queues):
+            second(queue, n % 5, random)
         recorder.look()
         board.apply(store.snapshot(ids, previous=board.previous(ids)), clock())
         at = datetime.fromtimestamp(clock(), UTC)
