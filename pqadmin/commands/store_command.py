@@ -3,6 +3,7 @@
 No command shows a traceback for what a user can cause: a refused action, a missing file, a full disk, a closed pipe.
 """
 
+import codecs
 import contextlib
 import os
 import pwd
@@ -12,6 +13,7 @@ import sys
 from argparse import SUPPRESS
 from collections.abc import Sequence
 from datetime import timedelta
+from io import TextIOWrapper
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, TextIO
@@ -174,6 +176,7 @@ class StoreCommand(OwnCommand):
                         "Standard output is closed: nothing was done. Send it to a file, or /dev/null."
                     )
                     self.fail(closed, closed, options)
+                _take_all_text(sys.stdout, as_json=bool(self._json))
             answer = super().execute(*args, **options)
             self.stdout.flush()  # here, where a closed pipe can be handled
             return answer
@@ -289,6 +292,15 @@ def _damage(url: str) -> StoreDamaged | None:
 def _os_message(error: OSError) -> str:
     what = f"{error.filename}: " if error.filename else ""
     return f"{what}{error.strerror or error}"
+
+
+def _take_all_text(stream: TextIO, *, as_json: bool) -> None:
+    """Let a stream of another encoding than UTF-8 take every text: JSON is UTF-8, and elsewhere signs are replaced."""
+    if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        if as_json:
+            stream.reconfigure(encoding="utf-8")
+        else:
+            stream.reconfigure(errors="replace")
 
 
 def _drop_stdout() -> None:

@@ -182,6 +182,24 @@ def test_a_pop_that_cannot_tell_what_it_took_says_so(
     assert (ended.returncode, ended.stderr, queue.depth()) == (1, told, left)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_output_of_another_encoding_tells_what_was_taken(url: str, store: Store, encoding: str) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([("grüße 订单".encode(), n) for n in range(2)])
+    shown, told = (
+        run_to_end(
+            [sys.executable, "-m", "pqadmin", "pop", "jobs", *options, "--store", url],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONIOENCODING": encoding},
+            text=False,
+        )
+        for options in ([], ["--json"])
+    )
+    assert (shown.returncode, shown.stderr, told.returncode, told.stderr) == (0, b"", 0, b"")
+    assert b"Undo: " in shown.stdout
+    assert json.loads(told.stdout)["items"][0]["value"] == "grüße 订单"
+
+
 def test_errors_as_json_have_the_codes_of_the_reference(url: str, store: Store, tmp_path: Path) -> None:
     store.create_queue("jobs")
     (tmp_path / "bad").write_bytes(b'{"value": "a"}\n')

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from io import TextIOWrapper
 from typing import Self
 
 from django.core.management.base import CommandError
@@ -46,8 +45,6 @@ class Command(StoreCommand):
         output = console(self.stdout)
         if not (sys.stdin.isatty() and self.stdout.isatty()) or output.is_dumb_terminal:
             raise CommandError("top needs a terminal; queues --watch follows the queues without one.")
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # of a locale without these signs
         prefix = canonical_name(options["prefix"])
         view = View(url=store.url)
         reader = BoardReader(store, prefix)
