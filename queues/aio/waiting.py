@@ -76,14 +76,23 @@ class Lookout:
         with self._mutex:
             self._leader = (loop, seen)
             start, self._running = not self._running, True
-        if start:
-            self._queue.context.background_threads.start(self._look_out, "pq-lookout")
         try:
+            if start:
+                self._start()
             await seen
         finally:
             with self._mutex:
                 if self._leader is not None and self._leader[1] is seen:
                     self._leader = None
+
+    def _start(self) -> None:
+        """Start the thread; where there can be none, the next leader tries again."""
+        try:
+            self._queue.context.background_threads.start(self._look_out, "pq-lookout")
+        except BaseException:
+            with self._mutex:
+                self._running = False
+            raise
 
     def _look_out(self) -> None:
         looks = 0

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 
 import pytest
@@ -398,6 +398,26 @@ async def test_a_waiter_that_gives_up_takes_nothing_and_lets_the_next_one_lead(j
     await queue.push_many([(b"a", 1), (b"b", 2)])
     assert {item.value for item in await asyncio.gather(*nexts) if item} == {b"a", b"b"}
     assert jobs.depth() == 0
+
+
+async def test_waiters_go_on_after_one_for_which_no_thread_could_be_started(
+    jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = AsyncPriorityQueue(jobs)
+    with monkeypatch.context() as short:
+        short.setattr(threading.Thread, "start", partialmethod(_start_but_none_that_looks_out, threading.Thread.start))
+        with pytest.raises(RuntimeError, match="new thread"):
+            await queue.pop_min(wait=LONG)
+    waiting = asyncio.create_task(queue.pop_min(wait=LONG))
+    await asyncio.sleep(0.02)
+    await queue.push(b"a", priority=1)
+    assert (await waiting).value == b"a"
+
+
+def _start_but_none_that_looks_out(thread: threading.Thread, start: Callable[[threading.Thread], None]) -> None:
+    if thread.name == "pq-lookout":
+        raise RuntimeError("can't start new thread")
+    start(thread)
 
 
 async def test_canceled_again_and_again_nothing_is_lost(jobs: Queue) -> None:
