@@ -101,6 +101,8 @@ class Heartbeats:
 
     def _run_process(self) -> str | None:
         """Run the process, again and again, until `stop`; else return why there can be none."""
+        if not sys.executable or getattr(sys, "frozen", False):  # of a frozen program it is the program itself
+            return "this program has no Python interpreter of its own"
         # Signals that a terminal or a service manager sends to all processes are for the pool: the child inherits this.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
         rest, unready = _FIRST_REST, 0

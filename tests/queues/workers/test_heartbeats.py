@@ -230,6 +230,27 @@ def test_where_no_process_can_be_started_a_thread_extends(
     assert "extended by a thread" in caplog.text
 
 
+def test_a_program_without_an_interpreter_extends_by_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "executable", None)  # as in a program that embeds Python
+    work_until_extended(tmp_path)
+    assert "extended by a thread" in caplog.text
+
+
+def test_a_frozen_program_is_not_started_again_for_heartbeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, program = tmp_path / "started", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{started}'\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    work_until_extended(tmp_path)
+    assert "extended by a thread" in caplog.text
+    assert not started.exists()
+
+
 @pytest.mark.parametrize("engine", ["memory", "lmdb"])
 def test_a_lease_that_cannot_be_read_keeps_no_other_from_being_extended(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, engine: str
