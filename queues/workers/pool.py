@@ -20,9 +20,11 @@ from queues.errors import (
     Conflict,
     ForkedStore,
     NotForAttached,
+    QueueError,
     QueueNotFound,
     QueuePaused,
     StoreClosed,
+    StoreError,
     TooLarge,
 )
 from queues.model.config import check_worker
@@ -35,7 +37,7 @@ from queues.workers.dispatcher import Dispatcher, outlooks_of, tend
 from queues.workers.error_text import place_of, said
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
-from queues.workers.rests import QueueRests, rest_after
+from queues.workers.rests import OF_THE_STORE, QueueRests, rest_after
 from queues.workers.settling import Settling, Task
 from queues.workers.worker import HANDLER, Handler, Worker
 
@@ -374,10 +376,13 @@ class Pool:
             if queue not in self._deleted:
                 log.warning("%s: the queue was deleted: work goes on when there is one of this name", queue.name)
                 self._deleted.add(queue)
-            found = next(iter(self._store.queues(queue.name, limit=1)), None)
-            if found is None or found.name != queue.name or found.attached:
+            try:
+                found = self._store.queue(queue.name)
+            except OF_THE_STORE:
+                raise
+            except (StoreError, QueueError):  # there is none, or none that can be worked on
                 continue
-            if found.id in {each.id for each in self._handlers}:
+            if found.attached or found.id in {each.id for each in self._handlers}:
                 continue
             self._handlers = {found if each is queue else each: how for each, how in self._handlers.items()}
             self._deleted.discard(queue)

@@ -737,6 +737,31 @@ def test_workers_go_on_in_a_queue_that_is_renamed(local: Store, remote: Store) -
         pool.stop(0)
 
 
+def test_workers_go_on_in_a_queue_that_is_made_anew_by_a_token_that_only_takes(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    done = []
+    worker = Worker()
+
+    @worker.handles("*")
+    def handle(job: Job) -> None:
+        done.append(job.item.value)
+
+    local.create_queue("jobs")
+    mail = local.create_queue("mail")
+    with opened(token(verbs=[Verb.TAKE])) as store:
+        pool = Pool(store, worker, ["jobs", "mail"], threads=1)
+        pool.start()
+        try:
+            local.delete_queue("jobs")
+            mail.push(b"1", 1)
+            await_true(lambda: done == [b"1"])
+            local.create_queue("jobs").push(b"2", 1)
+            await_true(lambda: done == [b"1", b"2"])
+        finally:
+            pool.stop(0)
+
+
 def test_no_name_and_no_id_leads_to_another_address(remote: Store) -> None:
     jobs = remote.create_queue("jobs")
     item = jobs.push(b"x", priority=1)
