@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> None:
 
         Command().run_from_argv(arguments)
         return
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pqadmin.settings")
+    used = os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pqadmin.settings")
     try:
         environment.read(os.environ)
     except environment.BadSetting as error:
@@ -32,4 +32,4 @@ def main(argv: list[str] | None = None) -> None:
         raise SystemExit(Exit.USAGE) from None
     from pqadmin.commands.help import Commands  # after the settings are known to be good
 
-    Commands(arguments).execute()
+    Commands(arguments, settings_of_site=used == "pqadmin.settings").execute()

@@ -1,9 +1,13 @@
 """The list of commands that `pqadmin` prints: its own, a line each; with `--all` also Django's."""
 
+import logging.config
 import re
 import sys
 from difflib import get_close_matches
+from importlib.util import find_spec
 
+from django.apps import apps
+from django.conf import settings
 from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
 
 from pqadmin import __version__
@@ -29,6 +33,8 @@ GROUPS = {
 }
 #: Width of a line: it fits on every terminal.
 WIDTH = 80
+#: The app with the commands on stores.
+_STORES = "pqadmin.commands"
 _NAME = max(len(name) for names in GROUPS.values() for name in names)
 
 
@@ -49,8 +55,9 @@ def ours() -> str:
 class Commands(ManagementUtility):
     """Django's command runner, with our list of commands and our version."""
 
-    def __init__(self, argv: list[str] | None = None) -> None:
+    def __init__(self, argv: list[str] | None = None, *, settings_of_site: bool = False) -> None:
         super().__init__(argv)
+        self._settings_of_site = settings_of_site
         self.prog_name = program(self.argv[0])
 
     def main_help_text(self, commands_only: bool = False) -> str:
@@ -85,5 +92,22 @@ class Commands(ManagementUtility):
             sys.stdout.write(f"{__version__}\n")
         elif self.argv[1:] == ["--all"]:
             Commands([self.argv[0], "help", "--all"]).execute()
+        elif command := self._without_apps():
+            logging.config.dictConfig(settings.LOGGING)
+            apps.populate(())
+            command.run_from_argv(self.argv)
         else:
             super().execute()
+
+    def _without_apps(self) -> BaseCommand | None:
+        """Return the command if it is one on stores that starts sooner without the site's models and pages."""
+        name, *words = self.argv[1:] or [""]
+        if (
+            not self._settings_of_site
+            or not name.isidentifier()
+            or find_spec(f"{_STORES}.management.commands.{name}") is None
+            or any(word.startswith(("--settings", "--pythonpath")) for word in words)
+        ):
+            return None
+        command = load_command_class(_STORES, name)
+        return None if getattr(command, "uses_models", True) else command

@@ -55,6 +55,8 @@ class StoreCommand(OwnCommand):
     #: Whether the command works through the server of a store too.
     on_servers = True
     takes_no_server = ""
+    #: Whether the command imports the site's models when it runs.
+    uses_models = False
     #: Whether the command prints JSON on demand.
     has_json = True
     #: The list in the command's document of which --jsonl prints one line each.

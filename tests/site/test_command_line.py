@@ -98,6 +98,28 @@ def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_
     assert "no_such_module_at_all" in listed.stdout
 
 
+def test_a_command_on_a_store_loads_neither_models_nor_pages(tmp_path: Path) -> None:
+    """They took half of its time."""
+    loaded = run(
+        [sys.executable, "-X", "importtime", "-m", "pqadmin", "depth", "jobs", "--store", "lmdb:none"], tmp_path
+    )
+    modules = {line.rpartition("|")[2].strip() for line in loaded.stderr.splitlines()}
+    assert "pqadmin.commands.store_command" in modules
+    assert not modules & {"django.contrib.auth.models", "django.urls", "django.template"}
+
+
+def test_a_command_on_a_store_heeds_settings_of_a_program(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from pqadmin.settings import *\nPQADMIN_STORE = 'lmdb:mine'\n", "utf-8")
+    both = os.pathsep.join((str(tmp_path), str(ROOT)))
+    for words, variables in (
+        (["--settings", "mine"], {}),
+        (["--settings=mine", "--pythonpath", str(tmp_path)], {}),
+        ([], {"DJANGO_SETTINGS_MODULE": "mine"}),
+    ):
+        told = run([*FORMS[1], "depth", "jobs", *words], tmp_path, PYTHONPATH=both, **variables).stderr
+        assert "There is no store in mine" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -37,6 +37,7 @@ class Command(StoreCommand):
         flag("--watch", "stay, and show every change until Ctrl-C; with --jsonl a line for each changed queue"),
     )
     listed = "queues"
+    uses_models = True
 
     def run(self, store: Store, options: Options) -> None:
         """List the queues by name, or the worst first."""

@@ -39,6 +39,7 @@ class Command(StoreCommand):
 
     arguments = (Argument("--prefix", default="", help="only queues with a name that begins with this"),)
     has_json = False
+    uses_models = True
 
     def run(self, store: Store, options: Options) -> None:
         """Show the board until a key, Ctrl-C or SIGTERM ends it."""
