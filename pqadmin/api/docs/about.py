@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from threading import Lock
 
 from django.http import HttpResponse
 from django.template.loader import render_to_string
@@ -22,12 +23,19 @@ from pqadmin.server.security import content_security_policy
 def router_of(api: NinjaAPI) -> Router:
     """Return the operations that describe an API, this one included."""
     router = Router(tags=["About"], auth=None)
-    document = cache(lambda: openapi.document(api))
+    building = Lock()
+
+    @cache
+    def document() -> openapi.Schema:
+        with building:
+            return openapi.document(api)
+
     schema_text = cache(lambda: json_text(document()))
     page = cache(lambda: render_to_string("api/docs.html", {"groups": _groups(document())}))
 
     @router.get("/openapi.json", operation_id="openapi", summary="The schema", openapi_extra={"security": []})
-    async def schema(request: ApiRequest) -> HttpResponse:
+    @in_thread
+    def schema(request: ApiRequest) -> HttpResponse:
         """Return the schema of the API, OpenAPI 3.1."""
         return HttpResponse(schema_text(), content_type="application/json")
 
