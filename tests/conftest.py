@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,6 +40,15 @@ def pytest_unconfigure() -> None:
 def prepared_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let the tables of sites be prepared in a folder that pytest removes."""
     prepared.parent = tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Put back what Django else makes anew, permission by permission, after each test that empties the tables."""
+    from tests.sites import copy_permissions
+
+    with django_db_blocker.unblock():
+        copy_permissions()
 
 
 class Clock:

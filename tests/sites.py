@@ -5,7 +5,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.management import create_contenttypes
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection
+from django.db.models.signals import post_migrate
 
 from pqadmin.live import monitor as monitors
 from pqadmin.store import close_store, get_store
@@ -31,6 +36,19 @@ def site_store(url: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setattr(monitors, "FIRST_PAGE", 120.0)
     yield get_store()
     close_store()
+
+
+def copy_permissions() -> None:
+    """Put back the permissions of now, and the types of contents, whenever the tables were emptied."""
+    kept = [(model, list(model.objects.all())) for model in (ContentType, Permission)]
+    post_migrate.disconnect(create_contenttypes)
+    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+
+    def put_back(using: str, **more: Any) -> None:
+        for model, rows in kept:
+            model.objects.using(using).bulk_create(rows, ignore_conflicts=True)
+
+    post_migrate.connect(put_back, sender=apps.get_app_config("auth"), weak=False)
 
 
 @contextmanager
