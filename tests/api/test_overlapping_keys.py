@@ -1,4 +1,7 @@
-"""Requests with one Idempotency-Key that overlap in two processes: one is executed, and both are told how it ended."""
+"""Requests with one Idempotency-Key that overlap in two processes: one is executed, and both are told how it ended.
+
+Some pairs of each kind of request; `PQ_PAIRS=100` are more of them.
+"""
 
 import os
 import sys
@@ -17,7 +20,7 @@ from tests.server.conftest import PATIENCE, ROOT, Site
 
 pytestmark = pytest.mark.slow
 #: Pairs of requests of each kind.
-PAIRS = 10
+PAIRS = int(os.environ.get("PQ_PAIRS", "5"))
 #: What the first answer alone shows.
 SECRETS = ("password", "address", "code")
 

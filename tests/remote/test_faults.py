@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,26 @@ __all__ = ["serve"]
 CALLS = 200
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site that the tests share."""
+    shared = Site(tmp_path_factory.mktemp("site"))
+    assert shared.get("/readyz")[0] == 200
+    yield shared
+    shared.stop()
+
+
+@pytest.fixture(scope="module")
+def secret(site: Site) -> str:
+    return command(site.data, "create_token", "ci", "--queues", "*", "--verbs", "all")
+
+
 @pytest.fixture
-def site(serve: Callable[..., Site]) -> Site:
+def doomed(serve: Callable[..., Site]) -> Site:
+    """A site of the test's own."""
     started = serve()
     assert started.get("/readyz")[0] == 200
     return started
-
-
-@pytest.fixture
-def secret(site: Site, tmp_path: Path) -> str:
-    return command(tmp_path, "create_token", "ci", "--queues", "*", "--verbs", "all")
 
 
 def four_times(work: Callable[[int], list[bytes]]) -> list[bytes]:
@@ -44,7 +54,7 @@ def four_times(work: Callable[[int], list[bytes]]) -> list[bytes]:
 
 def test_each_call_is_executed_once_though_connections_are_cut(site: Site, secret: str) -> None:
     with proxy(site.address) as between, open_store(between.address, token=secret, timeout=PATIENCE) as store:
-        jobs = store.create_queue("jobs")
+        jobs = store.create_queue("cut")
         between.most = CALLS
         names = [f"{n}".encode() for n in range(CALLS)]
 
@@ -79,21 +89,22 @@ def test_each_call_is_executed_once_though_connections_are_cut(site: Site, secre
 
 
 @pytest.mark.crash
-def test_a_worker_outlives_its_site(site: Site, secret: str, serve: Callable[..., Site]) -> None:
+def test_a_worker_outlives_its_site(doomed: Site, serve: Callable[..., Site], tmp_path: Path) -> None:
     worker, handled = Worker(), []
+    secret = command(tmp_path, "create_token", "ci", "--queues", "*", "--verbs", "all")
 
     @worker.handles("jobs")
     def note(job: Job) -> None:
         handled.append(job.item.value)
 
-    with proxy(site.address) as between, open_store(between.address, token=secret, timeout=PATIENCE) as store:
+    with proxy(doomed.address) as between, open_store(between.address, token=secret, timeout=PATIENCE) as store:
         jobs = store.create_queue("jobs")
         jobs.push_many([(b"%d" % n, n) for n in range(100)])
         pool = Pool(store, worker, ["jobs"], threads=3)
         pool.start()
         await_true(lambda: len(handled) >= 30)
-        site.signal(signal.SIGKILL)
-        site.exit_code()
+        doomed.signal(signal.SIGKILL)
+        doomed.exit_code()
         again = serve()
         assert again.get("/readyz")[0] == 200
         between.target = again.address
@@ -108,7 +119,7 @@ def test_a_worker_outlives_its_site(site: Site, secret: str, serve: Callable[...
 
 def test_waits_end_with_an_item_or_in_time(site: Site, secret: str) -> None:
     with open_store(site.address, token=secret) as store:
-        jobs = store.create_queue("jobs")
+        jobs = store.create_queue("waits")
         assert jobs.pop_min(wait=0.01) is None
         assert not jobs.wait(0.01)
         waiting = begin(lambda: jobs.lease(wait=True))
@@ -125,7 +136,7 @@ def test_waits_end_with_an_item_or_in_time(site: Site, secret: str) -> None:
 
 async def test_a_coroutine_that_is_canceled_while_it_waits_loses_no_item(site: Site, secret: str) -> None:
     async with await AsyncStore.open(site.address, token=secret) as store:
-        jobs = await store.create_queue("jobs")
+        jobs = await store.create_queue("canceled")
         got = []
 
         async def take() -> None:

@@ -151,3 +151,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shared = Site(tmp_path_factory.mktemp("site"))
     yield shared
     shared.stop()
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server that the tests of a module share: none gives it reason to complain, and it ends well."""
+    shared = Site(tmp_path_factory.mktemp("quiet"))
+    try:
+        yield shared
+        shared.signal(signal.SIGTERM)
+        code = shared.exit_code()
+    finally:
+        shared.stop()
+    assert (code, shared.complained) == (0, [])

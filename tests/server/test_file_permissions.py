@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.prepared import prepare
 from tests.programs import run_to_end
 
 
@@ -42,6 +43,7 @@ def test_a_data_folder_is_its_owners_alone(umask: int, tmp_path: Path) -> None:
 
 def test_a_data_folder_that_was_there_is_repaired_and_the_log_says_so(tmp_path: Path) -> None:
     data = tmp_path / "var"
+    prepare(data)
     run(data, "ann", umask=0o077)
     data.chmod(0o2775)
     for path in data.iterdir():

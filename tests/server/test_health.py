@@ -64,9 +64,8 @@ def _log_in_again(site: Site) -> tuple[int, str | None]:
             return error.code, error.headers["Retry-After"]
 
 
-def test_health_is_answered_under_any_host_name(serve: Callable[..., Site]) -> None:
+def test_health_is_answered_under_any_host_name(site: Site) -> None:
     """Probes ask by the address of a pod, which no setting names."""
-    site = serve()
     for path in ("/livez", "/readyz"):
         request = urllib.request.Request(site.address + path, headers={"Host": "10.1.2.3"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

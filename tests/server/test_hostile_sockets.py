@@ -40,16 +40,6 @@ def test_a_flood_of_frames_that_are_not_read_is_cut_off(site: Site, flood: bytes
     assert not any("Traceback" in line or "Error" in line for line in site.complained)
 
 
-def test_pings_now_and_then_are_answered(serve: Callable[..., Site]) -> None:
-    site = serve()
-    with open_socket(site, Cookie=log_in(site), Origin=site.address) as live:
-        for _ in range(10):
-            assert live.ping().wait(PATIENCE)
-    site.signal(signal.SIGTERM)
-    assert site.exit_code() == 0
-    assert site.complained == []
-
-
 def test_one_person_has_so_many_sockets(serve: Callable[..., Site]) -> None:
     site = serve(PQADMIN_SOCKETS_PER_PERSON="3")
     cookies = log_in(site)
@@ -80,33 +70,30 @@ def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..
             assert time.monotonic() < give_up, f"{opened} were let in"
 
 
-@pytest.mark.parametrize(
-    "field",
-    [
+def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Callable[..., Site]) -> None:
+    """Each did for ever: without a login, some hundreds took all places of an address, or of the whole site."""
+    site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
+    for field in (
         b"Origin: http://a:b",
         b"Sec-WebSocket-Version: 7",
         b"Sec-WebSocket-Key: x",
         "Sec-WebSocket-Protocol: \u00e9".encode(),
-    ],
-)
-def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Callable[..., Site], field: bytes) -> None:
-    """Each did for ever: without a login, some hundreds took all places of an address, or of the whole site."""
-    site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
-    fields = {
-        b"Upgrade": b"Upgrade: websocket",
-        b"Connection": b"Connection: Upgrade",
-        b"Sec-WebSocket-Version": b"Sec-WebSocket-Version: 13",
-        b"Sec-WebSocket-Key": b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-    }
-    fields[field.partition(b":")[0]] = field
-    refused, give_up = 0, time.monotonic() + PATIENCE
-    while refused < 10:
-        with connect(site) as hostile:
-            hostile.sendall(head(b"GET", b"/live/", *fields.values()))
-            answer = read(hostile)
-            assert answer.startswith(b"HTTP/1.1 4"), answer
-            refused += not answer.startswith(b"HTTP/1.1 429")
-        assert time.monotonic() < give_up, f"{refused} were told why"
+    ):
+        fields = {
+            b"Upgrade": b"Upgrade: websocket",
+            b"Connection": b"Connection: Upgrade",
+            b"Sec-WebSocket-Version": b"Sec-WebSocket-Version: 13",
+            b"Sec-WebSocket-Key": b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        }
+        fields[field.partition(b":")[0]] = field
+        refused, give_up = 0, time.monotonic() + PATIENCE
+        while refused < 10:
+            with connect(site) as hostile:
+                hostile.sendall(head(b"GET", b"/live/", *fields.values()))
+                answer = read(hostile)
+                assert answer.startswith(b"HTTP/1.1 4"), (field, answer)
+                refused += not answer.startswith(b"HTTP/1.1 429")
+            assert time.monotonic() < give_up, f"{refused} were told why of {field!r}"
     assert not any("Error" in line for line in site.complained)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.damaged import make_store
+from tests.prepared import prepare
 from tests.server.conftest import PATIENCE, log_in
 
 
@@ -68,7 +69,7 @@ def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:
-    site = serve(*arguments, prepared=False, **variables)
+    site = serve(*arguments, **variables)
     assert site.exit_code() == code
     told = [line for line in site.complained if message in line]
     assert told, site.complained
@@ -152,16 +153,12 @@ def test_runs_in_a_folder_that_cannot_be_written(serve, tmp_path: Path) -> None:
 
 
 def test_a_start_forgets_expired_sessions(serve, tmp_path: Path) -> None:
-    first = serve()
-    assert first.get("/readyz")[0] == 200
-    first.signal(signal.SIGTERM)
-    assert first.exit_code() == 0
+    prepare(tmp_path)
     with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as tables:
         tables.execute("INSERT INTO django_session VALUES ('new', '', '2999-01-01 00:00:00')")
         tables.execute("INSERT INTO django_session VALUES ('old', '', '2001-01-01 00:00:00')")
         tables.commit()
-        second = serve()
-        assert second.get("/readyz")[0] == 200
+        assert serve().get("/readyz")[0] == 200
         deadline = time.monotonic() + PATIENCE
         while len(kept := tables.execute("SELECT session_key FROM django_session").fetchall()) > 1:
             assert time.monotonic() < deadline

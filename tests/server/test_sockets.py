@@ -35,9 +35,9 @@ def test_the_socket_of_a_logged_in_page_is_told_when_the_server_goes(serve) -> N
     assert site.complained == []
 
 
-def test_people_without_rights_get_no_socket(serve) -> None:
+def test_people_without_rights_get_no_socket(quiet) -> None:
     """Another origin, another address, a stranger; and none of it makes noise in the log."""
-    site = serve()
+    site = quiet
     cookies = log_in(site)
     for origin in (None, "http://evil.example", "http://127.0.0.1:1"):
         headers = {"Cookie": cookies} | ({"Origin": origin} if origin else {})
@@ -49,18 +49,16 @@ def test_people_without_rights_get_no_socket(serve) -> None:
     assert refused.value.response.status_code == 403
     with pytest.raises((InvalidStatus, ConnectionClosed)):
         read_to_the_end(open_socket(site, Origin=site.address))
-    site.signal(signal.SIGTERM)
-    assert site.exit_code() == 0
     assert site.complained == []
 
 
 @pytest.mark.parametrize("compression", ["deflate", None])
-def test_frames_are_the_same_packed_and_plain(serve, compression) -> None:
+def test_frames_are_the_same_packed_and_plain(quiet, compression) -> None:
     """What many share is compressed once, behind what differs; acknowledgements may come packed."""
-    site = serve()
+    site = quiet
     cookies = log_in(site)
     with open_store(f"lmdb:{site.data}/store") as store:
-        queues = [store.create_queue(f"jobs:{number:02}") for number in range(20)]
+        queues = [store.create_queue(f"{compression}:{number:02}") for number in range(20)]
         values = [secrets.token_hex(20).encode() for _ in queues]
         for queue, value in zip(queues, values, strict=True):
             queue.push(value, priority=1)
@@ -87,13 +85,17 @@ def test_frames_are_the_same_packed_and_plain(serve, compression) -> None:
             while (message := json.loads(live.recv(timeout=PATIENCE)))["t"] != "error":
                 validate(message)
             assert message["code"] == "bad-ack"
-    site.signal(signal.SIGTERM)
-    assert site.exit_code() == 0
     assert site.complained == []
 
 
-def test_a_packed_message_that_unpacks_to_too_much_is_refused(serve) -> None:
-    site = serve()
+def test_pings_now_and_then_are_answered(quiet) -> None:
+    with open_socket(quiet, Cookie=log_in(quiet), Origin=quiet.address) as live:
+        for _ in range(10):
+            assert live.ping().wait(PATIENCE)
+    assert quiet.complained == []
+
+
+def test_a_packed_message_that_unpacks_to_too_much_is_refused(site) -> None:
     cookies = log_in(site)
     with open_socket(site, Cookie=cookies, Origin=site.address) as live:
         live.send(json.dumps({"t": "watch", "topic": "overview", "queues": [], "more": "x" * 200_000}))
