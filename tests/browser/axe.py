@@ -9,15 +9,14 @@ SOURCE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 #: Rules whose findings depend on the colors.
 CONTRAST = ["color-contrast", "link-in-text-block"]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-#: Ends when a page that was given other colors shows them: those change by transitions, if ever so short ones, and the
-#: change of an element may begin those of what is in it.
-SETTLED = """async () => {
-    for (;;) {
-        await new Promise(requestAnimationFrame);
-        const changes = document.getAnimations().filter((each) => each instanceof CSSTransition);
-        if (changes.length === 0) return;
-        await Promise.allSettled(changes.map((each) => each.finished));
-    }
+#: Runs axe on final colors: a page whose color scheme changed may be on the way there, by transitions however short.
+RUN = """async (only) => {
+    const still = new CSSStyleSheet();
+    still.replaceSync("*, ::before, ::after { transition-property: none !important }");
+    document.adoptedStyleSheets.push(still);
+    const found = await axe.run(document, { runOnly: only, resultTypes: ["violations"] });
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== still);
+    return found;
 }"""
 
 
@@ -25,10 +24,7 @@ def findings(page: Page, only: list[str] | None = None) -> list[dict[str, Any]]:
     """Run axe in the page, past its policy, and return what it found: by all rules, or only by those named."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(SOURCE.read_text("utf-8"))
-    page.evaluate(SETTLED)
-    found = page.evaluate(
-        "only => axe.run(document, {runOnly: only, resultTypes: ['violations']})", TAGS if only is None else only
-    )
+    found = page.evaluate(RUN, TAGS if only is None else only)
     return [
         {"rule": violation["id"], "where": [node["target"] for node in violation["nodes"]][:5]}
         for violation in found["violations"]
