@@ -35,10 +35,9 @@ IfMatch = Annotated[
     ),
 ]
 ReasonField = Annotated[StrictStr, Field("", description="Why, for the audit.")]
-KeepField = Annotated[
-    float | None,
-    Field(ge=0, description="Seconds for which the trash keeps it, 0 for not at all; at most and by default 7 days."),
-]
+_KEEP = "Seconds for which the trash keeps it, 0 for not at all; at most and by default 7 days."
+KeepField = Annotated[float | None, Field(ge=0, description=_KEEP)]
+KeepQuery = Annotated[float | None, Query(ge=0, description=_KEEP)]
 ReasonQuery = Annotated[str, Query(description="Why, for the audit.")]
 
 

@@ -178,7 +178,8 @@ class StoreCommand(OwnCommand):
                         "Standard output is closed: nothing was done. Send it to a file, or /dev/null."
                     )
                     self.fail(closed, closed, options)
-                _take_all_text(sys.stdout, as_json=bool(self._json))
+                for stream in (sys.stdout, sys.stderr):
+                    _take_all_text(stream, as_json=bool(self._json))
             answer = super().execute(*args, **options)
             self.stdout.flush()  # here, where a closed pipe can be handled
             return answer
@@ -296,7 +297,7 @@ def _os_message(error: OSError) -> str:
     return f"{what}{error.strerror or error}"
 
 
-def _take_all_text(stream: TextIO, *, as_json: bool) -> None:
+def _take_all_text(stream: TextIO | None, *, as_json: bool) -> None:
     """Let a stream of another encoding than UTF-8 take every text: JSON is UTF-8, and elsewhere signs are replaced."""
     if isinstance(stream, TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
         if as_json:

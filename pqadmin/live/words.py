@@ -251,7 +251,7 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
 
 
 def _unmeasured(reason: HealthReason) -> str:
-    """Return what the code of growth ends with where its rate is not known, as of one that another reason hid."""
+    """Return the end of the code of growth: its rate may be unknown, as while another reason hid it."""
     return "-unmeasured" if reason.value is None else ""
 
 

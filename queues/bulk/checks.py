@@ -110,20 +110,15 @@ def ahead_of(
 def order_of(act: str, query: Query, *, to: Priority | None, shifts: bool, ordered: bool) -> Order:
     """Return along what an act walks: its items' places where their order counts, else their ids if that is less.
 
-    `to` is the priority that all items get, of the queue's type.
+    `to` is the priority that all items get.
     """
     if query.state == "leased":
         return "age"  # leases that are extended change their places
-    stays = act == "reprioritize" and (query.state != "ready" or (to is not None and _holds(query, to)))
-    if shifts or stays:
-        return "age"  # these stay where the walk goes: one that is moved behind the mark would be met again
+    # Along places, an item that the act puts behind the mark is met again. Within bounds that is cheaper than by age.
+    anywhere = query.low is None and query.high is None
+    if shifts or (act == "reprioritize" and (query.state != "ready" or (to is not None and anywhere))):
+        return "age"
     return "age" if query.timed and not ordered and act not in ("move", "promote") else "place"
-
-
-def _holds(query: Query, priority: Priority) -> bool:
-    """Say whether a query's bounds hold a priority of their type."""
-    low, high = query.low, query.high
-    return (low is None or low <= priority) and (high is None or priority <= high)  # type: ignore[operator]
 
 
 def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None:

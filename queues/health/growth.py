@@ -18,8 +18,8 @@ _QUICK, _RISES, _CREEPS, _FALLS = 8, 0.75, 0.8, -0.5
 SEEN = SLOT * _QUICK
 #: Items by which marks must have risen: quickly, and slowly; and quickly the share of a deep queue.
 _QUICK_RISE, _SLOW_RISE, _OF_DEPTH = 10, 8, 0.05
-#: Marks that are enough to tell a fall, and below which nothing is known.
-_FEW, _NONE = 4, 2
+#: Marks that are enough to tell a fall, and to tell anything.
+_FEW, _FEWEST = 4, 2
 
 
 class Marks(Struct, frozen=True, array_like=True):
@@ -59,8 +59,8 @@ class Marks(Struct, frozen=True, array_like=True):
         return tau(last) >= _RISES
 
     def may_rise(self, now: int) -> bool:
-        """Say whether a queue of so many items may be growing, as less than two minutes of it are known."""
-        if len(self.marks) < _NONE:
+        """Say whether a queue of so many items may be growing: it is new or was resumed."""
+        if len(self.marks) < _FEWEST:
             return now >= _QUICK_RISE
         rose = self.marks[-1] - self.marks[0] >= _QUICK_RISE
         return len(self.marks) < _QUICK and rose and tau(self.marks) >= _RISES

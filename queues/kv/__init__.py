@@ -96,7 +96,7 @@ def _parts(url: str) -> tuple[str, str]:
         raise BadStoreURL(
             "{url} is no store URL; write lmdb:PATH, fdb:CLUSTER_FILE, memory: or https://HOST", url=repr(url)
         )
-    if rest.startswith("~") and engine in ("lmdb", "fdb"):  # a shell replaces it at the begin of a word only
+    if rest.startswith("~") and engine in ("lmdb", "fdb"):  # a shell replaces it at the beginning of a word only
         raise BadStoreURL(
             "{url}: ~ is not replaced here; write the whole path ($HOME), or ./~ for a folder of this name.",
             url=repr(url),

@@ -76,7 +76,7 @@ class Item(_Made):
     reason: str = ""
     #: The key of an item in an attached queue.
     foreign: ForeignKey | None = None
-    #: `raw` is what rules of redaction leave to be seen of the value: of an item that a remote store looked at.
+    #: Whether rules of redaction hide parts of the value, and `raw` is the rest: where a remote store looked at it.
     hidden: bool = field(default=False, repr=False)
     #: What decodes `raw`; None: the value is bytes.
     codec: Codec | None = field(default=None, repr=False, compare=False)

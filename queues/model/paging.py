@@ -52,8 +52,9 @@ def page(
     `read` returns the ids and records older than an id, so many at most, and whether there are more; `fitting` returns
     what a page has of a record, or None. `rare`: few fit. `enough` ends the page early. Raises `BadLimit`.
     """
-    if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
-        raise BadLimit("A page has 1 to {most:,} entries.", most=MAX_PAGE)
+    if type(limit) is not int:
+        raise BadLimit("A page has a whole number of entries.")
+    limit = max(1, min(limit, MAX_PAGE))
     step = STEP if rare else min(limit + 1, STEP)
     found: list[T] = []
     looked = full = 0

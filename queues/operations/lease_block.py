@@ -161,17 +161,19 @@ async def _to_its_end(settle: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
     Otherwise an item that was handled would come back, with one more attempt, when its lease expires.
     """
-    try:
-        await settle()
-    except asyncio.CancelledError:
-        again = asyncio.create_task(settle())
-        while not again.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([again])
-            if again.cancelled():  # a loop that ends cancels all its tasks
-                again = asyncio.create_task(settle())
-        again.exception()  # the cancellation is raised in its place
-        raise
+    settling = asyncio.create_task(settle())
+    canceled: asyncio.CancelledError | None = None
+    while not settling.done():
+        try:
+            await asyncio.wait([settling])
+        except asyncio.CancelledError as error:
+            canceled = error
+        if settling.cancelled():  # a loop that ends cancels all its tasks
+            settling = asyncio.create_task(settle())
+    if canceled is None:
+        return settling.result()
+    settling.exception()  # the cancellation is raised in its place
+    raise canceled
 
 
 class LeaseKeeper:

@@ -109,7 +109,7 @@ class RemoteActions(Actions):
         reason: str = "",
     ) -> str:
         """Put a queue into the trash."""
-        query = {"confirm": confirm, "expected": expect_depth, "reason": reason}
+        query = {"confirm": confirm, "expected": expect_depth, "keep": self._keep, "reason": reason}
         return str(self._write("DELETE", name, expect_id=expect_id, query=query)["trash_id"])
 
     def purge(

@@ -41,7 +41,7 @@ class Dispatcher:
                 self._stop.wait(AFTER_TROUBLE)
 
     def follow(self, queues: Sequence[Queue]) -> None:
-        """Do what is due in these queues from now on, within a second if one of those before was deleted."""
+        """Do what is due in these queues from now on."""
         self._queues = tuple(queues)
 
     def stop(self) -> None:
@@ -65,7 +65,7 @@ class Dispatcher:
 
 
 def outlooks_of(store: Store, queues: Sequence[Queue], rests: QueueRests) -> dict[Queue, Outlook]:
-    """Return the outlooks of those of the queues that exist; of several, those that cannot be read rest."""
+    """Return the outlooks of the queues that exist. Of several, those that cannot be read rest."""
     try:
         return store.outlooks(queues)
     except OF_THE_STORE:
@@ -74,13 +74,18 @@ def outlooks_of(store: Store, queues: Sequence[Queue], rests: QueueRests) -> dic
         if len(queues) < 2:
             raise
     found: dict[Queue, Outlook] = {}
+    failed: dict[Queue, Exception] = {}
     for queue in queues:
         try:
             found |= store.outlooks([queue])
         except OF_THE_STORE:
             raise
         except Exception as error:
-            rests.failed(queue, error)
+            failed[queue] = error
+    if len(failed) == len(queues):  # it is not the fault of one of them
+        raise failed[queues[-1]]
+    for queue, why in failed.items():
+        rests.failed(queue, why)
     return found
 
 

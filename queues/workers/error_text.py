@@ -1,4 +1,7 @@
-"""What the log says of errors: messages of other errors than our own may hold values, and are left out."""
+"""Text of errors for the log.
+
+Messages of other errors than our own may hold values, and are left out.
+"""
 
 import traceback
 

@@ -20,11 +20,9 @@ from queues.errors import (
     Conflict,
     ForkedStore,
     NotForAttached,
-    QueueError,
     QueueNotFound,
     QueuePaused,
     StoreClosed,
-    StoreError,
     TooLarge,
 )
 from queues.model.config import check_worker
@@ -98,6 +96,8 @@ class Pool:
         self._name = None if name is None else check_worker(name)
         opened = [store.queue(queue) for queue in queues]
         self._handlers: dict[Queue, Handler] = {queue: worker.handler(queue.name) for queue in opened}
+        #: The names that the program gave: a queue that was renamed is followed, and its successor has the old name.
+        self._names: dict[Queue, str] = {queue: queue.name for queue in opened}
         for queue in opened:
             if queue.attached:
                 raise NotForAttached(queue.name, "other programs ignore leases, so workers leave it alone.")
@@ -362,7 +362,7 @@ class Pool:
         return [], True
 
     def _follow(self, deleted: Sequence[Queue]) -> bool:
-        """Work on the queues that now have the names of deleted ones; return whether there are any."""
+        """Work on the new queues of the names of deleted ones; return whether there are any."""
         now = time.monotonic()
         if now < self._look_for_names_at or not (deleted or self._deleted):
             return False
@@ -373,22 +373,24 @@ class Pool:
                 self._deleted.discard(queue)
         followed = False
         for queue in deleted:
+            name = self._names[queue]
             if queue not in self._deleted:
-                log.warning("%s: the queue was deleted: work goes on when there is one of this name", queue.name)
+                log.warning("%s: the queue was deleted: work goes on when there is one named %s", queue.name, name)
                 self._deleted.add(queue)
             try:
-                found = self._store.queue(queue.name)
+                found = self._store.queue(name)
             except OF_THE_STORE:
                 raise
-            except (StoreError, QueueError):  # there is none, or none that can be worked on
+            except Exception:  # noqa: S112 # there is none, or none that can be read
                 continue
             if found.attached or found.id in {each.id for each in self._handlers}:
                 continue
             self._handlers = {found if each is queue else each: how for each, how in self._handlers.items()}
+            self._names[found] = self._names.pop(queue)
             self._deleted.discard(queue)
             queue.opened.consumption.desert(self)
             self._attend(found)
-            log.warning("%s: work goes on with a new queue of this name", queue.name)
+            log.warning("%s: work goes on with a new queue of this name", name)
             followed = True
         if followed:
             self._dispatcher.follow(tuple(self._handlers))
@@ -435,11 +437,14 @@ class Pool:
 
 
 def _end_child(error: BaseException | None) -> NoReturn:
-    """End a process that a handler forked and that came back from it, with the exit code that it would have."""
+    """End a forked process that came back from a handler, with its exit code."""
     code: object = error.code if isinstance(error, SystemExit) else 1 if error else None
     if error is not None and not isinstance(error, SystemExit):
         log.warning("A process that a handler forked has failed: %s", place_of(error))
+    if not (code is None or isinstance(code, int)):
+        with suppress(Exception):
+            sys.stderr.write(f"{code}\n")  # as Python does
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()
-    os._exit(code if isinstance(code, int) else 0 if code is None else 1)
+    os._exit(code & 0xFF if isinstance(code, int) else 0 if code is None else 1)

@@ -4,7 +4,16 @@ import logging
 import time
 from collections.abc import Iterable
 
-from queues.errors import ForkedStore, NotAuthenticated, NotPermitted, StoreClosed, StoreUnavailable
+from queues.errors import (
+    Conflict,
+    ForkedStore,
+    NotAuthenticated,
+    NotPermitted,
+    OutcomeUnknown,
+    StoreClosed,
+    StoreUnavailable,
+    TransactionTooOld,
+)
 from queues.queue import Queue
 from queues.workers.error_text import said
 
@@ -15,7 +24,15 @@ AFTER_TROUBLE, LONGEST_REST = 1.0, 60.0
 #: Errors after which the same request is refused again, until a person changes something.
 REFUSED = (NotAuthenticated, NotPermitted)
 #: Errors of the whole store: what is asked of another queue fails too.
-OF_THE_STORE = (StoreClosed, ForkedStore, StoreUnavailable, NotAuthenticated)
+OF_THE_STORE = (
+    StoreClosed,
+    ForkedStore,
+    StoreUnavailable,
+    NotAuthenticated,
+    Conflict,
+    OutcomeUnknown,
+    TransactionTooOld,
+)
 
 
 def rest_after(error: BaseException, before: float) -> float:
@@ -24,7 +41,7 @@ def rest_after(error: BaseException, before: float) -> float:
 
 
 class QueueRests:
-    """Queues that failed: each is left alone for a time, while the rest are worked on. Used by one thread at a time."""
+    """Queues that failed, each left alone for a time. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self._until: dict[Queue, float] = {}

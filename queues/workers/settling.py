@@ -25,6 +25,7 @@ from queues.operations.lease_block import told
 from queues.operations.settle import ack_request, settled
 from queues.queue import Queue
 from queues.store import Store
+from queues.workers.error_text import said
 from queues.workers.rests import REFUSED
 from queues.workers.worker import Handler
 
@@ -164,8 +165,8 @@ class Settling:
                 if time.monotonic() + rest > min(until, self._until):
                     log.warning("%s: item %s was not %s: %s", name, item_id, verb, error)
                     return False
-            except Exception:  # the thread goes on with other items
-                log.exception("%s: item %s was not %s", name, item_id, verb)
+            except Exception as error:  # the thread goes on with other items
+                log.error("%s: item %s was not %s: %s", name, item_id, verb, said(error))  # noqa: TRY400
                 return False
             threading.Event().wait(rest)
             rest = min(_LONGEST_REST, rest * 2)

@@ -198,6 +198,13 @@ def test_output_of_another_encoding_tells_what_was_taken(url: str, store: Store,
     assert (shown.returncode, shown.stderr, told.returncode, told.stderr) == (0, b"", 0, b"")
     assert b"Undo: " in shown.stdout
     assert json.loads(told.stdout)["items"][0]["value"] == "grüße 订单"
+    refused = run_to_end(
+        [sys.executable, "-m", "pqadmin", "pop", "grüße", "--json", "--store", url],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        text=False,
+    )
+    assert "grüße" in json.loads(refused.stderr.splitlines()[-1])["error"]["message"]
 
 
 def test_errors_as_json_have_the_codes_of_the_reference(url: str, store: Store, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_kills_lose_nothing_that_was_not_acknowledged(tmp_path: Path) -> None:
             held += queue.depth("leased")
             traffic = queue.totals().traffic
             assert traffic["ack"] == len(gone)
-    assert hit >= 0.8 * ROUNDS, f"only {hit} of {ROUNDS} kills hit acknowledgements in flight"
+    assert hit >= 0.6 * ROUNDS, f"only {hit} of {ROUNDS} kills hit acknowledgements in flight"
     assert held, "no kill left a lease behind"
     with open_store(url, clock=lambda: time.time() + 60) as store:
         queue = store.queue("jobs")

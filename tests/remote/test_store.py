@@ -193,6 +193,13 @@ def test_an_action_is_of_the_queue_that_was_seen(remote: Store, act: Callable[[A
     act(acts, item.id, jobs.id)
 
 
+def test_the_trash_keeps_a_deleted_queue_for_as_long_as_the_actions_say(remote: Store, local: Store) -> None:
+    remote.create_queue("jobs")
+    deleted = remote.actions("ann", keep=3_600).delete_queue("jobs", confirm="jobs")
+    entry = local.trash.get(deleted)
+    assert entry.deadline - entry.at == timedelta(hours=1)
+
+
 def test_a_depth_that_was_confirmed_is_compared(remote: Store) -> None:
     jobs = remote.create_queue("jobs")
     jobs.push_many([(b"x", 1)] * 30)

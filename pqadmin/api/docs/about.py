@@ -23,12 +23,11 @@ from pqadmin.server.security import content_security_policy
 def router_of(api: NinjaAPI) -> Router:
     """Return the operations that describe an API, this one included."""
     router = Router(tags=["About"], auth=None)
-    building = Lock()
+    building, built = Lock(), cache(lambda: openapi.document(api))
 
-    @cache
     def document() -> openapi.Schema:
         with building:
-            return openapi.document(api)
+            return built()
 
     schema_text = cache(lambda: json_text(document()))
     page = cache(lambda: render_to_string("api/docs.html", {"groups": _groups(document())}))

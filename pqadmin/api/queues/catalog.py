@@ -13,7 +13,15 @@ from pqadmin.accounts.rights import Right, RightMissing
 from pqadmin.api.answers import act, address, answer, meant_id, refuse_another, tagged
 from pqadmin.api.authorization import allow
 from pqadmin.api.bodies import Body, invalid
-from pqadmin.api.parameters import NO_REASON, IfMatch, OptionalReason, ReasonField, ReasonQuery, seen_tag
+from pqadmin.api.parameters import (
+    NO_REASON,
+    IfMatch,
+    KeepQuery,
+    OptionalReason,
+    ReasonField,
+    ReasonQuery,
+    seen_tag,
+)
 from pqadmin.api.problems import Problem
 from pqadmin.api.queues import schemas
 from pqadmin.api.request import ApiRequest
@@ -179,6 +187,7 @@ def delete_queue(
         Query(ge=0, description="The ready items that were seen: a tenth, or 10, more or fewer are accepted."),
     ] = None,
     reason: ReasonQuery = "",
+    keep: KeepQuery = None,
 ) -> HttpResponse:
     """Move a queue with all its items into the trash."""
     allow(request, Verb.CONFIGURE, Right.ACT, queue)
@@ -193,6 +202,7 @@ def delete_queue(
             reason=reason,
         ),
         lambda trash_id: {"trash_id": trash_id},
+        keep=keep,
     )
 
 

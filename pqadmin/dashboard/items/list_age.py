@@ -45,13 +45,18 @@ def age(request: HttpRequest, name: str) -> JsonResponse:
         {
             "change": str(status.change),
             "dead": str(status.totals.dead),
-            "tabs": {FINISHED: write.number(status.finished), TRASH: trash_depth(status)},
+            "tabs": _tabs(status) if "tabs" in request.GET else {},
             "rows": [_code(there.get(item_id), state, rules) for item_id in shown],
             "new": new,
             "counted": counted,
             "most": PAGE,
         }
     )
+
+
+def _tabs(status: QueueStatus) -> dict[str, str]:
+    """Return the counts of tabs that no frame has; pages ask for them seldom, as the trash is looked through."""
+    return {FINISHED: write.number(status.finished), TRASH: trash_depth(status)}
 
 
 def _look(

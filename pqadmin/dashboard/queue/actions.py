@@ -108,6 +108,12 @@ class PauseView(PausingView):
         pause = self.status.pause
         return {**super().hidden, self.seen_field: "" if pause is None else str(to_ms(pause.since))}
 
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Return what the page shows, with the pause that is in force."""
+        pause, now = self.status.pause, store_now()
+        told = pause_words(pause, now, whole=True) if pause is not None and paused(self.status, now) else ""
+        return super().get_context_data(pause_now=told, **more)
+
     def perform(self, form: PauseForm) -> str:
         """Pause the queue, unless that would take the place of a pause that the person has not seen."""
         pause, now = self.status.pause, store_now()

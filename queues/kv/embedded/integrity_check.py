@@ -29,7 +29,7 @@ def find_damage(folder: str, *, private: bool = False) -> str | None:
     None: it could not be read, and the log says why. The store may be in use, unless it is `private`: then the pages
     that LMDB would write next are looked at as well.
     """
-    if not sys.executable:
+    if not sys.executable or getattr(sys, "frozen", False):  # of a frozen program it is the program itself
         _not_read(folder, "inside of another program there is no interpreter to start")
         return None
     try:

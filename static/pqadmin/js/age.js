@@ -7,12 +7,14 @@ import { number } from "./format.js";
 import { showSelections } from "./select.js";
 import { word } from "./words.js";
 
-/** Milliseconds between two looks, and characters of ids that one asks about. */
+/** Milliseconds between two looks, between two counts of the tabs, and characters of ids that a look asks about. */
 const PAUSE = 2000;
+const TABS = 30000;
 const MOST = 6000;
 
 let timer = 0;
 let last = Number.NEGATIVE_INFINITY;
+let counted = performance.now();
 let newest = "";
 let tell = (_text) => {};
 
@@ -39,7 +41,7 @@ export function lookNow(ids) {
   clearTimeout(timer);
   timer = 0;
   if (list() === null) renew();
-  else check(new Set(ids));
+  else check(new Set(ids), true);
 }
 
 function list() {
@@ -50,11 +52,11 @@ function look() {
   if (timer !== 0 || document.hidden || !newest || [newest, undefined].includes(list()?.dataset.change)) return;
   timer = setTimeout(() => {
     timer = 0;
-    if (list()?.dataset.change !== newest) check(new Set());
+    if (list()?.dataset.change !== newest) check(new Set(), performance.now() > counted + TABS);
   }, Math.max(0, last + PAUSE - performance.now()));
 }
 
-async function check(own) {
+async function check(own, tabs) {
   const items = list();
   if (items === null) return;
   last = performance.now();
@@ -62,6 +64,10 @@ async function check(own) {
   const address = new URL(items.dataset.ageUrl, location.href);
   address.searchParams.set("at", items.dataset.at);
   if (items.querySelector("[rel=next]") === null) address.searchParams.set("whole", "");
+  if (tabs) {
+    counted = last;
+    address.searchParams.set("tabs", "");
+  }
   address.searchParams.set("shown", rows.map((row) => row.dataset.id).join(" "));
   let answer;
   try {

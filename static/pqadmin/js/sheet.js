@@ -7,6 +7,8 @@ import { HEADERS, isSignedOut, loggedOut, natively, notAnswered, renew } from ".
 import { followJob } from "./progress.js";
 import { word } from "./words.js";
 
+/** What a proxy answers for a site that is away. */
+const AWAY = [502, 503, 504];
 /** Where a sheet covers the page. */
 const NARROW = matchMedia("(max-width: 45rem)");
 /** What another page tells is wanted here: other answers to scripts leave it to the page that a reader sees. */
@@ -117,6 +119,7 @@ async function load(address, from) {
     const answer = await fetch(address, { headers: HEADERS, cache: "no-store" });
     redirect = answer.headers.get("HX-Redirect");
     part = partOf(await answer.text());
+    failed = part === null && AWAY.includes(answer.status);
   } catch {
     failed = true;
   }

@@ -68,10 +68,10 @@ def test_a_time_without_a_zone_is_refused(store: Store) -> None:
             store.audit.entries(**times)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1_001, 2.5, "10", None, True])
+@pytest.mark.parametrize("limit", [2.5, "10", None, True])
 def test_a_page_of_records_has_a_whole_number_of_entries(store: Store, limit: Any) -> None:
     for records in (store.audit, store.trash):
-        with pytest.raises(BadLimit, match="1 to 1,000"):
+        with pytest.raises(BadLimit, match="whole number"):
             records.entries(limit=limit)
 
 

@@ -180,6 +180,15 @@ def test_an_item_is_shifted_once_wherever_it_is_put_meanwhile(store: Store, stat
     assert (job.status, job.met, job.done) == ("done", 20, 20)
 
 
+def test_a_range_gets_a_priority_of_its_own_without_a_look_at_the_rest(store: Store, clock: Clock) -> None:
+    jobs, ann = fill(store, clock), store.actions("ann")
+    jobs.push_many([(b"x", 9)] * 200)
+    job = ann.run_bulk(ann.begin_bulk("reprioritize", "jobs", query=Query(low=1, high=3), priority=2).id)
+    assert (job.status, job.done) == ("done", 24)
+    assert job.met < 200
+    assert [sum(item.priority == n for item in jobs.items(limit=1_000).items) for n in range(5)] == [12, 0, 36, 0, 12]
+
+
 def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clock) -> None:
     jobs, ann = fill(store, clock), store.actions("ann")
     job = ann.begin_bulk("reprioritize", "jobs", query=Query(low=1, high=2), shift=1, total=24)
@@ -190,7 +199,7 @@ def test_a_shift_of_a_range_tells_how_many_it_will_meet(store: Store, clock: Clo
 
 @pytest.mark.parametrize(
     ("query", "to", "left_alone"),
-    [(Query(), 2, 12), (Query(low=1, high=3), 2, 12), (Query(low=1, high=2), 4, 0), (Query(), 9, 0), (Query(), -1, 0)],
+    [(Query(), 2, 12), (Query(low=1, high=2), 4, 0), (Query(), 9, 0), (Query(), -1, 0)],
 )
 def test_an_item_that_gets_a_priority_ahead_of_the_walk_is_met_once(
     store: Store, clock: Clock, query: Query, to: int, left_alone: int

@@ -92,6 +92,19 @@ def test_a_pause_that_was_not_seen_is_replaced_only_when_asked_again(operator: D
     assert store.queue("jobs").pause_state.reason == "deploy"
 
 
+def test_the_form_of_a_pause_shows_the_one_that_it_replaces(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    form = operator.open("/queues/jobs/pause/")
+    jobs.pause(reason="ledger closing", by="eve")
+    incomplete = operator.send(form, "pause/", reason="", lasting="15m")
+    for shown in (incomplete, operator.open("/queues/jobs/pause/")):
+        assert "It is paused by eve" in shown.text
+        assert "ledger closing" in shown.text
+    assert store.queue("jobs").pause_state.reason == "ledger closing"
+    jobs.resume()
+    assert "Your pause takes its place" not in operator.open("/queues/jobs/pause/").text
+
+
 def test_a_queue_is_paused_until_a_moment(operator: Desk, store: Store) -> None:
     store.create_queue("jobs")
     form = operator.open("/queues/jobs/pause/")

@@ -151,11 +151,21 @@ def _exit() -> None:
     sys.exit(3)
 
 
+def _exit_beyond() -> None:
+    sys.exit(2**40 + 3)
+
+
+def _exit_with_words() -> None:
+    sys.exit("out of coffee")
+
+
 def _fail() -> None:
     raise ValueError("in the child")
 
 
-@pytest.mark.parametrize(("end", "code"), [(_return, 0), (_exit, 3), (_fail, 1)])
+@pytest.mark.parametrize(
+    ("end", "code"), [(_return, 0), (_exit, 3), (_exit_beyond, 3), (_exit_with_words, 1), (_fail, 1)]
+)
 def test_a_process_that_a_handler_forks_ends_with_it(
     store: Store, jobs: Queue, end: Callable[[], None], code: int
 ) -> None:
@@ -395,6 +405,19 @@ def test_a_queue_that_is_restored_is_worked_on_again(
         store.restore(trash_id)
         jobs.push(b"a", priority=1)
         await_true(lambda: desk.values == [b"a"])
+
+
+def test_a_queue_that_was_put_aside_and_deleted_is_replaced_by_the_one_of_its_first_name(
+    store: Store, jobs: Queue, desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    with working(store, worker_of(desk)):
+        store.rename_queue("jobs", "jobs:old")
+        store.create_queue("jobs").push(b"a", priority=1)
+        store.delete_queue("jobs:old")
+        store.create_queue("jobs:old").push(b"of another program", priority=1)
+        await_true(lambda: desk.values == [b"a"], meanwhile=store.interrupt)
+        assert "jobs: work goes on with a new queue of this name" in caplog.text
+    assert store.queue("jobs:old").depth() == 1
 
 
 def test_a_renamed_queue_is_not_replaced_by_another_of_its_old_name(store: Store, jobs: Queue, desk: Desk) -> None:

@@ -61,7 +61,7 @@ class Command(StoreCommand):
         if not options["quiet"]:
             self.tell(f"Exported {'1 item' if exported == 1 else f'{exported} items'} of {queue.name}.")
         if hidden:
-            self.tell(f"The server hides parts of {items(hidden)}: no import takes these lines (value_redacted).")
+            self.tell(f"The server hides parts of {items(hidden)}: import_items refuses their lines (value_redacted).")
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Command(StoreCommand):
             raise ItemNotFound("{queue} has no item {id}.", queue=queue.name, id=options["id"])
         if options["raw"]:
             if item.hidden:
-                raise CommandError("The server hides parts of this value: --raw would write another one.")
+                raise CommandError("The server hides parts of this value: --raw cannot write the whole value.")
             write_raw([item.raw])
             return
         if options["json"]:
