@@ -30,7 +30,7 @@ RATES = {
     Fault.UNKNOWN_AFTER: 0.1,
     Fault.LATE: 0.2,
 }
-#: A simulated store whose commits fail is a simulated store.
+#: The simulated engine runs with faults alone.
 on_every_engine = pytest.mark.parametrize("engine", [*(name for name in ENGINES if name != "simulated"), "faulty"])
 
 
