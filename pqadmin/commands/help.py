@@ -92,14 +92,14 @@ class Commands(ManagementUtility):
             sys.stdout.write(f"{__version__}\n")
         elif self.argv[1:] == ["--all"]:
             Commands([self.argv[0], "help", "--all"]).execute()
-        elif command := self._without_apps():
+        elif command := self._command_without_apps():
             logging.config.dictConfig(settings.LOGGING)
             apps.populate(())
             command.run_from_argv(self.argv)
         else:
             super().execute()
 
-    def _without_apps(self) -> BaseCommand | None:
+    def _command_without_apps(self) -> BaseCommand | None:
         """Return the command if it is one on stores that starts sooner without the site's models and pages."""
         name, *words = self.argv[1:] or [""]
         if (

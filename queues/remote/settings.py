@@ -17,9 +17,9 @@ async def pause(connection: Connection, queue: OpenQueue, request: PauseRequest,
     """Pause, or resume without a pause."""
     wanted = request.pause
     if wanted is None:
-        await connection.send(call_on(queue, "POST", "resume", body={"queue_id": queue.id}, key=key))
+        await connection.send(call_on(queue, "POST", "resume", key=key))
     else:
-        body = {"reason": wanted.reason, "until": text_of(wanted.until), "queue_id": queue.id}
+        body = {"reason": wanted.reason, "until": text_of(wanted.until)}
         await connection.send(call_on(queue, "POST", "pause", body=body, key=key))
     return replace(queue.config, pause=wanted).encode()
 

@@ -6,10 +6,10 @@ from typing import Any
 from playwright.sync_api import Page
 
 SOURCE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
-#: Rules whose findings depend on the colors.
+#: Rules that find other things in other colors.
 CONTRAST = ["color-contrast", "link-in-text-block"]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-#: Runs axe on final colors: a page whose color scheme changed may be on the way there, by transitions however short.
+#: Runs axe on final colors: after a change of the color scheme, transitions may still be on the way there.
 RUN = """async (only) => {
     const still = new CSSStyleSheet();
     still.replaceSync("*, ::before, ::after { transition-property: none !important }");

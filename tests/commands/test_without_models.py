@@ -1,4 +1,4 @@
-"""Commands on stores in a process that has none of the site's models: each does its work there."""
+"""Commands on stores, one after the other in a process that has none of the site's models."""
 
 import json
 import os

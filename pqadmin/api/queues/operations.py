@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
-from ninja import Body as Sent
 from ninja import Query, Router
 from pydantic import Field, StrictInt, StrictStr
 
@@ -17,7 +16,7 @@ from pqadmin.accounts.scope import Scope
 from pqadmin.api.answers import act, answer
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
-from pqadmin.api.parameters import KeepField, Reasoned, ReasonField, ReasonQuery
+from pqadmin.api.parameters import NO_REASON, KeepField, OptionalReason, ReasonField, ReasonQuery
 from pqadmin.api.queues import schemas
 from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
@@ -26,7 +25,7 @@ from pqadmin.files.shapes import Shape, consumer_shape, targets_shape, time_shap
 from pqadmin.pages import visibility
 from pqadmin.pages.queue_context import row_of, status_of
 from pqadmin.store import get_store, store_now
-from queues import Actions, AnyQueue, Purged
+from queues import Actions, Purged
 from queues.admin import (
     ALL_QUEUES,
     LIMIT_NAMES,
@@ -46,33 +45,11 @@ PURGE_SECONDS = 20
 _KEPT = {"s": 600, "m": 48 * 3600, "h": 90 * 86_400}
 
 
-#: The queue that is meant.
-QueueIdField = Annotated[
-    StrictInt | None, Field(description="The id of the queue that was seen: another one of this name is left alone.")
-]
-
-
 class Paused(Body):
     """Why taking stops, and until when."""
 
     reason: StrictStr = Field(description="Why; consumers are told it.")
     until: Moment | None = Field(None, description="When it resumes by itself.")
-    queue_id: QueueIdField = None
-
-
-class Resumed(Reasoned):
-    """Why taking goes on."""
-
-    queue_id: QueueIdField = None
-
-
-def _meant(seen: int | None, there: AnyQueue) -> int:
-    """Return the id of the queue that was seen, else of the one that is there."""
-    return there.id if seen is None else seen
-
-
-#: The queue of the name, whichever it is.
-WHICHEVER = Resumed.model_validate({})
 
 
 class PurgedBody(Body):
@@ -110,9 +87,7 @@ def pause_queue(request: ApiRequest, queue: str, body: Paused) -> HttpResponse:
     there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
         request,
-        lambda actions: actions.pause(
-            queue, reason=body.reason, until=body.until, expect_id=_meant(body.queue_id, there)
-        ),
+        lambda actions: actions.pause(queue, reason=body.reason, until=body.until, expect_id=there.id),
         lambda _: {"queue": queue},
         queue=there,
     )
@@ -120,12 +95,12 @@ def pause_queue(request: ApiRequest, queue: str, body: Paused) -> HttpResponse:
 
 @router.post("/queues/{queue}/resume", operation_id="resume_queue", summary="Resume taking", response=schemas.Done)
 @in_thread
-def resume_queue(request: ApiRequest, queue: str, body: Annotated[Resumed, Sent()] = WHICHEVER) -> HttpResponse:
+def resume_queue(request: ApiRequest, queue: str, body: OptionalReason = NO_REASON) -> HttpResponse:
     """Let items be taken again."""
     there = found(request, queue, Verb.CONFIGURE, Right.ACT)
     return act(
         request,
-        lambda actions: actions.resume(queue, reason=body.reason, expect_id=_meant(body.queue_id, there)),
+        lambda actions: actions.resume(queue, reason=body.reason, expect_id=there.id),
         lambda _: {"queue": queue},
         queue=there,
     )
