@@ -9,6 +9,8 @@ from pqadmin.conf import environment
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command in `argv`; a setting that cannot be used ends with exit code 2."""
+    if sys.stdout is None:
+        sys.exit("Standard output is closed: nothing was done. Send it to a file, or /dev/null.")
     arguments = sys.argv if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:
         from pqadmin.commands.shell_completion import complete

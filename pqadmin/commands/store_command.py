@@ -173,11 +173,6 @@ class StoreCommand(OwnCommand):
         try:
             if getattr(self, "_called_from_command_line", False):
                 signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as by Ctrl-C, its store closed
-                if sys.stdout is None:
-                    closed = CommandError(
-                        "Standard output is closed: nothing was done. Send it to a file, or /dev/null."
-                    )
-                    self.fail(closed, closed, options)
                 for stream in (sys.stdout, sys.stderr):
                     _take_all_text(stream, as_json=bool(self._json))
             answer = super().execute(*args, **options)

@@ -182,6 +182,18 @@ def test_a_pop_that_cannot_tell_what_it_took_says_so(
     assert (ended.returncode, ended.stderr, queue.depth()) == (1, told, left)
 
 
+@pytest.mark.parametrize("command", ["", "help", "completion bash", "queues --json", "serve", "work x --handlers json"])
+def test_a_command_without_standard_output_says_so(command: str) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m pqadmin {command} >&-"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE,
+    )
+    told = b"Standard output is closed: nothing was done. Send it to a file, or /dev/null.\n"
+    assert (ended.returncode, ended.stderr) == (1, told)
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_output_of_another_encoding_tells_what_was_taken(url: str, store: Store, encoding: str) -> None:
     queue = store.create_queue("jobs")
