@@ -27,7 +27,7 @@ class Arguments(CommandParser):
     called_from_command_line: bool
     _as_json = False
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]  # Django's names, without its overloads
         """Parse options first and what is left after them."""
         self._as_json = not {"--json", "--jsonl"}.isdisjoint(sys.argv if args is None else args)
         parsed: Namespace = self.parse_intermixed_args(args, namespace)
