@@ -113,8 +113,11 @@ class Space:
         elements = key if isinstance(key, tuple) else (key,)
         if not elements:
             raise BadKey("A key needs an element at least.")
-        check_elements(elements)
-        return self._keys.sub(*elements)
+        try:
+            check_elements(elements)
+            return self._keys.sub(*elements)
+        except RecursionError:
+            raise BadKey("A key cannot be nested so deeply.") from None
 
 
 def check_name(name: str) -> str:

@@ -278,7 +278,9 @@ class Trash:
             if header["restored"]:
                 raise _already(header)
             if header.get("job") and first is None:  # a runner does it, chunk by chunk
-                raise TrashNotFound("The job of this entry was forgotten: its time has run out.")
+                raise TrashNotFound(
+                    "A bulk job is undone as a whole, by store.actions(...).undo, until its time runs out."
+                )
             tr.use_reserve()  # values are moved, the store does not grow
             restored = Restoring(tr, keyspace).run(rand, header, value, partial=partial, first=first or 0)
         if restored.lifted and into is not None:

@@ -16,6 +16,7 @@ from queues.errors import (
     NotForAttached,
     QueueNotFound,
     SameQueue,
+    TrashNotFound,
     WrongKind,
 )
 from queues.trash.trash import KEPT_MS
@@ -121,6 +122,16 @@ def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store, 
     assert (undone.done, undone.skipped) == (177, 3)
     assert review.depth() == 0
     assert check_full_count(store, jobs) == N - 3
+
+
+def test_the_entry_of_a_job_is_undone_by_an_action_alone(store: Store, ann: Actions) -> None:
+    jobs, _ = fill(store), store.create_queue("review")
+    job = ann.run_bulk(ann.begin_bulk("move", "jobs", to="review").id)
+    with pytest.raises(TrashNotFound, match="A bulk job is undone as a whole"):
+        store.restore(job.id)
+    assert jobs.depth() == 0
+    ann.run_bulk(ann.undo(job.id).job.id)
+    assert jobs.depth() == N
 
 
 @pytest.mark.parametrize("how", [{"shift": 3}, {"shift": -3}, {"priority": 2}])

@@ -1,9 +1,11 @@
 """Spaces hold the application's keys beside the queues: same transactions, own fence."""
 
+import functools
 import math
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,7 @@ def test_one_element_is_the_key_of_it_alone(store: Store) -> None:
 
 KEYS = [(None,), (b"",), (b"\x00\xff",), (b"a", 1), ("",), ("a", -5), ("a", 2**70), ("é\x00",), (-1,), (1.5,), (True,)]
 KEYS += [("nested", ("x", None, (1,))), ((), ()), (2**2_039,)]
+NESTED: Any = functools.reduce(lambda inner, _: (inner,), range(20_000), ())
 
 
 def test_keys_come_back_as_they_were_set_and_in_order(store: Store) -> None:
@@ -123,8 +126,8 @@ def test_a_name_that_cannot_be_used_is_refused(store: Store, name: str) -> None:
 
 @pytest.mark.parametrize(
     "key",
-    [(), "\ud800", ("a", ("\ud800",)), 2**2040, -(2**2040), math.nan, ("a", (math.nan,)), ["a"], object()],
-    ids=range(9),
+    [(), "\ud800", ("a", ("\ud800",)), 2**2040, -(2**2040), math.nan, ("a", (math.nan,)), ["a"], object(), NESTED],
+    ids=range(10),
 )
 def test_a_key_that_cannot_be_packed_is_refused(store: Store, key: object) -> None:
     space = store.space("app")
