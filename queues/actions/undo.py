@@ -69,14 +69,15 @@ def _undo_job(action: Action, job_id: str, reason: str) -> Job:
     """Begin to undo all chunks of a bulk job, and cancel it if it is running; return the job that undoes it."""
     tr, keyspace = action.tr, action.keyspace
     job = read_job(tr, keyspace, job_id)
-    if job.act == UNDO:
+    if job.act == UNDO and (job.running or not job.lifted):
         raise JobEnded("An undo is not undone: cancel it while it is running, or begin the act again.")
     before = None if job.undo is None else read_job(tr, keyspace, job.undo)
     if before is not None and before.running:
         return before
     if before is not None and before.status == DONE:
         raise already_restored(before.by, before.ended_ms or minted_ms(bytes.fromhex(before.id)))
-    left = job.chunks if before is None else before.chunks
+    whole = job.lifted if job.act == UNDO else job.chunks
+    left = whole if before is None else before.chunks
     undoing = Job(
         id=action.new_id().hex(),
         act=UNDO,
@@ -90,7 +91,7 @@ def _undo_job(action: Action, job_id: str, reason: str) -> Job:
         query=job.query,
         to=job.to,
         to_id=job.to_id,
-        total=job.done if left == job.chunks else None,
+        total=job.done if left == whole else None,
         chunks=left,
         of=job.id,
     )

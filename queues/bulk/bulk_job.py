@@ -81,6 +81,8 @@ class Job:
     skipped: int = 0
     #: Chunks so far; of an undo those that are left. All share one trash entry, and one audit record, of the job's id.
     chunks: int = 0
+    #: Of an undo of a push: the chunks that it put into a trash entry of its own id, which can be undone.
+    lifted: int = 0
     #: The place up to which it is done, the one at which it ends, and the order in which it goes through the items.
     mark: bytes | None = None
     bound: bytes = b""

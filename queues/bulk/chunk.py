@@ -246,7 +246,7 @@ class Steps:
         if seen.ended:
             after = ended(after, DONE, now_ms=now_ms)
         if changes:
-            self._keep(tr, after, config, changes, now_ms, first=job.done, to=target)
+            self._keep(tr, after, config, changes, now_ms, first=job.done, number=after.chunks, act=job.act, to=target)
         self._took = time.thread_time() - began
         return after
 
@@ -273,22 +273,34 @@ class Steps:
         after = replace(after, chunks=job.chunks + 1)
         if after.done == job.total:
             after = ended(after, DONE, now_ms=now_ms)
-        self._keep(tr, after, config, [(None, there) for there in pushed], now_ms, first=job.done)
+        changes = [(None, there) for there in pushed]
+        self._keep(tr, after, config, changes, now_ms, first=job.done, number=after.chunks, act=job.act)
         return after
 
     def _undo(self, tr: Transaction, job: Job, now_ms: int) -> Job:
-        """Undo the last chunk that is left. Items that were taken or changed since are left alone."""
+        """Undo the last chunk that is left. Items that were taken or changed since are left alone.
+
+        What was pushed goes into a trash entry of the undo.
+        """
         if not job.chunks:
             return ended(replace(job, met=job.total or 0), DONE, now_ms=now_ms)
-        of = job.of or ""
-        part = tr.get(self._keyspace.bulk_parts.key(bytes.fromhex(of), job.chunks)).wait() or b""
-        count = skipped = 0
+        origin = read_job(tr, self._keyspace, job.of or "")
+        first, end = self._part(tr, origin, job.chunks), self._part(tr, origin, job.chunks + 1)
+        count, lifted = 0, []
         with suppress(AlreadyRestored, TrashNotFound):
-            first = int.from_bytes(part, "big")
-            restored = self._trash.restore(tr, of, partial=True, by=job.by, at_ms=now_ms, first=first)
-            count, skipped = restored.count, restored.skipped
+            restored = self._trash.restore(tr, origin.id, partial=True, by=job.by, at_ms=now_ms, first=first)
+            count, lifted = restored.count, [Change(there, None) for there in restored.lifted]
+        skipped = end - first - count  # those too of which the trash has nothing any more
         after = onward(job, now_ms=now_ms, met=count + skipped, done=count)
-        return replace(after, chunks=job.chunks - 1, skipped=job.skipped + skipped)
+        after = replace(after, chunks=job.chunks - 1, skipped=job.skipped + skipped, lifted=job.lifted + bool(lifted))
+        if lifted:
+            self._keep(tr, after, restored.config, lifted, now_ms, first=job.done, number=after.lifted, act="delete")
+        return after
+
+    def _part(self, tr: Transaction, job: Job, number: int) -> int:
+        """Return how many changes of a job lie in the trash before a chunk."""
+        part = tr.get(self._keyspace.bulk_parts.key(bytes.fromhex(job.id), number)).wait()
+        return job.done if part is None else int.from_bytes(part, "big")
 
     def _keep(
         self,
@@ -299,13 +311,13 @@ class Steps:
         now_ms: int,
         *,
         first: int,
+        number: int,
+        act: str,
         to: Config | None = None,
     ) -> None:
         """Add what a chunk changes to the job's trash entry, and note where that begins there."""
-        self._trash.put_part(
-            tr, self._job_id, config, changes, first=first, at_ms=now_ms, by=job.by, act=job.act, to=to
-        )
-        tr.set(self._keyspace.bulk_parts.key(self._job_id, job.chunks), first.to_bytes(_FIRST_BYTES, "big"))
+        self._trash.put_part(tr, self._job_id, config, changes, first=first, at_ms=now_ms, by=job.by, act=act, to=to)
+        tr.set(self._keyspace.bulk_parts.key(self._job_id, number), first.to_bytes(_FIRST_BYTES, "big"))
 
 
 def _changes(

@@ -53,7 +53,7 @@ def tell(job: Job, now: datetime) -> dict[str, Any]:
         "failure": _failure(job),
         "failed_url": "" if job.failed_at is None else item_url(job.queue, job.failed_at),
         "can_resume": job.status in ("canceled", "failed") and job.undo is None,
-        "can_undo": job.of is None and job.done > 0,
+        "can_undo": job.done > 0 if job.of is None else job.lifted > 0 and not job.running,
     }
 
 

@@ -121,6 +121,7 @@ def test_the_trash_keeps_what_a_job_does_that_is_resumed_while_its_entry_is_clea
     assert [entry.id for entry in store.trash.entries().entries] == [job.id]
     undone = ann.run_bulk(ann.undo(job.id).job.id)
     assert (undone.status, undone.done) == ("done", number - (cleared + 1) // 2)
+    assert undone.done + undone.skipped == number, "what the trash has nothing of any more is told"
     assert check_full_count(store, jobs) == undone.done
 
 

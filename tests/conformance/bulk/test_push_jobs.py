@@ -13,6 +13,7 @@ from queues.bulk.chunk import Steps
 from queues.bulk.push_parts import KEPT_MS as LAID_MS
 from queues.bulk.runner import JobRunner
 from queues.errors import (
+    AlreadyRestored,
     BadPriority,
     Conflict,
     JobEnded,
@@ -85,6 +86,31 @@ def test_all_are_taken_out_again_from_the_trash(store: Store, jobs: Queue, ann: 
     assert ann.run_bulk(ann.undo(kept.id).job.id).done == N
     assert jobs.depth() == 0
     check_full_count(store, jobs)
+
+
+def test_the_undo_of_a_push_puts_the_items_into_the_trash(store: Store, jobs: Queue, ann: Actions) -> None:
+    job = ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
+    taken = jobs.pop_many(3)
+    before = dump(store, jobs)
+    undoing = ann.undo(job.id).job.id
+    ann.run_bulk(undoing, progress=lambda now: False)
+    ann.cancel_bulk(undoing)
+    first = {entry.id: entry.count for entry in store.trash.entries(act="delete").entries}
+    undone = ann.run_bulk(ann.undo(job.id).job.id)
+    assert (jobs.depth(), undone.skipped) == (0, len(taken))
+    second = {entry.id: entry.count for entry in store.trash.entries(act="delete", but="push").entries}
+    assert sum(second.values()) == N - len(taken), "the first undo has its own entry, and the second one"
+    assert len(second) == 2
+    assert first.items() <= second.items()
+    for undo_id in second:
+        redone = ann.run_bulk(ann.undo(undo_id).job.id)
+        assert (redone.done, redone.skipped) == (second[undo_id], 0)
+    assert check_full_count(store, jobs) == N - len(taken)
+    assert dump(store, jobs) == before
+    with pytest.raises(AlreadyRestored):
+        ann.undo(undo_id)
+    with pytest.raises(JobEnded, match="An undo is not undone"):
+        ann.undo(redone.id)
 
 
 def test_another_runner_continues_where_it_was(store: Store) -> None:

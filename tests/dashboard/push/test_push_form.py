@@ -156,9 +156,16 @@ def test_more_than_one_transaction_takes_is_pushed_as_a_job_and_undone(operator:
     assert "pushed" in taken_out
     assert "This undoes: " in operator.send(taken_out, "restore/")
     operator.send(operator.open(begun.path), "undo/")
-    for left in store.actions("").running_jobs():
-        store.actions("").run_bulk(left.id)
+    (undoing,) = store.actions("").running_jobs()
+    assert not operator.open(f"/jobs/{undoing.id}/").has_form("/undo/")
+    store.actions("").run_bulk(undoing.id)
     assert store.queue("jobs").depth("delayed") == 0
+    assert operator.open(f"/jobs/{undoing.id}/").has_form("/undo/"), "this can be undone too"
+    assert "This undoes: Undo in jobs" in operator.send(operator.open("/trash/?act=delete"), f"{undoing.id}/restore/")
+    (again,) = store.actions("").running_jobs()
+    store.actions("").run_bulk(again.id)
+    assert store.queue("jobs").depth("delayed") == 1_001
+    assert not operator.open(f"/jobs/{again.id}/").has_form("/undo/")
 
 
 def test_a_push_is_undone_from_its_answer_and_that_too(operator: Desk, store: Store) -> None:
