@@ -6,20 +6,16 @@ no item is leased before a thread can begin with it. Threads that run a handler 
 
 import logging
 import os
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
 
 from queues.errors import (
     Conflict,
     ForkedStore,
-    NotForAttached,
     QueueNotFound,
     QueuePaused,
     StoreClosed,
@@ -33,18 +29,18 @@ from queues.queue import Queue
 from queues.store import Store
 from queues.workers.dispatcher import Dispatcher, outlooks_of, tend
 from queues.workers.error_text import place_of, said
+from queues.workers.forked_child import end_child
 from queues.workers.heartbeats import Heartbeats
 from queues.workers.job import Job, Stopped
-from queues.workers.rests import OF_THE_STORE, QueueRests, rest_after
+from queues.workers.pool_queues import LOOK_FOR_NAME, PoolQueues
+from queues.workers.rests import QueueRests, rest_after
 from queues.workers.settling import Settling, Task
-from queues.workers.worker import HANDLER, Handler, Worker
+from queues.workers.worker import HANDLER, Worker
 
 log = logging.getLogger("queues.workers")
 
 #: Seconds between two interruptions of threads that still wait although the pool is stopped.
 _NUDGE = 0.02
-#: Seconds between two looks for a queue of the name of one that was deleted.
-_LOOK_FOR_NAME = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +90,8 @@ class Pool:
         self._store = store
         self._once = once
         self._name = None if name is None else check_worker(name)
-        opened = [store.queue(queue) for queue in queues]
-        self._handlers: dict[Queue, Handler] = {queue: worker.handler(queue.name) for queue in opened}
-        #: The names that the program gave: a queue that was renamed is followed, and its successor has the old name.
-        self._names: dict[Queue, str] = {queue: queue.name for queue in opened}
-        for queue in opened:
-            if queue.attached:
-                raise NotForAttached(queue.name, "other programs ignore leases, so workers leave it alone.")
-        self._dispatcher = Dispatcher(store, opened)
+        self._queues = PoolQueues(store, worker, queues)
+        self._dispatcher = Dispatcher(store, tuple(self._queues))
         self._heartbeats = Heartbeats(store)
         self._settling = Settling()
         self._condition = threading.Condition()
@@ -109,13 +99,9 @@ class Pool:
         self._running: set[Task] = set()
         self._idle = 0
         self._feeding = False
-        self._turn = 0
         #: Used by the feeder only: queues that failed, and the seconds of the last rest of all.
         self._rests = QueueRests()
         self._rested = 0.0
-        #: Queues that were deleted, as far as the log says so.
-        self._deleted: set[Queue] = set()
-        self._look_for_names_at = 0.0
         self._at_work = 0
         self._started = False
         self._stopping = threading.Event()
@@ -127,7 +113,7 @@ class Pool:
 
     def __repr__(self) -> str:
         state = "stopping" if self.stopping else "started" if self._started else "not started"
-        queues = ", ".join(repr(queue.name) for queue in self._handlers)
+        queues = ", ".join(repr(queue.name) for queue in self._queues)
         return f"<Pool of {queues}: {len(self._workers)} threads, {state}>"
 
     def start(self) -> None:
@@ -136,7 +122,7 @@ class Pool:
             raise RuntimeError("A pool is started once: make another one.")
         self._started = True
         self._at_work = len(self._workers)
-        for queue in self._handlers:
+        for queue in self._queues:
             self._attend(queue)
         for thread in (*self._helpers, *self._workers):
             thread.start()
@@ -185,7 +171,7 @@ class Pool:
 
     def _end(self) -> None:
         """Make the helper threads end."""
-        for queue in self._handlers:
+        for queue in self._queues:
             queue.opened.consumption.desert(self)
         self._heartbeats.stop()
         self._dispatcher.stop()
@@ -286,10 +272,10 @@ class Pool:
             refuse_result(task.handler.function(self._job(task)), HANDLER)
         except BaseException as error:
             if os.getpid() != process:
-                _end_child(error)
+                end_child(error)
             raise
         if os.getpid() != process:
-            _end_child(None)
+            end_child(None)
 
     def _job(self, task: Task) -> Job:
         return Job(
@@ -342,7 +328,7 @@ class Pool:
 
     def _look(self, wanted: int) -> tuple[list[Task], bool]:
         """Do what `_lease` does; raise what the store raises."""
-        awake = self._rests.awake(self._in_turn())
+        awake = self._rests.awake(self._queues.in_turn())
         outlooks = outlooks_of(self._store, awake, self._rests)
         deleted = [queue for queue in awake if queue not in outlooks and queue not in self._rests]
         if self._follow(deleted):
@@ -357,44 +343,19 @@ class Pool:
             self._stopping.wait(rest)
             return [], False
         if not self._once:  # the dispatcher does what is due, which wakes the feeder
-            longest = _LOOK_FOR_NAME if deleted else LONGEST
+            longest = LOOK_FOR_NAME if deleted else LONGEST
             self._store.wait_for_items(outlooks.values(), timeout=longest if rest is None else min(rest, longest))
         return [], True
 
     def _follow(self, deleted: Sequence[Queue]) -> bool:
         """Work on the new queues of the names of deleted ones; return whether there are any."""
-        now = time.monotonic()
-        if now < self._look_for_names_at or not (deleted or self._deleted):
-            return False
-        self._look_for_names_at = now + _LOOK_FOR_NAME
-        for queue in self._deleted.difference(deleted):
-            if queue not in self._rests:
-                log.warning("%s: the queue was restored: work goes on", queue.name)
-                self._deleted.discard(queue)
-        followed = False
-        for queue in deleted:
-            name = self._names[queue]
-            if queue not in self._deleted:
-                log.warning("%s: the queue was deleted: work goes on when there is one named %s", queue.name, name)
-                self._deleted.add(queue)
-            try:
-                found = self._store.queue(name)
-            except OF_THE_STORE:
-                raise
-            except Exception:  # noqa: S112 # there is none, or none that can be read
-                continue
-            if found.attached or found.id in {each.id for each in self._handlers}:
-                continue
-            self._handlers = {found if each is queue else each: how for each, how in self._handlers.items()}
-            self._names[found] = self._names.pop(queue)
-            self._deleted.discard(queue)
-            queue.opened.consumption.desert(self)
+        new = self._queues.follow(deleted, self._rests)
+        for old, found in new.items():
+            old.opened.consumption.desert(self)
             self._attend(found)
-            log.warning("%s: work goes on with a new queue of this name", name)
-            followed = True
-        if followed:
-            self._dispatcher.follow(tuple(self._handlers))
-        return followed
+        if new:
+            self._dispatcher.follow(tuple(self._queues))
+        return bool(new)
 
     def _lease_in_turn(self, ready: Sequence[Queue], outlooks: Mapping[Queue, Outlook], wanted: int) -> list[Task]:
         """Lease at most `wanted` items. A queue that fails rests, and items of other queues are kept."""
@@ -415,7 +376,7 @@ class Pool:
         return tasks
 
     def _lease_from(self, queue: Queue, n: int) -> list[Task]:
-        handler = self._handlers[queue]
+        handler = self._queues.handler(queue)
         while n:
             try:
                 leases = queue.lease_many(n, seconds=handler.seconds, end=handler.end, worker=self._name)
@@ -428,23 +389,3 @@ class Pool:
             else:
                 return [Task(queue=queue, lease=lease, handler=handler) for lease in leases]
         return []
-
-    def _in_turn(self) -> list[Queue]:
-        """Return the queues, beginning with another one each time, so that all get their turn."""
-        queues = list(self._handlers)
-        self._turn = (self._turn + 1) % len(queues)
-        return queues[self._turn :] + queues[: self._turn]
-
-
-def _end_child(error: BaseException | None) -> NoReturn:
-    """End a forked process that came back from a handler, with its exit code."""
-    code: object = error.code if isinstance(error, SystemExit) else 1 if error else None
-    if error is not None and not isinstance(error, SystemExit):
-        log.warning("A process that a handler forked has failed: %s", place_of(error))
-    if not (code is None or isinstance(code, int)):
-        with suppress(Exception):
-            sys.stderr.write(f"{code}\n")  # as Python does
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):
-            stream.flush()
-    os._exit(code & 0xFF if isinstance(code, int) else 0 if code is None else 1)
