@@ -1,6 +1,7 @@
 // @ts-check
 // Draws histories: one chart a card, one cursor over all of them, zoomed together. The address says what is shown.
 
+import { drawMarks, paintHeat, shadePauses, shadeUnfinished } from "./chart_layers.js";
 import { age, local, number, rate, readersZone } from "./format.js";
 import { released } from "./hold_while_pressed.js";
 
@@ -21,8 +22,6 @@ const SHORTEST = 10;
 const LINES = ["--accent", "--warn", "--good", "--bad"];
 /** Shapes of lines, so that no line is told from another by its color alone. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
-/** The upper ends of the classes of a heat map, as shares; the last class has none. Styles have their colors. */
-const CLASSES = [0.01, 0.05, 0.2, 0.5];
 
 /** What is drawn, to be cleared away when another page part comes in its place. */
 let shown = [];
@@ -302,32 +301,6 @@ function percent(share) {
   return share < 0.001 ? "< 0.1 %" : `${share < 0.1 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
 }
 
-function paintHeat(chart, colors, unknown) {
-  return (u) => {
-    const { ctx, bbox } = u;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    ctx.clip();
-    const pixel = devicePixelRatio;
-    chart.times.slice(0, -1).forEach((at, n) => {
-      const left = Math.round(u.valToPos(at, "x", true));
-      const width = Math.round(u.valToPos(chart.times[n + 1], "x", true)) - left;
-      const whole = chart.columns.reduce((sum, column) => sum + (column[n] ?? 0), 0);
-      chart.columns.forEach((column, band) => {
-        const top = Math.round(u.valToPos(band + 1, "y", true));
-        const height = Math.round(u.valToPos(band, "y", true)) - top - pixel;
-        const depth = column[n];
-        const share = whole ? depth / whole : 0;
-        const grade = depth ? 1 + CLASSES.filter((end) => share >= end).length : 0;
-        ctx.fillStyle = depth === null ? unknown : colors[grade];
-        ctx.fillRect(left, top, Math.max(pixel, width - (width > 4 * pixel ? pixel : 0)), height);
-      });
-    });
-    ctx.restore();
-  };
-}
-
 // Zooming, by pointer and by keys
 
 function zoom(host, from, to) {
@@ -399,46 +372,4 @@ function short(value, written) {
   // Rates are told in tenths; the step of an axis may be smaller.
   if (written === rate && value < 10) return String(Number(value.toFixed(6)));
   return written === number && !Number.isInteger(value) ? "" : written(value);
-}
-
-// Shades and marks
-
-/** The newest stretch is not over, and what follows has not been: a shade says so. */
-function shadeUnfinished(u, data, color) {
-  if (data.unfinished < data.end) shade(u, data.unfinished, data.end, color);
-}
-
-function shadePauses(u, data, color) {
-  for (const [from, to] of data.pauses) shade(u, from, to ?? data.until, color);
-}
-
-function shade(u, from, to, color) {
-  const { min, max } = u.scales.x;
-  const left = u.valToPos(Math.max(from, min), "x", true);
-  const right = u.valToPos(Math.min(to, max), "x", true);
-  if (left >= right) return;
-  u.ctx.fillStyle = color;
-  u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
-}
-
-/** A dashed line with a wedge on top for each thing that a person did. */
-function drawMarks(u, data, token) {
-  const { ctx, bbox } = u;
-  ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = token("--faint");
-  ctx.setLineDash([3, 3]);
-  for (const mark of data.marks) {
-    if (mark.at < u.scales.x.min || mark.at > u.scales.x.max) continue;
-    const x = u.valToPos(mark.at, "x", true);
-    ctx.beginPath();
-    ctx.moveTo(x, bbox.top);
-    ctx.lineTo(x, bbox.top + bbox.height);
-    ctx.stroke();
-    ctx.beginPath();
-    ctx.moveTo(x - 5, bbox.top);
-    ctx.lineTo(x + 5, bbox.top);
-    ctx.lineTo(x, bbox.top + 7);
-    ctx.fill();
-  }
-  ctx.restore();
 }
