@@ -378,6 +378,25 @@ def test_a_sheet_that_does_not_come_leaves_the_page_as_it_is(page: Page, jobs: Q
     expect(page.locator("#pause-reason")).to_be_focused()
 
 
+def test_a_sheet_that_covers_the_page_tells_that_another_did_not_come(
+    new_page: NewPage, jobs: Queue, strict: Any
+) -> None:
+    strict.allowed.append("Failed to load resource|ERR_FAILED")
+    page = new_page(viewport={"width": 390, "height": 800})
+    open_live(page, "/queues/jobs/?state=ready&q=ready")
+    page.locator(".everything a").first.click()
+    other = page.locator("#sheet nav a:not([aria-current])").first
+    alert = page.locator("#sheet").get_by_role("alert")
+    page.route("**/queues/jobs/**", lambda route: route.abort())
+    for _ in range(2):
+        other.click()
+        expect(alert).to_have_text("The server did not answer, and nothing was changed. Try again.")
+        expect(alert).to_be_in_viewport()
+    page.unroute_all()
+    other.click()
+    expect(alert).to_have_count(0)
+
+
 def test_the_focus_is_not_lost_with_the_choice_or_a_toast(page: Page, jobs: Queue) -> None:
     open_live(page, "/queues/jobs/?state=ready")
     select, delete = page.locator("#items [data-select-page]"), page.locator(".actbar button[value=delete]")

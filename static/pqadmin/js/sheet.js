@@ -131,15 +131,24 @@ async function load(address, from) {
   open(sheet, from);
 }
 
-/** Tell something on the page as it is, in the place of what was told before. */
+/** Tell something on the page as it is, in the place of what was told before; in a sheet that covers the page, there. */
 function tell(text) {
   const [toast, said, button] = ["div", "span", "button"].map((name) => document.createElement(name));
   toast.className = "toast bad";
   said.textContent = text;
+  toast.append(said);
+  const covering = document.querySelector("dialog.side:modal")?.firstElementChild;
+  if (covering) {
+    covering.querySelector(":scope > .toast")?.remove();
+    toast.role = "alert";
+    covering.prepend(toast);
+    toast.scrollIntoView({ block: "nearest" });
+    return;
+  }
   const { ariaLabel } = document.querySelector("dialog.side [data-close]");
   Object.assign(button, { type: "button", className: "small", textContent: "×", ariaLabel });
   button.dataset.dismiss = "";
-  toast.append(said, button);
+  toast.append(button);
   showToasts([toast]);
 }
 
