@@ -1,6 +1,7 @@
 """Orphans: names without queues, queues without names, and keys of unknown queues."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -65,8 +66,8 @@ def _unknown(kv: KeyValueStore, keyspace: Keyspace, queue_id: int, *, items: boo
 
     def repair(now_ms: int) -> str | None:
         if items:
-            name = f"recovered-{queue_id:x}"
-            return kv.transact(lambda tr: _recover(tr, keyspace, queue_id, name, now_ms), background=True)
+            name, purged = f"recovered-{queue_id:x}", _purged(kv, keyspace, queue_id)
+            return kv.transact(lambda tr: _recover(tr, keyspace, queue_id, name, purged, now_ms), background=True)
         cleared = clear_rest(kv, keyspace, queue_id)
         return f"Cleared what was left of queue number {queue_id}: counters and no item." if cleared else None
 
@@ -85,9 +86,9 @@ def _stray_names(kv: KeyValueStore, keyspace: Keyspace) -> Iterator[Orphan]:
 
     for some in steps(in_background(kv), keyspace.names.all, read):
         for name, queue_id in some:
-            repair = partial(_repair_name, keyspace=keyspace, name=name, queue_id=queue_id)
+            repair = partial(_repair_name, kv=kv, keyspace=keyspace, name=name, queue_id=queue_id)
             says = f"The name “{display_name(name)}” leads to no queue of that name."
-            yield Orphan(kind="name", says=says, repair=partial(_transact, kv, repair))
+            yield Orphan(kind="name", says=says, repair=repair)
 
 
 def _leads_astray(record: bytes | None, name: str) -> bool:
@@ -129,6 +130,17 @@ def _owned(kv: KeyValueStore, keyspace: Keyspace) -> set[int] | None:
         except UNREADABLE:
             return None
     return owned | configs()  # again: one may have been restored from the trash meanwhile
+
+
+def _purged(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> set[int]:
+    """Return the generations of a queue that are in the trash."""
+    found = set()
+    for _, record in pairs(in_background(kv), keyspace.trash.all):
+        with suppress(*UNREADABLE):
+            header = records.decode(record)[0]
+            if header["queue_id"] == queue_id and "generation" in header and not header["restored"]:
+                found.add(header["generation"])
+    return found
 
 
 def _kinds(kv: KeyValueStore, keys: QueueKeys) -> set[str]:
@@ -173,19 +185,24 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
     return sum(iter(lambda: kv.transact(clear, background=True), 0))
 
 
-def _repair_name(tr: Transaction, keyspace: Keyspace, name: str, queue_id: int, now_ms: int) -> str | None:
-    tr.use_reserve()
-    key = keyspace.names.key(name)
-    there = tr.get(key).wait()
-    if there is None or int.from_bytes(there, "big") != queue_id:
-        return None
-    record = tr.get(keyspace.configs.key(queue_id)).wait()
-    if not _leads_astray(record, name):
-        return None
-    tr.clear(key)
-    tr.add(keyspace.directory_change, 1)
-    recovered = _recover(tr, keyspace, queue_id, name, now_ms) if record is None else None
-    return recovered or f"Cleared the name “{display_name(name)}”, which led to no queue of that name."
+def _repair_name(now_ms: int, *, kv: KeyValueStore, keyspace: Keyspace, name: str, queue_id: int) -> str | None:
+    purged = _purged(kv, keyspace, queue_id)
+
+    def repair(tr: Transaction) -> str | None:
+        tr.use_reserve()
+        key = keyspace.names.key(name)
+        there = tr.get(key).wait()
+        if there is None or int.from_bytes(there, "big") != queue_id:
+            return None
+        record = tr.get(keyspace.configs.key(queue_id)).wait()
+        if not _leads_astray(record, name):
+            return None
+        tr.clear(key)
+        tr.add(keyspace.directory_change, 1)
+        recovered = _recover(tr, keyspace, queue_id, name, purged, now_ms) if record is None else None
+        return recovered or f"Cleared the name “{display_name(name)}”, which led to no queue of that name."
+
+    return kv.transact(repair, background=True)
 
 
 def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms: int) -> str | None:
@@ -204,8 +221,10 @@ def _repair_nameless(tr: Transaction, keyspace: Keyspace, queue_id: int, now_ms:
     return f"“{display_name(config.name)}” (queue number {config.id}) is found by its name again."
 
 
-def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_ms: int) -> str | None:
-    """Give a queue without a config a new one; None when its kind is unknown."""
+def _recover(
+    tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, purged: Set[int], now_ms: int
+) -> str | None:
+    """Give a queue without a config a new one, purged generations left out. None when its kind is unknown."""
     tr.use_reserve()
     if tr.get(keyspace.configs.key(queue_id)).wait() is not None or tr.get(keyspace.names.key(name)).wait() is not None:
         return None
@@ -218,12 +237,14 @@ def _recover(tr: Transaction, keyspace: Keyspace, queue_id: int, name: str, now_
     if guess is None:
         return None
     fifo, priority_type = guess
+    last = max(generations, default=0)
     config = Config(
         id=queue_id,
         name=name,
         kind="fifo" if fifo else "priority",
         priority_type=priority_type,
-        generations=tuple(generations) or (1,),
+        generations=tuple(each for each in generations if each not in purged) or (last + 1,),
+        last_generation=last,
         base=0,
         edges=() if fifo else default_edges(priority_type),
         pause=None,

@@ -16,6 +16,7 @@ from queues.kv.commit_slots import Mark, SlotPool
 from queues.model import range_in_steps
 from queues.tools import count
 from queues.tools.doctor import Examination
+from tests import sweeps
 from tests.conftest import Clock
 from tests.full_count import check_full_count
 
@@ -297,6 +298,36 @@ def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
     recovered = store.queue(f"recovered-{KNOWN['names']:x}")
     assert (recovered.kind, recovered.priority_type) == ("priority", "str")
     assert items(store)[recovered.name] == before
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_was_purged_before_a_queue_lost_its_record_stays_in_the_trash(store: Store, *, named: bool) -> None:
+    """Its items would be there, go with the trash a week later, and be counted twice by an undo of the purge."""
+    ann = store.actions("ann")
+    (purged,) = ann.purge("jobs", confirm="jobs").trash_ids
+    store.queue("jobs").push(b"new", priority=3)
+    config_gone(store)
+    if not named:
+        write(store, store.context.keyspace.names.key("jobs"), None)
+    check(store, store.doctor.repair())
+    jobs = store.queue("jobs" if named else f"recovered-{KNOWN['jobs']:x}")
+    assert [item.value for item in jobs.items().items] == [b"new"]
+    ann.undo(purged)
+    assert check_full_count(store, jobs) == 41
+
+
+def test_a_queue_that_lost_its_record_after_a_purge_is_empty(store: Store) -> None:
+    ann = store.actions("ann")
+    (purged,) = ann.purge("jobs", confirm="jobs").trash_ids
+    config_gone(store)
+    check(store, store.doctor.repair())
+    jobs = store.queue("jobs")
+    assert (jobs.priority_type, check_full_count(store, jobs)) == ("int", 0)
+    jobs.push(b"new", priority=3)
+    ann.undo(purged)
+    assert check_full_count(store, jobs) == 41
+    sweeps.merge_generations(store)
+    assert check_full_count(store, jobs) == 41
 
 
 def test_keys_with_delayed_items_are_never_cleared(store: Store) -> None:
