@@ -10,13 +10,13 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import lmdb
 
-from queues.kv.embedded import write_ahead_log
+from queues.kv.embedded import file_permissions, write_ahead_log
 from queues.kv.embedded.checkpoints import flush
 from queues.kv.embedded.damage import SUSPECT, refuse_cut_off, verify
 from queues.kv.embedded.failures import translate
@@ -55,7 +55,7 @@ def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
             path=path,
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _beside(target) as part:
+    with _inside(target) if target.exists() else _beside(target) as part:
         _copy(backup, part)
         return _into_place(part, target, backup, check)
 
@@ -73,14 +73,22 @@ def _copy(backup: str, part: Path) -> None:
         raise translate(error, backup) from error
 
 
-@contextmanager
-def _beside(target: Path) -> Iterator[Path]:
+def _beside(target: Path) -> AbstractContextManager[Path]:
     """Make a folder beside a place, to become it by one rename; remove it when it has not."""
-    part = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part")
+    return _temporary(target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part"))
+
+
+def _inside(target: Path) -> AbstractContextManager[Path]:
+    """Make a folder inside an empty one, which keeps its rights and may be a file system of its own; remove it."""
+    return _temporary(target / f".{uuid.uuid4().hex}.part")
+
+
+@contextmanager
+def _temporary(part: Path) -> Iterator[Path]:
     try:
         part.mkdir(mode=0o700)
     except OSError as error:  # callers do not know the folder's own name
-        raise OSError(error.errno, error.strerror, str(target.parent)) from error
+        raise OSError(error.errno, error.strerror, str(part.parent)) from error
     try:
         yield part
     finally:
@@ -93,13 +101,19 @@ def _into_place(part: Path, target: Path, of: str, check: Callable[[KeyValueStor
         checked = check(store)
     for name in _BESIDE:
         (part / name).unlink(missing_ok=True)
+    inside = part.parent == target
+    if inside:
+        (part / _DATA).chmod(file_permissions.file_mode(target))
     flush(part / _DATA)
     flush(part)
     try:
-        part.rename(target)
+        if inside:
+            (target / _DATA).hardlink_to(part / _DATA)
+        else:
+            part.rename(target)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         raise PathTaken("{target} came to be meanwhile. Nothing was changed.", target=str(target)) from error
-    flush(target.parent)
+    flush(target if inside else target.parent)
     return checked

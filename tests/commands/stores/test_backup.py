@@ -124,6 +124,22 @@ def test_nothing_is_overwritten(url: str, tmp_path: Path) -> None:
     assert values(f"lmdb:{taken}") == [b"0", b"1", b"2"]
 
 
+def test_an_empty_folder_keeps_its_rights(url: str, tmp_path: Path) -> None:
+    """It is for a group, or a file system of its own: another folder in its place would be neither."""
+    back_up(url, str(tmp_path / "backup"))
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o2770)
+    before = shared.stat()
+    with pytest.raises(NotAStore):
+        restore_backup(str(tmp_path / "backup"), f"lmdb:{shared}", root=("other",))
+    assert list(shared.iterdir()) == []
+    restore_backup(str(tmp_path / "backup"), f"lmdb:{shared}")
+    assert (shared.stat().st_ino, shared.stat().st_mode) == (before.st_ino, before.st_mode)
+    assert [(path.name, path.stat().st_mode & 0o777) for path in shared.iterdir()] == [("data.mdb", 0o660)]
+    assert values(f"lmdb:{shared}") == [b"0", b"1", b"2"]
+
+
 def test_a_backup_into_a_folder_that_is_not_there_names_that_folder(url: str, tmp_path: Path) -> None:
     with pytest.raises(CommandError) as refused:
         run("backup", str(tmp_path / "nowhere" / "deep"), "--store", url)
