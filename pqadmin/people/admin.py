@@ -6,12 +6,17 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
 
-from pqadmin.accounts.roles import GROUPS
+from pqadmin.accounts.roles import GROUPS, Role
+from pqadmin.people.person_changes import has_admin_besides
 from pqadmin.site_audit import note
 
 admin.site.unregister(Group)
@@ -37,9 +42,35 @@ class _Audited(admin.ModelAdmin):  # type: ignore[type-arg] # generic in the stu
         return super().log_deletions(request, queryset)
 
 
+#: Why the last admins stay admins.
+_ADMIN_NEEDED = _("Without an admin no user could get a role. Make another one first.")
+
+
+class _PersonForm(UserChangeForm):  # type: ignore[type-arg] # generic in the stubs only
+    """A person as Django's admin changes one; the last admin stays one."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to leave the site without an admin."""
+        cleaned = super().clean() or self.cleaned_data
+        role = cleaned.get("is_superuser") or any(group.name == Role.ADMIN for group in cleaned.get("groups", ()))
+        if not (role and cleaned.get("is_active")) and not has_admin_besides([self.instance]):
+            raise ValidationError(_ADMIN_NEEDED)
+        return cleaned
+
+
 @admin.register(User)
 class PersonAdmin(_Audited, UserAdmin):  # type: ignore[type-arg] # generic in the stubs only
-    """People; every change of one is audited."""
+    """People; every change of one is audited, and the last admin stays one."""
+
+    form = _PersonForm
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Protect the last admins from being deleted."""
+        found, counts, needed, protected = super().get_deleted_objects(objs, request)
+        with transaction.atomic():  # a page that only asks is in none
+            if not has_admin_besides(objs):
+                protected = [*protected, str(_ADMIN_NEEDED)]
+        return found, counts, needed, protected
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Tell the audit of a new password, or of none any more."""

@@ -4,7 +4,7 @@ The audit is in the queue store, people are not: when the audit cannot be writte
 between leaves an audited change that was not made, never one that was made and not audited.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -130,11 +130,15 @@ def _held(user: User) -> User:
         raise NotPossible(_("This person is not there any more.")) from None
 
 
-def _another_admin(user: User, field: str = "") -> None:
+def has_admin_besides(people: Iterable[User]) -> bool:
+    """Return whether an active person besides these is an admin, who stays one until the transaction ends."""
     in_group = User.groups.through.objects.filter(group__name=Role.ADMIN.value).values("user_id")
     admins = User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
-    others = admins.select_for_update().exclude(pk=user.pk)
-    if not list(others[:1]):
+    return bool(admins.select_for_update().exclude(pk__in=[user.pk for user in people])[:1])
+
+
+def _another_admin(user: User, field: str = "") -> None:
+    if not has_admin_besides([user]):
         raise NotPossible(
             _("%(name)s is the last admin: without one no user could get a role. Make another one first.")
             % {"name": user.username},

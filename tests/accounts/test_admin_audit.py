@@ -1,5 +1,6 @@
 """What is changed in Django's admin is in the audit, as every other act of a person; or it is not done."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -53,6 +54,12 @@ def change(root: Client, user: User, **more: Any):
     return root.post(f"/admin/auth/user/{user.pk}/change/", {k: v for k, v in sent.items() if v is not None})
 
 
+def delete_selected(root: Client, *people: User):
+    """Send the form that confirms the deletion of some people."""
+    keys = [each.pk for each in people]
+    return root.post("/admin/auth/user/", {"action": "delete_selected", "_selected_action": keys, "post": "yes"})
+
+
 def test_a_person_that_is_made_changed_and_deleted(root: Client) -> None:
     eve = add(root)
     assert told() == [("create_person", None, {"person": "eve", "username": "eve"})]
@@ -68,9 +75,7 @@ def test_a_person_that_is_made_changed_and_deleted(root: Client) -> None:
 
 
 def test_people_that_are_deleted_together(root: Client) -> None:
-    some = [add(root, name).pk for name in ("ann", "bob")]
-    typed = {"action": "delete_selected", "_selected_action": some, "post": "yes"}
-    assert root.post("/admin/auth/user/", typed).status_code == 302
+    assert delete_selected(root, *[add(root, name) for name in ("ann", "bob")]).status_code == 302
     assert User.objects.count() == 1
     deleted = [(verb, before["person"]) for verb, before, _ in told()[:2]]
     assert sorted(deleted) == [("delete_person", "ann"), ("delete_person", "bob")]
@@ -105,6 +110,37 @@ def test_changes_of_groups_are_audited(root: Client) -> None:
     ]
 
 
+def test_the_last_admins_stay_admins(root: Client, person: Callable[..., User]) -> None:
+    """As at /people/: without an admin no user could get a role."""
+    me, why = User.objects.get(username="root"), "Without an admin no user could get a role."
+    person(Role.ADMIN, "away").groups.clear()
+    User.objects.filter(username="away").update(is_active=False)
+    kept = {"is_superuser": "on", "is_staff": "on"}
+
+    def refused() -> None:
+        for answer in (
+            change(root, me),
+            change(root, me, **kept, is_active=None),
+            root.post(f"/admin/auth/user/{me.pk}/delete/", {"post": "yes"}),
+            delete_selected(root, me),
+        ):
+            assert answer.status_code == 200
+            assert why in answer.content.decode()
+        assert told() == []
+        assert User.objects.get(pk=me.pk).is_superuser
+
+    refused()
+    other = person(Role.ADMIN, "other")
+    answer = delete_selected(root, me, other)
+    assert why in answer.content.decode(), "both at once"
+    User.objects.filter(pk=other.pk).update(is_active=False)
+    refused()
+    assert change(root, me, **kept, first_name="R").status_code == 302
+    User.objects.filter(pk=other.pk).update(is_active=True)
+    assert delete_selected(root, me).status_code == 302
+    assert list(User.objects.filter(is_active=True)) == [other]
+
+
 def test_what_the_audit_cannot_be_told_is_not_done(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     eve = add(root)
     before = User.objects.values().get(pk=eve.pk)
@@ -119,7 +155,7 @@ def test_what_the_audit_cannot_be_told_is_not_done(root: Client, monkeypatch: py
         root.post(f"/admin/auth/user/{eve.pk}/password/", {**typed, "set-password": "1"}),
         change(root, eve, is_superuser="on"),
         root.post(f"/admin/auth/user/{eve.pk}/delete/", {"post": "yes"}),
-        root.post("/admin/auth/user/", {"action": "delete_selected", "_selected_action": [eve.pk], "post": "yes"}),
+        delete_selected(root, eve),
     ):
         assert answer.status_code == 503
     assert issubclass(StoreUnavailable, StoreError)
