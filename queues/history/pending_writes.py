@@ -1,6 +1,6 @@
 """Blocks of histories that wait to be written, and when they are."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from queues.history.line import Line
@@ -25,7 +25,8 @@ class PendingWrites:
     def forget(self) -> None:
         """Forget what was written, or is not to be written."""
         self._clears: list[Range] = []
-        self._blocks: dict[bytes, OpenBlock] = {}
+        #: By queue, and by key.
+        self._blocks: dict[int, dict[bytes, OpenBlock]] = {}
         self._due: float | None = None
 
     @property
@@ -42,16 +43,20 @@ class PendingWrites:
         """Let the next round write."""
         self._due = self._count()
 
-    def packed(self) -> dict[bytes, bytes]:
-        """Return the blocks as they are stored, by key."""
-        return {key: block.block() for key, block in self._blocks.items()}
+    def drop(self, queue_id: int) -> None:
+        """Forget what is to be written of a queue that is gone."""
+        self._blocks.pop(queue_id, None)
 
-    def apply(self, tr: Transaction, packed: Mapping[bytes, bytes]) -> None:
-        """Write, in a transaction that may be repeated."""
+    def packed(self) -> dict[int, dict[bytes, bytes]]:
+        """Return the blocks as they are stored, by queue and by key."""
+        return {
+            queue_id: {key: block.block() for key, block in blocks.items()} for queue_id, blocks in self._blocks.items()
+        }
+
+    def clear(self, tr: Transaction) -> None:
+        """Clear what is out of date, in a transaction that may be repeated."""
         for begin, end in self._clears:
             tr.clear_range(begin, end)
-        for key, block in packed.items():
-            tr.set(key, block)
 
     def add(self, queue_id: int, line: Line, resolution: Resolution, point: Point) -> None:
         """Add a point to a line, preceded by one that ends a time without changes."""
@@ -60,7 +65,7 @@ class PendingWrites:
         known = line.unknown_after.pop(name, None)
         first, end = history.below(queue_id, name)
         if block.at is not None and block.at > now:  # the clock stepped back
-            self._clear(history.key(queue_id, name, resolution.start(now)), end)
+            self._clear(queue_id, history.key(queue_id, name, resolution.start(now)), end)
             block = block.without_points()
         moments = [now]
         if block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1:
@@ -70,18 +75,20 @@ class PendingWrites:
             start = resolution.start(at)
             if block.at is not None and resolution.start(block.at) != start:
                 block = block.next_block()
-                self._clear(first, history.key(queue_id, name, resolution.start(now - resolution.kept)))
+                self._clear(queue_id, first, history.key(queue_id, name, resolution.start(now - resolution.kept)))
             if at == now:
                 block.add(replace(point, gap=gap))
             else:
                 same_as = block.newest if known is None or line.last is None else line.last
                 block.add(replace(same_as, at=at))
-            self._blocks[history.key(queue_id, name, start)] = block
+            self._blocks.setdefault(queue_id, {})[history.key(queue_id, name, start)] = block
         line.blocks[name] = block
         self.wait()
         if gap:
             self.hurry()  # pages learn of it at once
 
-    def _clear(self, begin: bytes, end: bytes) -> None:
-        self._blocks = {key: block for key, block in self._blocks.items() if not begin <= key < end}
+    def _clear(self, queue_id: int, begin: bytes, end: bytes) -> None:
+        blocks = self._blocks.get(queue_id, {})
+        for key in [key for key in blocks if begin <= key < end]:
+            del blocks[key]
         self._clears.append((begin, end))

@@ -12,7 +12,7 @@ The sums over all queues have a history too, from the moment on at which this re
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -152,14 +152,27 @@ class Recorder:
 
     def _writer(self) -> Callable[[Transaction], None]:
         """Return the function that writes what is pending now."""
-        packed, news = self._pending.packed() | self._verdicts.packed(), self._verdicts.news()
+        blocks, verdicts, news = self._pending.packed(), self._verdicts.packed(), self._verdicts.news()
 
         def write(tr: Transaction) -> None:
             self._check(tr)
-            self._pending.apply(tr, packed)
-            self._verdicts.show(tr, news)
+            gone = self._gone(tr, blocks.keys() | verdicts.keys())
+            self._pending.clear(tr)
+            for packed in (blocks, verdicts):
+                for queue_id in packed.keys() - gone:
+                    for key, value in packed[queue_id].items():
+                        tr.set(key, value)
+            self._verdicts.show(tr, news - gone)
 
         return write
+
+    def _gone(self, tr: ReadTransaction, queue_ids: Set[int]) -> set[int]:
+        """Return those of these queues that are gone since the last look: the trash may be cleared of them already."""
+        keyspace = self._context.keyspace
+        if total(tr.get(keyspace.directory_change).wait()) == self._directory:
+            return set()
+        reads = [(queue_id, tr.get(keyspace.configs.key(queue_id))) for queue_id in queue_ids - {ALL_QUEUES}]
+        return {queue_id for queue_id, read in reads if read.wait() is None}
 
     def _sample(self, tr: ReadTransaction, now: int) -> _Sample:
         keyspace = self._context.keyspace
@@ -290,6 +303,7 @@ class Recorder:
             self._unborn.pop(queue_id, None)
             self._tracks.pop(queue_id, None)
             self._changes.pop(queue_id, None)
+            self._pending.drop(queue_id)
             self._sums.drop(queue_id)
 
     def _watched(self, health: Health | None) -> Health | None:

@@ -1,6 +1,6 @@
 """Verdicts of the recorder: the health of each queue, judged at each look, and written when it has changed."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -86,19 +86,19 @@ class Verdicts:
         for queue_id, track in islice(retargeted, most):
             self.judge(queue_id, track, at)
 
-    def packed(self) -> dict[bytes, bytes]:
-        """Return what is to be written, by key."""
+    def packed(self) -> dict[int, dict[bytes, bytes]]:
+        """Return what is to be written, by queue and by key."""
         return {
-            self._keyspace.queue(queue_id).health: encode(track.health)
+            queue_id: {self._keyspace.queue(queue_id).health: encode(track.health)}
             for queue_id, track in self._unwritten().items()
             if track.health is not None
         }
 
-    def news(self) -> list[int]:
+    def news(self) -> set[int]:
         """Return the queues with another verdict than was written last."""
-        return [queue_id for queue_id, track in self._unwritten().items() if track.is_news]
+        return {queue_id for queue_id, track in self._unwritten().items() if track.is_news}
 
-    def show(self, tr: Transaction, news: list[int]) -> None:
+    def show(self, tr: Transaction, news: Set[int]) -> None:
         """Change queues with a new verdict, so that screens show it."""
         for queue_id in news:
             CounterDelta(self._keyspace.queue(queue_id), wake=False).apply(tr)

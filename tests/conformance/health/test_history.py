@@ -449,6 +449,23 @@ def test_attached_and_deleted_queues_take_no_place_of_busy_ones(store: Store, cl
     assert len(screen.queues) == 2 * HOT, "they were read and are kept"
 
 
+@pytest.mark.parametrize("seen", [False, True])
+def test_nothing_is_written_of_a_queue_that_was_swept(store: Store, clock: Clock, *, seen: bool) -> None:
+    """It would stay for ever, and the doctor would take it for damage."""
+    jobs, recorder = store.create_queue("jobs"), store.recorder()
+    for _ in range(2):
+        jobs.push_many([(b"x", 1)] * 1_000)
+        recorder.look()
+        clock.advance(3_600)
+    store.actions("ann", keep=0).delete_queue("jobs", confirm="jobs")
+    sweep_trash(store)
+    if seen:
+        recorder.look()
+    recorder.flush()
+    assert not store.history.of(jobs.id, "s", since=0, until=2**40).points
+    assert store.doctor.examine().findings == store.doctor.examine().notes == ()
+
+
 def test_what_was_read_in_a_transaction_that_never_was_is_not_recorded(store: Store) -> None:
     jobs, recorder = store.create_queue("jobs"), store.recorder()
     kept = []
