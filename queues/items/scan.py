@@ -7,7 +7,7 @@ place for life. A walk remembers nothing but the last place: what comes and goes
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -136,14 +136,18 @@ class Query:
         reason = item.reason if shown is None else without_values(item.reason)
         return item.state == "dead" and self.says(reason.encode("utf-8", "surrogatepass"))
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """What is named, by field. The empty text names nothing, but as a bound it is a priority."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None and value is not False and (value != "" or name in ("low", "high"))
+        }
+
     def encode(self) -> dict[str, Any]:
         """Return it as plain JSON values, without what is not named."""
-        found: dict[str, Any] = {}
-        for named in fields(self):
-            value = getattr(self, named.name)
-            if value not in ("", None) and value is not False:
-                found[named.name] = to_ms(value) if isinstance(value, datetime) else value
-        return found
+        return {name: to_ms(value) if isinstance(value, datetime) else value for name, value in self.named.items()}
 
     @classmethod
     def decode(cls, found: dict[str, Any]) -> "Query":

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -41,8 +41,7 @@ def shape_of_query(query: Query) -> dict[str, Any]:
     names = {"text": "match", "item_id": "id"}
     return {
         names.get(name, name): value.isoformat() if isinstance(value, datetime) else value
-        for name, value in asdict(query).items()
-        if value is not None and value is not False and value != ""  # a priority may be 0
+        for name, value in query.named.items()
     }
 
 

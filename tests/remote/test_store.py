@@ -223,6 +223,15 @@ def test_priority_0_is_a_bound_of_searches_and_bulk_jobs(local: Store, remote: S
     assert [item.priority for item in jobs.peek_many(5)] == [-1, 1]
 
 
+def test_the_empty_text_is_a_bound_of_searches_and_bulk_jobs(local: Store, remote: Store) -> None:
+    texts, none = remote.create_queue("texts", priority_type="str"), Query(high="")
+    texts.push_many([(b"", text) for text in ("", "a")])
+    assert [item.priority for item in texts.search(none).items] == [""]
+    job = remote.actions("").begin_bulk("delete", "texts", query=none)
+    assert local.actions("ann").run_bulk(job.id).done == 1
+    assert [item.priority for item in texts.peek_many(5)] == ["a"]
+
+
 def test_a_bulk_job_of_a_state_and_of_bounds_is_begun_as_at_the_store_itself(local: Store, remote: Store) -> None:
     jobs, acts, ann = remote.create_queue("jobs"), remote.actions(""), local.actions("ann")
     jobs.configure(max_attempts=1)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues import Actions, Queue, Store
+from queues import Actions, Query, Queue, Store
 from queues.bulk.chunk import MAX_CHUNK
 from queues.bulk.runner import JobRunner
 from queues.errors import (
@@ -19,6 +19,7 @@ from queues.errors import (
     TrashNotFound,
     WrongKind,
 )
+from queues.model.ids import at
 from queues.trash.trash import KEPT_MS
 from tests.conftest import Clock
 from tests.dumps import dump
@@ -122,6 +123,16 @@ def test_priorities_choose_and_undo_leaves_alone_what_has_gone_on(store: Store, 
     assert (undone.done, undone.skipped) == (177, 3)
     assert review.depth() == 0
     assert check_full_count(store, jobs) == N - 3
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_the_empty_text_is_a_bound_too(store: Store, ann: Actions, clock: Clock, *, timed: bool) -> None:
+    jobs = store.create_queue("texts", priority_type="str")
+    jobs.push_many([(b"x", ""), (b"x", ""), (b"y", "a"), (b"z", "b")])
+    job = ann.begin_bulk("delete", "texts", query=Query(high="", since=at(0) if timed else None))
+    assert job.query["high"] == ""
+    assert ann.run_bulk(job.id).done == 2
+    assert [item.priority for item in jobs.items().items] == ["a", "b"]
 
 
 def test_the_entry_of_a_job_is_undone_by_an_action_alone(store: Store, ann: Actions) -> None:
