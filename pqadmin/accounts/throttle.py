@@ -9,6 +9,8 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from pqadmin.accounts.models import LoginAttempt
 from pqadmin.conf import ip
 
@@ -72,8 +74,8 @@ def succeed(attempt: Attempt) -> None:
 
 
 def sweep(now: datetime) -> None:
-    """Forget attempts that no longer count."""
-    LoginAttempt.objects.filter(at__lte=now - WINDOW).delete()
+    """Forget attempts that no longer count: old ones, and those of a clock that was set back since."""
+    LoginAttempt.objects.filter(Q(at__lte=now - WINDOW) | Q(at__gt=now + WINDOW)).delete()
 
 
 def _begin(keys: tuple[tuple[str, int], ...], now: datetime) -> Attempt:

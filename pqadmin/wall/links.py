@@ -82,8 +82,13 @@ def find(slug: str, secret: str) -> Link | None:
 
 def note_seen(link: Link, *, address: str, now: datetime) -> None:
     """Note when and from where a screen was last seen."""
-    if link.seen_at is None or now - link.seen_at >= NOTED_EVERY or link.seen_from != address[:64]:
+    if _is_due(link, now) or link.seen_from != address[:64]:
         Link.objects.filter(pk=link.pk).update(seen_at=now, seen_from=address[:64])
+
+
+def _is_due(link: Link, now: datetime) -> bool:
+    """Return whether a screen's last sight is to be noted anew: it is old, or of a clock that was set back since."""
+    return link.seen_at is None or not link.seen_at <= now < link.seen_at + NOTED_EVERY
 
 
 def state_of(link: Link, now: datetime) -> str:
@@ -114,7 +119,7 @@ def scopes(keys: Collection[str]) -> dict[str, Scope]:
     now = timezone.now()
     wanted = [int(key) for key in keys if key.isdigit()]
     alive = list(Link.objects.filter(pk__in=wanted, revoked_at=None).select_related("board"))
-    late = [link.pk for link in alive if link.seen_at is None or now - link.seen_at >= NOTED_EVERY]
+    late = [link.pk for link in alive if _is_due(link, now)]
     if late:
         with suppress(DatabaseError):  # it is only a note: the screens stay
             Link.objects.filter(pk__in=late).update(seen_at=now)

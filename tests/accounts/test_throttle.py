@@ -84,6 +84,19 @@ def test_rows_do_not_pile_up() -> None:
     assert LoginAttempt.objects.count() == 3
 
 
+def test_attempts_of_a_clock_that_was_set_back_lock_no_person_out() -> None:
+    """A machine that began with a wrong clock counted them in the future."""
+    fail(PER_ACCOUNT_AND_ADDRESS, now=NOW + timedelta(days=1))
+    fail(PER_ACCOUNT_AND_ADDRESS)
+    assert begin().retry_after == WINDOW
+    assert begin(now=NOW + WINDOW).allowed
+
+
+def test_another_process_whose_clock_is_a_little_ahead_counts() -> None:
+    fail(PER_ACCOUNT_AND_ADDRESS, now=NOW + 10 * SECOND)
+    assert not begin().allowed
+
+
 def test_hostile_names_are_only_keys() -> None:
     fail(1, account="\ud800\0" * 10_000, address="not an address")
 

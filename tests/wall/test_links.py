@@ -241,6 +241,18 @@ def test_a_screen_renews_its_cookie_and_is_seen_for_ninety_days(
         assert (link.seen_at, link.seen_from) == (now, "192.0.2.7")
 
 
+def test_a_screen_that_a_clock_ahead_saw_is_seen_again_by_the_right_one(screen: Client) -> None:
+    """The list of links would call a screen that is off just seen until then."""
+    ahead = timezone.now() + timedelta(days=1)
+    link = Link.objects.get()
+    for look in (lambda: screen.head("/wall/hall"), lambda: links.scopes([str(link.pk)])):
+        Link.objects.update(seen_at=ahead, seen_from="127.0.0.1")
+        look()
+        link.refresh_from_db()
+        assert link.seen_at is not None
+        assert link.seen_at <= timezone.now()
+
+
 def test_no_token_is_logged_whatever_goes_wrong(
     make_board: MakeBoard, monitor: Monitor, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
