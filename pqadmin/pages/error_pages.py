@@ -68,6 +68,8 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer 403 to a form that does not come from a page of this site or is too old."""
+    if not request.is_secure() and request.headers.get("Origin") == f"https://{request.get_host()}":
+        return page(request, 403, title=_("The form was not accepted"), context={"undeclared": True})
     return page(request, 403, title=_("The form has expired"), context={"expired": True})
 
 

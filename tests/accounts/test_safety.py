@@ -73,6 +73,24 @@ def test_every_answer_cannot_be_framed_sniffed_or_run_from_elsewhere(each) -> No
                 assert answer[name] == value or (name == "Referrer-Policy" and answer[name] == "no-referrer"), view
 
 
+@pytest.mark.parametrize("forwarded", [{}, {"X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.9"}])
+def test_a_login_through_a_proxy_that_is_not_declared_says_what_to_set(forwarded: dict[str, str]) -> None:
+    """The browser came by https, and the site does not know: it takes its own form for that of another site."""
+    client = Client(enforce_csrf_checks=True)
+    client.get("/accounts/login/")
+    token = {"csrfmiddlewaretoken": client.cookies[settings.CSRF_COOKIE_NAME].value}
+    told = {}
+    for origin in ("https://testserver", "https://evil.example"):
+        answer = client.post("/accounts/login/", token, headers={"Origin": origin, **forwarded})
+        assert answer.status_code == 403
+        told[origin] = answer.content.decode()
+    own, foreign = told.values()
+    assert "PQADMIN_TRUSTED_PROXY" in own
+    assert "too old" not in own
+    assert "PQADMIN_TRUSTED_PROXY" not in foreign
+    assert "does not come from this site" in foreign
+
+
 def refusal_in_short(request, reason="") -> HttpResponse:
     """Answer as the site does to a form from elsewhere, without its page: hundreds of those take most of a test."""
     return HttpResponse(status=403)
