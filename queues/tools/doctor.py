@@ -159,8 +159,10 @@ class _Run:
             says = "A record in the trash cannot be read, so it is unknown which keys of queues are orphaned."
             self._found("record", None, says, mendable=False)
         elif leftovers and self._repairs:
-            cleared = sum(clear_rest(self._kv, self._keyspace, queue_id) > 0 for queue_id in leftovers)
-            self._mended.append(f"Cleared counters that {counted(cleared, 'detached or lost queue')} had left behind.")
+            if cleared := sum(clear_rest(self._kv, self._keyspace, queue_id) > 0 for queue_id in leftovers):
+                self._mended.append(
+                    f"Cleared counters that {counted(cleared, 'detached or lost queue')} had left behind."
+                )
         elif leftovers:
             left = counted(len(leftovers), "detached or lost queue")
             self._notes.append(f"Counters of {left} are left behind and count nothing any more; --repair clears them.")

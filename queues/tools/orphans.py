@@ -51,12 +51,10 @@ def find_orphans(kv: KeyValueStore, keyspace: Keyspace) -> tuple[list[Orphan], l
         return orphans, None
     leftovers: list[int] = []
     for queue_id in found:
-        if queue_id in owned:
-            continue
-        kinds = _kinds(kv, keyspace.queue(queue_id))
-        if kinds <= _TOTALS:
+        kinds = set() if queue_id in owned else _kinds(kv, keyspace.queue(queue_id))
+        if kinds and kinds <= _TOTALS:
             leftovers.append(queue_id)
-        else:
+        elif kinds:  # none: it is known, or a sweep has cleared it since
             orphans.append(_unknown(kv, keyspace, queue_id, items=bool(kinds & _ITEMS)))
     return orphans, leftovers
 

@@ -456,6 +456,23 @@ def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyP
     check_full_count(store, store.queue("jobs"))
 
 
+def test_what_another_doctor_clears_first_is_not_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.attach("theirs", prefix=("their", "subspace")).push(b"x", priority=1)
+    store.detach("theirs")
+    transact, others = store.context.kv.transact, []
+
+    def other_first(fn, *, background=False):
+        if background and "clear_rest" in fn.__qualname__:
+            monkeypatch.undo()
+            others.append(store.doctor.repair())
+        return transact(fn, background=background)
+
+    monkeypatch.setattr(store.context.kv, "transact", other_first)
+    found = store.doctor.repair()
+    assert (len(others), found.findings, found.mended) == (1, (), ())
+    assert others[0].mended
+
+
 def test_attached_and_detached_queues_are_no_damage(store: Store) -> None:
     store.attach("theirs", prefix=("their", "subspace")).push(b"x", priority=1)
     found = store.doctor.examine()
