@@ -20,6 +20,8 @@ from queues.model.records import UNREADABLE
 
 #: Keys cleared in one transaction.
 _STEP = 500
+#: Attached queues of one read: more than any store has.
+_MOST_ATTACHED = 100_000
 #: Totals outside of generations, which a detached or lost queue leaves behind.
 _TOTALS = frozenset("Tfhpvw")
 #: Items of all states.
@@ -164,7 +166,10 @@ def _transact(kv: KeyValueStore, repair: Callable[..., str | None], now_ms: int)
 
 
 def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
-    """Clear the keys of a lost queue without items, and return their number."""
+    """Clear the keys of a lost queue without items, and let what it had attached be attached anew.
+
+    Return the number of its keys.
+    """
     keys = keyspace.queue(queue_id)
 
     def clear(tr: Transaction) -> int:
@@ -174,7 +179,8 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
         found = [key for key, _ in tr.get_range(*keys.everything, limit=_STEP).wait()]
         if any(_kind(keys, key) in _ITEMS for key in found):
             return 0
-        for key in found:
+        claims = tr.get_range(*keyspace.attached_within(b""), limit=_MOST_ATTACHED).wait()
+        for key in (*found, *(key for key, owner in claims if int.from_bytes(owner, "big") == queue_id)):
             tr.clear(key)
         return len(found)
 

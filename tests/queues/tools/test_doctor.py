@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from queues import Queue, Store
+from queues.errors import PrefixTaken
 from queues.items.counters import total_bytes
 from queues.items.stored_item import StoredItem, find, write_entries
 from queues.keys.queue_keys import OUTSIDE, QueueKeys, place, ready_suffix
@@ -471,6 +472,17 @@ def test_what_another_doctor_clears_first_is_not_told(store: Store, monkeypatch:
     found = store.doctor.repair()
     assert (len(others), found.findings, found.mended) == (1, (), ())
     assert others[0].mended
+
+
+def test_what_a_lost_queue_had_attached_is_attached_anew(store: Store) -> None:
+    for name in ("theirs", "others"):
+        store.attach(name, prefix=("their", name)).push(b"x", priority=1)
+    write(store, store.context.keyspace.configs.key(store.queue("theirs").id), None)
+    found = store.doctor.repair()
+    assert (found.findings, len(found.mended)) == ((), 2)
+    assert store.attach("again", prefix=("their", "theirs")).pop_min().raw == b"x"
+    with pytest.raises(PrefixTaken):
+        store.attach("twice", prefix=("their", "others"))
 
 
 def test_attached_and_detached_queues_are_no_damage(store: Store) -> None:
