@@ -164,6 +164,8 @@ class Query:
         for text in (self.text, self.field, self.error, self.worker, self.item_id):
             if not isinstance(text, str):
                 raise BadValue("What is looked for is text, not {type}.", type=type(text).__name__)
+        if self.exact and not self.field:
+            raise BadValue("A field that is exactly a text is looked for by its name: give `field` too.")
         for time in (self.since, self.until):
             if time is not None and not isinstance(time, datetime):
                 raise BadTime("A time to search from or to is a datetime, not {type}.", type=type(time).__name__)

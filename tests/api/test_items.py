@@ -23,6 +23,10 @@ async def test_items_are_listed_page_by_page_and_searched(program: Program, jobs
     assert ([item["priority"] for item in rest["items"]], rest["next"]) == ([3, 4], None)
     found = (await program.get("queues/jobs/items?field=customer.id&match=3&exact=true")).json()["items"]
     assert [item["priority"] for item in found] == [3]
+    for path in ("queues/jobs/items?match=3&exact=true", "search?q=3&exact=true"):
+        assert "field" in problem(await program.get(path), 422, "BadValue")["detail"]
+    exact = {"action": "delete", "query": {"match": "3", "exact": True}}
+    problem(await program.post("queues/jobs/bulk", json=exact), 422, "BadValue")
     bounded = (await program.get("queues/jobs/items?low=1&high=3&end=max")).json()["items"]
     assert [item["priority"] for item in bounded] == [3, 2, 1]
     cut = (await program.get("queues/jobs/items?preview=3&limit=1")).json()["items"][0]

@@ -10,7 +10,7 @@ import pytest
 from fdb import tuple as layer
 
 from queues import Found, Item, Query, Queue, Store, open_store
-from queues.errors import BadCursor, BadPriority, BadQueueKind, BadTime, NotForAttached, TooLarge, WrongKind
+from queues.errors import BadCursor, BadPriority, BadQueueKind, BadTime, BadValue, NotForAttached, TooLarge, WrongKind
 from queues.model.codec import CodecName
 from queues.model.ids import at
 from tests.conftest import Clock, store_url
@@ -85,8 +85,8 @@ def test_a_search_finds_exactly_what_a_plain_model_finds(mixed: Queue) -> None:
         query = Query(
             state=dice.choice(STATES),
             text=(text := dice.choice(("", "", "ABC", '"n":1', "9", "nowhere"))),
-            field=dice.choice(("", "", "n")) if text else "",
-            exact=bool(text) and dice.random() < 0.5,
+            field=(field := dice.choice(("", "", "n")) if text else ""),
+            exact=bool(field) and dice.random() < 0.5,
             item_id=dice.choice(("", "", "", dice.choice(ids), dice.choice(ids)[-3:])),
             low=dice.choice((None, edges[0])),
             high=dice.choice((None, edges[1])),
@@ -328,6 +328,7 @@ def test_what_makes_no_sense_is_refused(store: Store) -> None:
         (Query(low="high"), BadPriority),
         (Query(since=datetime(2026, 1, 1)), BadTime),
         (Query(text="x" * 1001), TooLarge),
+        (Query(text="x", exact=True), BadValue),
     ):
         with pytest.raises(error):
             jobs.search(query)
