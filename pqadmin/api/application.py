@@ -119,6 +119,8 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
         case DatabaseError():
             _limited.warn(type(error), "An API request was refused: the database failed: %s", error)
             members, headers = problems.shape("DatabaseError", "The site's database does not answer."), {}
+        case ValueError() if isinstance(request, ApiRequest) and request.body_file.closed:
+            members, headers = problems.shape("BadRequest", "The client went away before its body was read."), {}
         case _:
             log.error("no answer to %s %s", request.method, request.path, exc_info=error)
             members, headers = problems.shape("InternalError", "The server failed; its log has the details."), {}

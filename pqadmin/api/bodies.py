@@ -62,7 +62,8 @@ def json_of(request: HttpRequest) -> Any:
     try:
         found = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise Problem("BadRequest", f"The body is no JSON: {error}.") from None
+        words = "is nested too deeply" if "recursion" in str(error) else f"is no JSON: {error}"
+        raise Problem("BadRequest", f"The body {words}.") from None
     if _PERHAPS_INFINITE.search(body) and _has_infinite(found):
         raise Problem("BadRequest", "The body has a number that is too large for a double.")
     written = _members_written(body)

@@ -13,7 +13,7 @@ from pqadmin.api import schemas
 from pqadmin.api.answers import act, address, answer
 from pqadmin.api.authorization import allow, found
 from pqadmin.api.bodies import Body
-from pqadmin.api.items.bodies import refuse_of_others
+from pqadmin.api.items.bodies import check_action
 from pqadmin.api.items.matching import Matching
 from pqadmin.api.parameters import NO_REASON, Cursor, Limit, OptionalReason, ReasonField, ReasonQuery
 from pqadmin.api.problems import Problem
@@ -54,7 +54,7 @@ class Begun(Body):
 
     @model_validator(mode="after")
     def _of_its_action(self) -> "Begun":
-        refuse_of_others(self, self.action)
+        check_action(self, self.action)
         return self
 
 

@@ -4,7 +4,9 @@ import asyncio
 import base64
 import gzip
 import json
+import logging
 import threading
+from io import BytesIO
 from typing import Any
 
 import httpx
@@ -15,6 +17,7 @@ from pqadmin.accounts.rights import Role
 from pqadmin.api import long_polls, problems, values
 from pqadmin.api.handler import ApiHandler
 from pqadmin.api.verbs import take as takes
+from pqadmin.limits.body_size import BODY
 from queues import Store
 from queues.errors import ERRORS
 from tests.api.conftest import Browser, Program, in_thread, in_wait
@@ -102,8 +105,9 @@ async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, 
     assert (await program.post("queues/names/pop", headers=raw)).status_code == 204
     problem(await program.post("queues/names/pop?n=2", headers=raw), 422, "InvalidRequest")
     problem(await program.post("queues/names/pop", headers={"Accept": "image/png"}), 406, "NotAcceptable")
-    no_text = {"Content-Type": "application/octet-stream", "PQ-Priority": "%FF"}
-    problem(await program.post("queues/names/items", content=b"x", headers=no_text), 400, "BadRequest")
+    for no_text in (b"%FF", "é".encode()):  # curl sends a header in UTF-8, fetch in Latin-1
+        headers = {"Content-Type": b"application/octet-stream", "PQ-Priority": no_text}
+        problem(await program.post("queues/names/items", content=b"x", headers=headers), 400, "BadRequest")
 
 
 @pytest.mark.parametrize(
@@ -254,6 +258,7 @@ async def test_a_push_that_is_wrong_anywhere_pushes_nothing(program: Program, jo
         ("items", [], "", "should be an object"),
         ("items", {"value": "a", "priority": True}, "priority", "should be a number or text"),
         ("act", {"action": "move", "ids": ["a"]}, "", "to is needed: the name of the other queue"),
+        ("bulk", {"action": "move"}, "", "to is needed: the name of the other queue"),
         (
             "items",
             {"items": [{"priority": 1}]},
@@ -274,9 +279,19 @@ async def test_what_is_wrong_is_told_in_plain_words(
     assert found["detail"] == f"The request is not valid. {field or place}: {message}."
 
 
-async def test_a_missing_priority_is_asked_for(program: Program, jobs) -> None:
-    found = problem(await program.post("queues/jobs/items", json={"value": "a"}), 422, "BadPriority")
+@pytest.mark.parametrize("more", [{}, {"delay": 1}])
+@pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "k"}])
+async def test_a_missing_priority_of_one_item_is_asked_for(program: Program, jobs, more: dict, key: dict) -> None:
+    answer = await program.post("queues/jobs/items", json={"value": "a", **more}, headers=key)
+    found = problem(answer, 422, "BadPriority")
     assert found["detail"] == "A priority is needed: a whole number."
+    assert "index" not in found
+
+
+async def test_a_body_that_is_nested_too_deeply_is_not_called_no_json(program: Program, jobs) -> None:
+    deep = b'{"value_json": ' + b"[" * 300 + b"]" * 300 + b', "priority": 1}'
+    answer = await program.post("queues/jobs/items", content=deep, headers={"Content-Type": "application/json"})
+    assert problem(answer, 400, "BadRequest")["detail"] == "The body is nested too deeply."
 
 
 @pytest.mark.parametrize("path", ["pop?wiat=1", "pop?n=1&wiat=1&_=2", "ack?x", "lease?wait=1&Wait=2"])
@@ -635,6 +650,33 @@ async def test_a_number_that_json_has_not_is_refused(program: Program, site: Sto
         assert (await program.post("queues/numbers/pop")).json()["items"][0]["value"] == str(2**70)
     else:
         problem(huge, 422, "BadValue")
+
+
+@pytest.mark.parametrize("form", ["application/json", "application/x-ndjson"])
+async def test_a_client_that_leaves_before_its_body_is_read_is_no_failure_of_the_site(
+    site: Store, token, jobs, caplog, form: str
+) -> None:
+    secret, body = await in_thread(token), BytesIO(b'{"value": "a", "priority": 1}')
+    body.close()  # as the server does when the connection ends
+
+    async def unread(message: dict[str, Any]) -> None:
+        """Take a message that reaches no client."""
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/queues/jobs/items",
+        "query_string": b"",
+        "headers": [
+            (b"host", b"localhost"),
+            (b"authorization", f"Bearer {secret}".encode()),
+            (b"content-type", form.encode()),
+        ],
+        "extensions": {BODY: body},
+    }
+    await ApiHandler()(scope, asyncio.Event().wait, unread)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+    assert jobs.depth() == 0
 
 
 async def test_a_client_that_leaves_while_it_waits_takes_nothing(site: Store, token, jobs) -> None:

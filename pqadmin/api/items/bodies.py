@@ -50,11 +50,13 @@ _TAKES = {
 _OF_SOME = set[str]().union(*_TAKES.values())
 
 
-def refuse_of_others(body: Body, action: str) -> None:
-    """Raise ValueError if a body has a field that its action does not take."""
+def check_action(body: Body, action: str) -> None:
+    """Raise ValueError if a body has a field that its action does not take, or moves to no queue."""
     for name in sorted(body.model_fields_set & _OF_SOME - _TAKES.get(action, set())):
         if getattr(body, name) not in (None, False):
             raise ValueError(f"{name} is of another action than {action}")
+    if action == "move" and getattr(body, "to", None) is None:
+        raise ValueError("to is needed: the name of the other queue")
 
 
 class PoppedBody(Body):
@@ -89,7 +91,5 @@ class Acted(Body):
 
     @model_validator(mode="after")
     def _of_its_action(self) -> "Acted":
-        refuse_of_others(self, self.action)
-        if self.action == "move" and self.to is None:
-            raise ValueError("to is needed: the name of the other queue")
+        check_action(self, self.action)
         return self

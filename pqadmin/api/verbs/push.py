@@ -1,6 +1,7 @@
 """Pushes of the API: of one item or many, of a raw value, of a stream."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -59,11 +60,13 @@ async def push(
     items = read() if size <= PARSED_AT_ONCE else await threads.run(read)
     key = key_of(request)
     if key is None:
-        pushed = await _push(opened, items)
+        with _alone(items):
+            pushed = await _push(opened, items)
         return answer({"items": [shape(item) for item in pushed]}, 201)
 
     def execute(tr: Transaction) -> tuple[int, Shape]:
-        return 201, {"items": [shape(item) for item in _push_within(opened.sync, items, tr)]}
+        with _alone(items):
+            return 201, {"items": [shape(item) for item in _push_within(opened.sync, items, tr)]}
 
     return await threads.run(partial(once, request, key, opened.sync, execute))
 
@@ -86,8 +89,9 @@ def _new_items(request: ApiRequest, queue: AnyQueue) -> list[Any]:
     if priority is None:
         return [(value, None, when)]  # refused as it is pushed
     try:
-        text = unquote(priority, errors="strict") if queue.priority_type == "str" else priority
-    except UnicodeDecodeError:
+        # A header in UTF-8 or in Latin-1 looks the same here.
+        text = unquote(priority.encode("ascii"), errors="strict") if queue.priority_type == "str" else priority
+    except UnicodeError:
         raise Problem("BadRequest", "The header PQ-Priority is not percent-encoded UTF-8.") from None
     return [(value, parse_priority(text, queue.priority_type), when)]
 
@@ -105,6 +109,17 @@ def _when(request: ApiRequest) -> Duration | datetime | None:
     if due is not None:
         found["due_at"] = due
     return checked(found, values.NewItem).when
+
+
+@contextmanager
+def _alone(items: list[Any]) -> Iterator[None]:
+    """Let an error of one item that is pushed alone tell no place among many."""
+    try:
+        yield
+    except Worded as error:
+        if len(items) == 1:
+            error.index = None
+        raise
 
 
 async def _push(queue: AnyAsyncQueue, items: list[Any]) -> list[Item]:

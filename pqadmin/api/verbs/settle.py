@@ -55,7 +55,8 @@ class Extended(Body):
 async def ack(request: ApiRequest, queue: str, body: Settled) -> HttpResponse:
     """Remove leased items that are done, in one transaction; acknowledging again changes nothing.
 
-    Each result says whether it is done; a lease that is over has the problem `StaleLease`.
+    Each result says whether it is done; a lease that is over has the problem `StaleLease`. One that expired counts
+    while nothing else has happened to its item, and an item that is nowhere in the queue counts as done.
     """
     opened = await open_queue(request, queue, Verb.TAKE, Right.ACT)
     if body.must_hold:
