@@ -23,7 +23,7 @@ def sweep_unclaimed(store: Store) -> int:
 def sweep_trash(store: Store, *, limit: int = LIMIT) -> int:
     """Clear what is in the trash beyond its deadline, at most `limit` keys or a step more; return how many."""
     kv, keyspace, now_ms = store.context.kv, store.context.keyspace, store.context.clock.now_ms()
-    sweep_jobs(kv, keyspace, before_ms=now_ms - KEPT_MS)
+    list(sweep_jobs(kv, keyspace, before_ms=now_ms - KEPT_MS))
     return empty_trash.sweep_trash(kv, keyspace, now_ms=now_ms, limit=limit)
 
 

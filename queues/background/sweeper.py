@@ -346,7 +346,8 @@ class Sweeper:
     def _forget(self) -> Iterator[int]:
         """Forget jobs, items of jobs and commit slots that no process needs any more. Yield how many slots."""
         now_ms = self._context.clock.now_ms()
-        sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS)
+        for _ in sweep_jobs(self._kv, self._keyspace, before_ms=now_ms - KEPT_MS):
+            yield 0
         sweep_incoming(self._kv, self._keyspace, before_ms=now_ms - LAID_MS)
         yield sweep_slots(self._kv, self._keyspace, now_ms=now_ms)
 

@@ -6,7 +6,8 @@ some seconds, so that other runners leave it; only wasted work depends on that.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -39,9 +40,9 @@ _LONGEST_WAIT_MS = 2_000
 _OF_THE_WHOLE = (" Nothing was changed.", " Nothing was moved.")
 #: Jobs that have not ended, of one read.
 MAX_RUNNING = 200
-#: Old jobs of one read of a sweep.
-_SWEPT = 1_000
-#: Reads of so many jobs at most, when unreadable ones come first.
+#: Old jobs of one step of a sweep.
+_SWEPT = 100
+#: Reads of running jobs at most, when unreadable ones come first.
 _WINDOWS = 10
 
 
@@ -299,38 +300,37 @@ def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
     return jobs[:MAX_RUNNING]
 
 
-def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:
-    """Delete jobs that have ended and are so old that the trash has nothing of them."""
+def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> Iterator[None]:
+    """Delete jobs that have ended and are so old that the trash has nothing of them, some in a step."""
     begin, end = keyspace.bulk.before(first_id(before_ms))
 
     def window(begin: bytes) -> list[KeyValue]:
         return kv.read(lambda tr: tr.get_range(begin, end, limit=_SWEPT).wait(), background=True)
 
-    for _ in range(_WINDOWS):
-        pairs = window(begin)
-        # Unreadable jobs are left to a release that can read them.
-        jobs = [job for _, record in pairs if (job := _readable(record)) is not None and not job.running]
-        forgotten = sum(_forget(kv, keyspace, job.id, before_ms) for job in jobs)
-        if forgotten or len(pairs) < _SWEPT:
-            return
+    while pairs := window(begin):
+        for _, record in pairs:
+            job = _readable(record)  # those that are not readable are left to a release that can read them
+            if job is not None and not job.running:
+                with suppress(JobNotFound):  # another sweeper was faster
+                    _forget(kv, keyspace, job.id, before_ms)
+        yield
         begin = pairs[-1][0] + b"\0"
 
 
-def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) -> bool:
-    """Forget a job that has ended unless something of it is younger. Say whether that was done."""
+def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) -> None:
+    """Forget a job that has ended unless something of it is younger."""
     job_id = bytes.fromhex(name)
 
-    def forget(tr: Transaction) -> bool:
+    def forget(tr: Transaction) -> None:
         now = read_job(tr, keyspace, name)
         if now.running or max(minted_ms(job_id), now.ended_ms or 0) >= before_ms:
-            return False
+            return
         tr.use_reserve()
         tr.clear_range(*keyspace.bulk_parts.below(job_id))
         tr.clear_range(*keyspace.incoming.below(job_id))
         tr.clear(keyspace.bulk.key(job_id))
-        return True
 
-    return kv.transact(forget, background=True)
+    kv.transact(forget, background=True)
 
 
 def _readable(record: bytes) -> Job | None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from queues import Actions, Query, Queue, Store
+from queues.bulk import bulk_job
 from queues.bulk.chunk import MAX_CHUNK
 from queues.bulk.runner import JobRunner
 from queues.errors import (
@@ -234,6 +235,38 @@ def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, ann: 
     assert ann.jobs() == []
     with pytest.raises(JobNotFound):
         ann.job(running)
+
+
+def test_one_sweep_forgets_all_old_jobs(
+    store: Store, jobs: Queue, ann: Actions, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_job, "_SWEPT", 3)
+    running = [ann.begin_push("jobs", [(b"x", 1)]).id for _ in range(4)]
+    for _ in range(10):
+        ann.begin_bulk("delete", "jobs")  # there is nothing to delete: it has ended
+    clock.advance(2 * KEPT_MS / 1000)
+    young = ann.begin_bulk("delete", "jobs").id
+    store.sweep()
+    assert {job.id for job in ann.jobs()} == {young, *running}
+
+
+def test_of_two_sweepers_one_finds_that_a_job_was_forgotten(
+    store: Store, jobs: Queue, ann: Actions, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        ann.begin_bulk("delete", "jobs")
+    clock.advance(2 * KEPT_MS / 1000)
+    transact = store.context.kv.transact
+
+    def other_first(fn, *, background=False):
+        if background:
+            monkeypatch.undo()
+            sweep_trash(store)
+        return transact(fn, background=background)
+
+    monkeypatch.setattr(store.context.kv, "transact", other_first)
+    sweep_trash(store)
+    assert ann.jobs() == []
 
 
 def test_a_job_that_meets_an_item_that_does_not_fit_has_failed(store: Store, ann: Actions, clock: Clock) -> None:
