@@ -137,6 +137,8 @@ _WORDS = {
     "fresh-internal": gettext_lazy("The server has an internal error; what is shown is old."),
     "fresh-signed-out": gettext_lazy("signed out"),
     "fresh-signed-out-title": gettext_lazy("Log in again to continue; these are the last numbers."),
+    "fresh-not-allowed": gettext_lazy("no access"),
+    "fresh-not-allowed-title": gettext_lazy("You may not look at this any more; these are the last numbers."),
     "fresh-outdated": gettext_lazy("reload the page"),
     "fresh-outdated-title": gettext_lazy("This page cannot be kept up to date; these are the last numbers."),
 }

@@ -21,6 +21,7 @@ def words() -> dict[str, str]:
             "This screen may no longer show the board. Its link was revoked, or the board was removed."
         ),
         "wall-why-gone": _("The board was removed, or shows no queue that you may see."),
+        "wall-why-not-allowed": _("You may not look at queues any more. An admin can give you a role."),
         "wall-why-signed-out": _("You are signed out. A screen that stays needs a link of its own."),
         "wall-closed": _("Closed"),
     }

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from queues import Store, open_store
 from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, open_live, reload_until_shown, sign_in, wait_live
 from tests.browser.operator import Operator
+from tests.browser.wall.test_wall import LIVE, make_board
 
 
 def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
@@ -37,6 +38,9 @@ def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
     wait_live(nora)
     rows = nora.locator("tr[data-queue]:not([data-gone])")
     expect(rows).to_have_count(2)
+    wall = nora.context.new_page()
+    wall.goto(f"/wall/{make_board(admin, 'Teams')}")
+    wall.wait_for_selector(LIVE)
     assert nora.goto("/queues/mail/").status == 404
     nora.goto("/")
     wait_live(nora)
@@ -50,7 +54,12 @@ def test_an_admin_makes_a_person_whose_open_pages_follow_every_grant(
     expect(nora.locator('tr[data-queue="orders:eu"]:not([data-gone])')).to_have_count(0)
     admin.get_by_role("button", name="Take away: mail").click()
     expect(admin.locator("#grants")).to_contain_text("this person sees no queue")
-    expect(nora.locator("[data-fresh]")).to_have_attribute("data-state", "offline")
+    fresh = nora.locator("[data-fresh]")
+    expect(fresh).to_contain_text("no access")
+    expect(fresh).to_have_attribute("data-state", "offline")
+    assert "Log in" not in str(fresh.get_attribute("title")), "nora is signed in"
+    expect(wall.locator("[data-part=veil-why]")).to_contain_text("You may not look at queues any more.")
+    expect(wall.locator(".tiles")).to_be_hidden()
 
 
 @pytest.fixture

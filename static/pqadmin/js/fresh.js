@@ -33,7 +33,7 @@ export class Freshness {
     this.#heard = performance.now();
   }
 
-  /** The connection's state: reconnecting, signed-out, outdated. */
+  /** The connection's state: reconnecting, signed-out, not-allowed, outdated. */
   connection(state) {
     this.#state = state;
   }
@@ -64,7 +64,7 @@ export class Freshness {
   }
 
   #described() {
-    if (this.#state === "signed-out" || this.#state === "outdated") return ["offline", `fresh-${this.#state}`];
+    if (["signed-out", "not-allowed", "outdated"].includes(this.#state)) return ["offline", `fresh-${this.#state}`];
     if (this.#state === "reconnecting") return ["reconnecting", "fresh-reconnecting"];
     if (this.#trouble !== null) return ["stale", "fresh-store"];
     return this.live ? ["live", "fresh-live"] : ["stale", "fresh-stale"];

@@ -159,7 +159,8 @@ export class Connection {
   async #probe() {
     try {
       const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
-      if (answer.type === "opaqueredirect" || answer.status === 401 || answer.status === 403) this.end("signed-out");
+      if (answer.type === "opaqueredirect" || answer.status === 401) this.end("signed-out");
+      else if (answer.status === 403) this.end("not-allowed");
       else if (answer.status === 404 && answer.headers.has("X-Pqadmin-Wall")) this.#handlers.missing?.();
     } catch {
       // The server is away; the next try finds out when it is back.

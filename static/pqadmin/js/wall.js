@@ -76,7 +76,7 @@ const connection = new Connection(address.href, body.dataset.release, {
   },
   state(name) {
     if (name === "outdated") makeAnew();
-    else if (name === "signed-out" || name === "gone") {
+    else if (["signed-out", "not-allowed", "gone"].includes(name)) {
       closed = "link" in body.dataset ? "wall-why-closed" : `wall-why-${name}`;
       asking.soon(steady(), ASK_AGAIN);
     }
