@@ -146,6 +146,7 @@ class Store(QueueCatalog):
         """Return the actions of a person. Each is in the audit, and `undo` reverses what removes or changes something.
 
         `keep` is how long the trash keeps what they remove: at most 7 days, which is the default; zero keeps nothing.
+        It keeps what bulk jobs remove for 7 days all the same.
         Each action is a transaction of its own, or part of `tr`. With a `key` the first action is done once: the second
         time it raises `AlreadyDone` with the first answer. Raises `BadTime`.
         """

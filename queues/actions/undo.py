@@ -24,7 +24,7 @@ class Undone:
     skipped: int
     #: The one item that is back, if the action removed a single one.
     item: Item | None = None
-    #: Of a push: its items are in this entry now, which undoes the undo.
+    #: Of a push: its items are in this entry now, which undoes the undo; None if the trash keeps nothing.
     trash_id: str | None = None
     #: The bulk job that undoes a bulk job: a runner does it, or `run_bulk`.
     job: Job | None = None
@@ -61,7 +61,7 @@ def undo(action: Action, action_id: str, *, partial: bool = False, reason: str =
         count=restored.count,
         skipped=restored.skipped,
         item=restored.item,
-        trash_id=into.hex() if restored.lifted else None,
+        trash_id=action.kept(into) if restored.lifted else None,
     )
 
 

@@ -75,6 +75,21 @@ def test_deleting_and_purging_keep_nothing_where_told_so(store: Store, jobs: Que
     check_full_count(store, jobs)
 
 
+def test_the_undo_of_a_push_names_no_entry_where_nothing_is_kept(store: Store, jobs: Queue) -> None:
+    for keep, kept in ((timedelta(hours=1), True), (NOT_AT_ALL, False)):
+        pushed = store.actions("ann").push_undoably("jobs", [(b"x", 1)])
+        undone = store.actions("cron", keep=keep).undo(pushed.trash_id)
+        assert (undone.count, undone.trash_id is not None) == (1, kept)
+    assert jobs.depth() == 0
+
+
+def test_what_a_bulk_job_removes_is_kept_all_the_same(store: Store, jobs: Queue) -> None:
+    jobs.push(b"x", priority=1)
+    program = store.actions("cron", keep=NOT_AT_ALL)
+    job = program.run_bulk(program.begin_bulk("delete", "jobs").id)
+    assert program.run_bulk(program.undo(job.id).job.id).done == jobs.depth() == 1
+
+
 def test_a_deleted_queue_is_kept_for_as_long_as_told(store: Store, jobs: Queue, clock: Clock) -> None:
     before = trash_keys(store)
     jobs.push(b"a", priority=1)
