@@ -9,10 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from pqadmin.pages.refusals import NotPossible
 from pqadmin.site_audit import Author, note
+from pqadmin.wall import links
 from pqadmin.wall.forms import FIELDS
 from pqadmin.wall.models import Board
 
@@ -69,7 +71,7 @@ def remove_board(board: Board, *, by: Author) -> None:
             if board.pk in other.rotation:
                 other.rotation = [key for key in other.rotation if key != board.pk]
                 other.save(update_fields=["rotation"])
-        links_open = board.links.filter(revoked_at=None).count()
+        links_open = links.count_open(board, timezone.now())
         note(by, "remove_board", before=_told(board) | {"links": links_open}, result=board)
         board.delete()
 

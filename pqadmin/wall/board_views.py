@@ -148,7 +148,7 @@ class RemoveView(ActionView):
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """Return what the question shows."""
-        screens = self.board.links.filter(revoked_at=None).count()
+        screens = links.count_open(self.board, datetime.now(UTC))
         return super().get_context_data(board=self.board, screens=screens, **more)
 
     def perform(self, form: Any) -> str:

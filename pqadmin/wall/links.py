@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import DatabaseError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -84,6 +84,12 @@ def note_seen(link: Link, *, address: str, now: datetime) -> None:
     """Note when and from where a screen was last seen."""
     if _is_due(link, now) or link.seen_from != address[:64]:
         Link.objects.filter(pk=link.pk).update(seen_at=now, seen_from=address[:64])
+
+
+def count_open(board: Board, now: datetime) -> int:
+    """Return how many links open the board: those in use, and those that wait for their screens."""
+    too_old = Q(used_at=None, made_at__lte=now - UNUSED_FOR)
+    return board.links.filter(revoked_at=None).exclude(too_old).count()
 
 
 def _is_due(link: Link, now: datetime) -> bool:

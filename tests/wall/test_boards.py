@@ -3,13 +3,14 @@
 import html
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, ProgrammingError
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.roles import Role
@@ -61,6 +62,28 @@ def test_a_board_is_made_changed_and_removed_and_the_audit_names_the_person(admi
     with translation.override("zh-hans"):
         left = {name for entry in told for name in {**(entry.before or {}), **(entry.after or {})}}
         assert {name for name in left if detail_words(name).isascii()} == set(), "every detail has a word"
+
+
+def test_the_question_of_a_removal_counts_the_links_that_open_the_board(
+    admin: Client, make_board: MakeBoard, store: Store
+) -> None:
+    board, now, by = make_board("Hall"), timezone.now(), Author(name="ada")
+
+    def asked() -> str:
+        return " ".join(re.sub("<[^>]+>", " ", admin.get("/boards/hall/remove/").content.decode()).split())
+
+    assert "Queues are not touched. This cannot be undone." in asked()
+    links.revoke(links.mint(board, "revoked", by=by, now=now)[0], by=by, now=now)
+    links.mint(board, "never used", by=by, now=now - timedelta(days=2))
+    assert "stop" not in asked()
+    links.mint(board, "waiting", by=by, now=now)
+    assert "Its 1 link stops working" in asked()
+    token = links.mint(board, "used", by=by, now=now - timedelta(hours=23))[1]
+    assert links.redeem("hall", token, address="192.0.2.7", now=now)
+    Link.objects.filter(label="used").update(made_at=now - timedelta(days=2))
+    assert "Its 2 links stop working" in asked()
+    send(admin, "/boards/hall/remove/")
+    assert (store.audit.entries().entries[0].before or {})["links"] == 2
 
 
 def test_the_preview_shows_what_matches_now(admin: Client, store: Store) -> None:
