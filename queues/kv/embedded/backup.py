@@ -6,6 +6,7 @@ compact form would be smaller, but it begins to number commits anew, and with th
 
 import errno
 import os
+import re
 import shutil
 import time
 import uuid
@@ -48,7 +49,7 @@ def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
     if not (Path(backup) / _DATA).is_file():
         raise StoreUnavailable("{backup} is no backup: there is no {data} in it.", backup=backup, data=_DATA)
     target = Path(os.path.realpath(path))
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.exists() and (not target.is_dir() or {*target.iterdir()} - {*_parts_in(target)}):
         raise PathTaken(
             "{path} is not empty: a backup is restored into an absent or empty folder only. Stop "
             "what uses the store there and move it away first. Nothing was changed.",
@@ -83,6 +84,11 @@ def _inside(target: Path) -> AbstractContextManager[Path]:
     return _temporary(target / f".{uuid.uuid4().hex}.part")
 
 
+def _parts_in(target: Path) -> list[Path]:
+    """Return what restores into a folder made there; those that were killed left it."""
+    return [path for path in target.iterdir() if re.fullmatch(r"\.[0-9a-f]{32}\.part", path.name)]
+
+
 @contextmanager
 def _temporary(part: Path) -> Iterator[Path]:
     try:
@@ -115,5 +121,7 @@ def _into_place(part: Path, target: Path, of: str, check: Callable[[KeyValueStor
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         raise PathTaken("{target} came to be meanwhile. Nothing was changed.", target=str(target)) from error
+    for left in _parts_in(target) if inside else ():
+        shutil.rmtree(left, ignore_errors=True)
     flush(target if inside else target.parent)
     return checked

@@ -5,6 +5,7 @@ import itertools
 import json
 import shutil
 import threading
+import uuid
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,7 @@ def test_an_empty_folder_keeps_its_rights(url: str, tmp_path: Path) -> None:
     with pytest.raises(NotAStore):
         restore_backup(str(tmp_path / "backup"), f"lmdb:{shared}", root=("other",))
     assert list(shared.iterdir()) == []
+    shutil.copytree(tmp_path / "backup", shared / f".{uuid.uuid4().hex}.part")  # by a restore that was killed
     restore_backup(str(tmp_path / "backup"), f"lmdb:{shared}")
     assert (shared.stat().st_ino, shared.stat().st_mode) == (before.st_ino, before.st_mode)
     assert [(path.name, path.stat().st_mode & 0o777) for path in shared.iterdir()] == [("data.mdb", 0o660)]
