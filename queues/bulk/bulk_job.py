@@ -318,7 +318,7 @@ def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> Iter
 
 
 def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) -> None:
-    """Forget a job that has ended unless something of it is younger."""
+    """Forget a job that has ended unless something of it is younger. What it has not pushed is swept by itself."""
     job_id = bytes.fromhex(name)
 
     def forget(tr: Transaction) -> None:
@@ -327,7 +327,6 @@ def _forget(kv: KeyValueStore, keyspace: Keyspace, name: str, before_ms: int) ->
             return
         tr.use_reserve()
         tr.clear_range(*keyspace.bulk_parts.below(job_id))
-        tr.clear_range(*keyspace.incoming.below(job_id))
         tr.clear(keyspace.bulk.key(job_id))
 
     kv.transact(forget, background=True)

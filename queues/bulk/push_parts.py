@@ -20,6 +20,8 @@ Arrival = tuple[bytes, Priority | None]
 MAX_ITEMS, _BYTES = 200, records.MAX_VALUE_SIZE
 #: Bytes of parts that one transaction lays down, unless it is a single one.
 _STEP_BYTES = 900_000
+#: Parts that one transaction clears.
+_CLEARED = 10
 #: What was laid down and never begun is left alone for so long, in milliseconds.
 KEPT_MS = 24 * 3600 * 1000
 
@@ -80,15 +82,23 @@ def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Ite
 
 
 def clear(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes) -> None:
-    """Forget what was laid down for a job, unless it has begun."""
+    """Forget what was laid down for a job, unless it has begun; in steps, the first of which keeps it from beginning.
 
-    def forget(tr: Transaction) -> None:
-        if tr.get(keyspace.bulk.key(job_id)).wait() is not None:
-            return
+    One transaction would hold up all other callers: for a second where there are 500 MB.
+    """
+    begin, end = keyspace.incoming.below(job_id)
+
+    def forget(tr: Transaction) -> bool:
+        job, parts = tr.get(keyspace.bulk.key(job_id)), tr.get_range(begin, end, limit=_CLEARED)
+        found = parts.wait()
+        if job.wait() is not None or not found:
+            return False
         tr.use_reserve()
-        tr.clear_range(*keyspace.incoming.below(job_id))
+        tr.clear_range(begin, found[-1][0] + b"\0")
+        return len(found) == _CLEARED
 
-    kv.transact(forget, background=True)
+    while kv.transact(forget, background=True):
+        pass
 
 
 def sweep_incoming(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> None:

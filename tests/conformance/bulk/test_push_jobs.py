@@ -237,6 +237,28 @@ def test_what_was_laid_down_for_nothing_is_swept(store: Store, clock: Clock, mon
     assert laid_down(store) == 0
 
 
+def test_what_was_laid_down_is_cleared_in_small_transactions(
+    store: Store, jobs: Queue, ann: Actions, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_parts, "MAX_ITEMS", 10)
+    kv, plain, cleared = store.context.kv, store.context.kv.transact, []
+
+    def counted(fn: Callable[[Transaction], Any], *, background: bool = False) -> Any:
+        before = laid_down(store)
+        answer = plain(fn, background=background)
+        cleared.append(before - laid_down(store))
+        return answer
+
+    job = ann.begin_push("jobs", ITEMS)
+    ann.cancel_bulk(job.id)
+    push_parts.lay_down(kv, store.context.keyspace, store.context.id_generator.new_id(), ITEMS)
+    assert laid_down(store) == 90
+    clock.advance(2 * KEPT_MS / 1_000)
+    monkeypatch.setattr(kv, "transact", counted)
+    Sweeper(store.context).sweep()
+    assert (laid_down(store), max(cleared)) == (0, 10)
+
+
 @pytest.mark.parametrize("error", [OutcomeUnknown("The result is unknown."), KeyboardInterrupt()])
 def test_a_job_that_began_keeps_its_items_whatever_was_heard_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: BaseException
