@@ -53,6 +53,8 @@ def _reason(failure: httpx.TransportError) -> str:
     for cause in _causes(failure):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not valid ({cause.verify_message})"
+        if isinstance(cause, ssl.SSLError):  # its number is none of the system's errors
+            return f"TLS fails ({(cause.reason or str(cause)).replace('_', ' ').lower()})"
         if isinstance(cause, httpx.ConnectTimeout):
             return os.strerror(errno.ETIMEDOUT)
         if isinstance(cause, OSError) and cause.errno:

@@ -529,6 +529,22 @@ def test_a_server_that_is_not_there_is_told() -> None:
         open_store("http://127.0.0.1:1", token="x", timeout=0.1)
 
 
+def test_a_server_of_plain_http_under_https_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as plain:
+
+        def refuse() -> None:
+            connection, _ = plain.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        answering = threading.Thread(target=refuse)
+        answering.start()
+        with pytest.raises(ServerUnreachable, match=r"TLS fails \(wrong version number\)\.$"):
+            open_store(f"https://127.0.0.1:{plain.getsockname()[1]}", token="x", timeout=0)
+        answering.join()
+
+
 @pytest.mark.parametrize("url", ["http://", "http://[::1", "https://user:pw@host", "https://host?x=1"])
 def test_a_bad_address_is_refused(url: str) -> None:
     with pytest.raises(BadStoreURL):
