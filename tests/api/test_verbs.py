@@ -111,6 +111,19 @@ async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, 
 
 
 @pytest.mark.parametrize(
+    ("charset", "status"), [("UTF-8", 201), ('"us-ascii"', 201), ("iso-8859-1", 415), ("utf-16", 415)]
+)
+async def test_plain_text_in_another_charset_is_not_stored_as_if_it_were_utf_8(
+    program: Program, jobs, charset: str, status: int
+) -> None:
+    headers = {"Content-Type": f"text/plain; charset={charset}", "PQ-Priority": "1"}
+    answer = await program.post("queues/jobs/items", content=b"a", headers=headers)
+    assert (answer.status_code, jobs.depth()) == (status, status == 201)
+    if status != 201:
+        assert charset in problem(answer, 415, "UnsupportedMediaType")["detail"]
+
+
+@pytest.mark.parametrize(
     ("accept", "form"),
     [
         ("", "application/json"),

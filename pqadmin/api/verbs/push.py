@@ -41,7 +41,7 @@ async def push(
 ) -> HttpResponse:
     """Push one item or up to 1,000, all or none; or a stream of any number.
 
-    A body in JSON is an item or `{"items": […]}`. A body of bytes or plain text is the value of one item; its
+    A body in JSON is an item or `{"items": […]}`. A body of bytes or plain text (UTF-8) is the value of one item; its
     priority, delay or due time are the headers `PQ-Priority`, `PQ-Delay` and `PQ-Due`. NDJSON and CSV are pushed in
     chunks: a bad line is left out and told, and with an `Idempotency-Key` the same request sent again goes on where it
     was cut off. If all lines are bad, the request is refused with `BadFormat` and these as `errors`.
@@ -81,6 +81,9 @@ def _new_items(request: ApiRequest, queue: AnyQueue) -> list[Any]:
     if content_type(request) not in (BYTES, TEXT):
         known = f"{JSON}, {BYTES}, {TEXT}, {NDJSON}, {CSV}"
         raise Problem("UnsupportedMediaType", f"This address takes {known}; not {content_type(request)!r}.")
+    charset = (request.content_params or {}).get("charset", "utf-8")
+    if content_type(request) == TEXT and charset.lower() not in ("utf-8", "us-ascii"):
+        raise Problem("UnsupportedMediaType", f"A text is stored as UTF-8: send it so, not in {charset!r}.")
     value = values.stored(raw(request), queue)
     priority, when = request.headers.get("PQ-Priority"), _when(request)
     if queue.kind == "fifo":
