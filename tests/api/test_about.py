@@ -33,6 +33,22 @@ async def test_the_schema_describes_every_operation_and_is_open_to_all(stranger:
         assert schema.get("description"), name
 
 
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("queues/{queue}/peek", {"n": "1000"}),
+        ("queues/{queue}/items", {"match": "x" * 1_001}),
+        ("search", {"q": "a", "field": "x" * 1_001}),
+    ],
+)
+async def test_the_schema_knows_that_a_look_may_be_too_large(program: Program, jobs, path: str, query: dict) -> None:
+    for _ in range(2):
+        jobs.push_many([(b"x" * 89_000, 1)] * 30)
+    answer = await program.get(path.replace("{queue}", "jobs"), params=query)
+    assert (answer.status_code, answer.json()["code"]) == (413, "TooLarge")
+    assert "413" in openapi.document(api)["paths"][f"/api/v1/{path}"]["get"]["responses"]
+
+
 async def test_the_page_names_every_operation_and_loads_only_what_is_ours(stranger: Program) -> None:
     answer = await stranger.get("docs")
     assert answer.status_code == 200

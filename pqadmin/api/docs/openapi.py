@@ -126,6 +126,8 @@ def _complete(path: str, method: str, operation: Schema) -> None:
         responses["200"].setdefault("headers", {})["ETag"] = _header("For `If-Match`.")
     if operation["operationId"] in ("pop", "lease"):
         _refuse(responses, 406)
+    if operation["operationId"] in ("peek", "list_items", "search"):
+        _refuse(responses, 413)
 
 
 def _refuse(responses: Schema, *statuses: int) -> None:
