@@ -29,6 +29,7 @@ from queues.context import StoreContext
 from queues.errors import (
     AlreadyRestored,
     Conflict,
+    JobNotFound,
     KeyTooLarge,
     NotForAttached,
     QueueClosed,
@@ -283,8 +284,13 @@ class Steps:
         What was pushed goes into a trash entry of the undo.
         """
         if not job.chunks:
-            return ended(replace(job, met=job.total or 0), DONE, now_ms=now_ms)
-        origin = read_job(tr, self._keyspace, job.of or "")
+            return ended(job, DONE, now_ms=now_ms)
+        try:
+            origin = read_job(tr, self._keyspace, job.of or "")
+        except JobNotFound:  # its time has run out, and before it that of its trash
+            left = max(0, (job.total or 0) - job.met)
+            after = onward(job, now_ms=now_ms, met=left, done=0)
+            return ended(replace(after, chunks=0, skipped=job.skipped + left), DONE, now_ms=now_ms)
         first, end = self._part(tr, origin, job.chunks), self._part(tr, origin, job.chunks + 1)
         count, lifted = 0, []
         with suppress(AlreadyRestored, TrashNotFound):

@@ -237,6 +237,22 @@ def test_jobs_are_forgotten_with_what_they_left_in_the_trash(store: Store, ann: 
         ann.job(running)
 
 
+def test_an_undo_of_a_job_that_was_forgotten_meanwhile_leaves_the_rest_alone(
+    store: Store, jobs: Queue, ann: Actions, clock: Clock
+) -> None:
+    jobs.push_many([(b"x", n) for n in range(2 * MAX_CHUNK)])
+    job = ann.run_bulk(ann.begin_bulk("delete", "jobs").id)
+    clock.advance(KEPT_MS / 1000 - 1)
+    undoing = ann.undo(job.id).job.id
+    begun = ann.run_bulk(undoing, progress=lambda now: False)
+    clock.advance(2)
+    sweep_trash(store)
+    undone = ann.run_bulk(undoing)
+    assert (undone.status, undone.met, undone.done) == ("done", job.done, begun.done)
+    assert undone.skipped == job.done - begun.done > 0
+    assert check_full_count(store, jobs) == begun.done
+
+
 def test_one_sweep_forgets_all_old_jobs(
     store: Store, jobs: Queue, ann: Actions, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
