@@ -5,6 +5,7 @@ compact form would be smaller, but it begins to number commits anew, and with th
 """
 
 import errno
+import fcntl
 import os
 import re
 import shutil
@@ -79,13 +80,31 @@ def _beside(target: Path) -> AbstractContextManager[Path]:
     return _temporary(target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.part"))
 
 
-def _inside(target: Path) -> AbstractContextManager[Path]:
-    """Make a folder inside an empty one, which keeps its rights and may be a file system of its own; remove it."""
-    return _temporary(target / f".{uuid.uuid4().hex}.part")
+@contextmanager
+def _inside(target: Path) -> Iterator[Path]:
+    """Make a folder inside an empty one; remove it at the end.
+
+    The empty one keeps its rights, and may be a file system of its own. One process at a time makes a folder there,
+    and first removes those that killed ones left.
+    """
+    folder = os.open(target, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PathTaken(
+                "Another process is restoring a backup into {path}. Nothing was changed.", path=str(target)
+            ) from None
+        for left in _parts_in(target):
+            shutil.rmtree(left, ignore_errors=True)
+        with _temporary(target / f".{uuid.uuid4().hex}.part") as part:
+            yield part
+    finally:
+        os.close(folder)
 
 
 def _parts_in(target: Path) -> list[Path]:
-    """Return what restores into a folder made there; those that were killed left it."""
+    """Return the folders that restores have made inside a folder: one that is running, and killed ones."""
     return [path for path in target.iterdir() if re.fullmatch(r"\.[0-9a-f]{32}\.part", path.name)]
 
 
@@ -121,7 +140,5 @@ def _into_place(part: Path, target: Path, of: str, check: Callable[[KeyValueStor
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
             raise
         raise PathTaken("{target} came to be meanwhile. Nothing was changed.", target=str(target)) from error
-    for left in _parts_in(target) if inside else ():
-        shutil.rmtree(left, ignore_errors=True)
     flush(target if inside else target.parent)
     return checked

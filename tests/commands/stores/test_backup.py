@@ -15,6 +15,8 @@ from queues import open_store
 from queues.catalog.store_record import FORMAT, StoreRecord
 from queues.errors import EmbeddedOnly, NewerFormat, NotAStore, PathTaken, StoreUnavailable
 from queues.keys.keyspace import Keyspace
+from queues.kv import restore_kv
+from queues.kv.port import KeyValueStore
 from queues.tools.backup import back_up, restore_backup
 from tests.full_count import check_full_count
 
@@ -139,6 +141,19 @@ def test_an_empty_folder_keeps_its_rights(url: str, tmp_path: Path) -> None:
     restore_backup(str(tmp_path / "backup"), f"lmdb:{shared}")
     assert (shared.stat().st_ino, shared.stat().st_mode) == (before.st_ino, before.st_mode)
     assert [(path.name, path.stat().st_mode & 0o777) for path in shared.iterdir()] == [("data.mdb", 0o660)]
+    assert values(f"lmdb:{shared}") == [b"0", b"1", b"2"]
+
+
+def test_two_restores_into_one_folder_do_not_disturb_each_other(url: str, tmp_path: Path) -> None:
+    backup, shared = str(tmp_path / "backup"), tmp_path / "shared"
+    back_up(url, backup)
+    shared.mkdir()
+
+    def restore_another(_: KeyValueStore) -> None:
+        with pytest.raises(PathTaken, match="Another process is restoring"):
+            restore_backup(backup, f"lmdb:{shared}")
+
+    restore_kv(backup, f"lmdb:{shared}", restore_another)
     assert values(f"lmdb:{shared}") == [b"0", b"1", b"2"]
 
 
