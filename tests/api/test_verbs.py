@@ -111,7 +111,8 @@ async def test_one_value_travels_raw_with_the_rest_in_headers(program: Program, 
 
 
 @pytest.mark.parametrize(
-    ("charset", "status"), [("UTF-8", 201), ('"us-ascii"', 201), ("iso-8859-1", 415), ("utf-16", 415)]
+    ("charset", "status"),
+    [("UTF-8", 201), ("utf8", 201), ('"us-ascii"', 201), ("iso-8859-1", 415), ("utf-16", 415), ("nonsense", 415)],
 )
 async def test_plain_text_in_another_charset_is_not_stored_as_if_it_were_utf_8(
     program: Program, jobs, charset: str, status: int

@@ -82,7 +82,7 @@ def _new_items(request: ApiRequest, queue: AnyQueue) -> list[Any]:
         known = f"{JSON}, {BYTES}, {TEXT}, {NDJSON}, {CSV}"
         raise Problem("UnsupportedMediaType", f"This address takes {known}; not {content_type(request)!r}.")
     charset = (request.content_params or {}).get("charset", "utf-8")
-    if content_type(request) == TEXT and charset.lower() not in ("utf-8", "us-ascii"):
+    if content_type(request) == TEXT and charset.lower() not in ("utf-8", "utf8", "us-ascii", "ascii"):
         raise Problem("UnsupportedMediaType", f"A text is stored as UTF-8: send it so, not in {charset!r}.")
     value = values.stored(raw(request), queue)
     priority, when = request.headers.get("PQ-Priority"), _when(request)
