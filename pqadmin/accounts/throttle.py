@@ -74,7 +74,7 @@ def succeed(attempt: Attempt) -> None:
 
 
 def sweep(now: datetime) -> None:
-    """Forget attempts that no longer count: old ones, and those of a clock that was set back since."""
+    """Forget attempts that no longer count. They are old, or of a clock that was set back since."""
     LoginAttempt.objects.filter(Q(at__lte=now - WINDOW) | Q(at__gt=now + WINDOW)).delete()
 
 

@@ -131,7 +131,7 @@ def _held(user: User) -> User:
 
 
 def has_admin_besides(people: Iterable[User]) -> bool:
-    """Return whether an active admin is there besides these people, and stays until the transaction ends."""
+    """Return whether there is an active admin besides these people, until the transaction ends."""
     in_group = User.groups.through.objects.filter(group__name=Role.ADMIN.value).values("user_id")
     admins = User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
     return bool(admins.select_for_update().exclude(pk__in=[user.pk for user in people])[:1])

@@ -87,13 +87,13 @@ def note_seen(link: Link, *, address: str, now: datetime) -> None:
 
 
 def count_open(board: Board, now: datetime) -> int:
-    """Return how many links open the board: those in use, and those that wait for their screens."""
+    """Return how many links open the board: those in use or waiting for a screen."""
     too_old = Q(used_at=None, made_at__lte=now - UNUSED_FOR)
     return board.links.filter(revoked_at=None).exclude(too_old).count()
 
 
 def _is_due(link: Link, now: datetime) -> bool:
-    """Return whether a screen's last sight is to be noted anew: it is old, or of a clock that was set back since."""
+    """Return whether to note anew when a screen was seen. The note is old, or of a clock that was set back since."""
     return link.seen_at is None or not link.seen_at <= now < link.seen_at + NOTED_EVERY
 
 

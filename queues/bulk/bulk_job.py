@@ -301,7 +301,7 @@ def read_running(tr: ReadTransaction, keyspace: Keyspace) -> list[Job]:
 
 
 def sweep_jobs(kv: KeyValueStore, keyspace: Keyspace, *, before_ms: int) -> Iterator[None]:
-    """Delete jobs that have ended and are so old that the trash has nothing of them, some in a step."""
+    """Delete, in steps, ended jobs that are so old that the trash has nothing of them."""
     begin, end = keyspace.bulk.before(first_id(before_ms))
 
     def window(begin: bytes) -> list[KeyValue]:

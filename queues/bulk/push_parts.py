@@ -82,9 +82,10 @@ def lay_down(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes, arrivals: Ite
 
 
 def clear(kv: KeyValueStore, keyspace: Keyspace, job_id: bytes) -> None:
-    """Forget what was laid down for a job, unless it has begun; in steps, the first of which keeps it from beginning.
+    """Forget, in steps, what was laid down for a job, unless it has begun.
 
-    One transaction would hold up all other callers: for a second where there are 500 MB.
+    The first step keeps it from beginning. One transaction would hold up all other callers: for a second where there
+    are 500 MB.
     """
     begin, end = keyspace.incoming.below(job_id)
 

@@ -167,7 +167,7 @@ class Recorder:
         return write
 
     def _gone(self, tr: ReadTransaction, queue_ids: Set[int]) -> set[int]:
-        """Return those of these queues that are gone since the last look: the trash may be cleared of them already."""
+        """Return those of these queues that are gone since the last look. The trash may have lost them already."""
         keyspace = self._context.keyspace
         if total(tr.get(keyspace.directory_change).wait()) == self._directory:
             return set()

@@ -138,7 +138,7 @@ class Query:
 
     @property
     def named(self) -> dict[str, Any]:
-        """What is named, by field. The empty text names nothing, but as a bound it is a priority."""
+        """The fields that narrow the search, by name. An empty text does not, but as a bound it is a priority."""
         return {
             name: value
             for name, value in asdict(self).items()
@@ -165,7 +165,7 @@ class Query:
             if not isinstance(text, str):
                 raise BadValue("What is looked for is text, not {type}.", type=type(text).__name__)
         if self.exact and not self.field:
-            raise BadValue("A field that is exactly a text is looked for by its name: give `field` too.")
+            raise BadValue("An exact search needs the name of a field: give `field` too.")
         for time in (self.since, self.until):
             if time is not None and not isinstance(time, datetime):
                 raise BadTime("A time to search from or to is a datetime, not {type}.", type=type(time).__name__)

@@ -166,9 +166,9 @@ def _transact(kv: KeyValueStore, repair: Callable[..., str | None], now_ms: int)
 
 
 def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
-    """Clear the keys of a lost queue without items, and let what it had attached be attached anew.
+    """Clear the keys of a lost queue without items; return their number.
 
-    Return the number of its keys.
+    Its claim of a prefix is cleared too, so that this can be attached anew.
     """
     keys = keyspace.queue(queue_id)
 

@@ -1,4 +1,4 @@
-"""Queues of a pool: each has a handler, and is followed by the name that the program gave."""
+"""Queues of a pool: each has a handler, and the name that the program gave."""
 
 import logging
 import time
@@ -50,7 +50,7 @@ class PoolQueues:
         return queues[self._turn :] + queues[: self._turn]
 
     def follow(self, deleted: Sequence[Queue], rests: QueueRests) -> dict[Queue, Queue]:
-        """Put new queues of their names in the place of deleted ones; return the new ones by the old ones."""
+        """Replace deleted queues by new ones of the same names; return the new ones by the old ones."""
         now = time.monotonic()
         if now < self._look_at or not (deleted or self._deleted):
             return {}
@@ -68,7 +68,7 @@ class PoolQueues:
         return new
 
     def _successor(self, deleted: Queue) -> Queue | None:
-        """Return the new queue that has the name of a deleted one, if there is any."""
+        """Return the new queue with the name of a deleted one, if there is any."""
         name = self._names[deleted]
         if deleted not in self._deleted:
             log.warning("%s: the queue was deleted: work goes on when there is one named %s", deleted.name, name)

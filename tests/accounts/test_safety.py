@@ -75,7 +75,7 @@ def test_every_answer_cannot_be_framed_sniffed_or_run_from_elsewhere(each) -> No
 
 @pytest.mark.parametrize("forwarded", [{}, {"X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.9"}])
 def test_a_login_through_a_proxy_that_is_not_declared_says_what_to_set(forwarded: dict[str, str]) -> None:
-    """The browser came by https, and the site does not know: it takes its own form for that of another site."""
+    """The browser came by https, and the site does not know. It takes its form for that of another site."""
     client = Client(enforce_csrf_checks=True)
     client.get("/accounts/login/")
     token = {"csrfmiddlewaretoken": client.cookies[settings.CSRF_COOKIE_NAME].value}

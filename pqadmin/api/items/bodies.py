@@ -51,7 +51,7 @@ _OF_SOME = set[str]().union(*_TAKES.values())
 
 
 def check_action(body: Body, action: str) -> None:
-    """Raise ValueError if a body has a field that its action does not take, or moves to no queue."""
+    """Raise ValueError for a field of another action, or a move without its queue."""
     for name in sorted(body.model_fields_set & _OF_SOME - _TAKES.get(action, set())):
         if getattr(body, name) not in (None, False):
             raise ValueError(f"{name} is of another action than {action}")

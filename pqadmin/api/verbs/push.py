@@ -116,7 +116,7 @@ def _when(request: ApiRequest) -> Duration | datetime | None:
 
 @contextmanager
 def _alone(items: list[Any]) -> Iterator[None]:
-    """Let an error of one item that is pushed alone tell no place among many."""
+    """Remove the index from the error of an item that is pushed alone."""
     try:
         yield
     except Worded as error:

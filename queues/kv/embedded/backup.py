@@ -104,7 +104,7 @@ def _inside(target: Path) -> Iterator[Path]:
 
 
 def _parts_in(target: Path) -> list[Path]:
-    """Return the folders that restores have made inside a folder: one that is running, and killed ones."""
+    """Return the folders that restores have made inside a folder: running ones and killed ones."""
     return [path for path in target.iterdir() if re.fullmatch(r"\.[0-9a-f]{32}\.part", path.name)]
 
 

@@ -131,7 +131,7 @@ async function load(address, from) {
   open(sheet, from);
 }
 
-/** Tell something on the page as it is, in the place of what was told before; in a sheet that covers the page, there. */
+/** Show a message in the place of the last one: on the page, or in the sheet that covers it. */
 function tell(text) {
   const [toast, said, button] = ["div", "span", "button"].map((name) => document.createElement(name));
   toast.className = "toast bad";

@@ -303,7 +303,7 @@ def test_a_queue_that_lost_both_is_found_under_a_new_name(store: Store) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_what_was_purged_before_a_queue_lost_its_record_stays_in_the_trash(store: Store, *, named: bool) -> None:
-    """Its items would be there, go with the trash a week later, and be counted twice by an undo of the purge."""
+    """Otherwise they are ready again until the trash is cleared, and an undo counts them twice."""
     ann = store.actions("ann")
     (purged,) = ann.purge("jobs", confirm="jobs").trash_ids
     store.queue("jobs").push(b"new", priority=3)
