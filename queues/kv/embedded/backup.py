@@ -29,6 +29,8 @@ from queues.kv.port import KeyValueStore
 T = TypeVar("T")
 
 _DATA, _LOCK = "data.mdb", "lock.mdb"
+#: A new volume may have it (ext4), and counts as empty.
+_LOST_AND_FOUND = "lost+found"
 #: What an open store keeps beside its file.
 _BESIDE = (_LOCK, "turns", write_ahead_log.NAME, write_ahead_log.STATE_NAME, SUSPECT)
 
@@ -50,7 +52,9 @@ def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
     if not (Path(backup) / _DATA).is_file():
         raise StoreUnavailable("{backup} is no backup: there is no {data} in it.", backup=backup, data=_DATA)
     target = Path(os.path.realpath(path))
-    if target.exists() and (not target.is_dir() or {*target.iterdir()} - {*_parts_in(target)}):
+    if target.exists() and (
+        not target.is_dir() or {*target.iterdir()} - {*_parts_in(target), target / _LOST_AND_FOUND}
+    ):
         raise PathTaken(
             "{path} is not empty: a backup is restored into an absent or empty folder only. Stop "
             "what uses the store there and move it away first. Nothing was changed.",

@@ -144,6 +144,13 @@ def test_an_empty_folder_keeps_its_rights(url: str, tmp_path: Path) -> None:
     assert values(f"lmdb:{shared}") == [b"0", b"1", b"2"]
 
 
+def test_a_new_volume_is_an_empty_folder(url: str, tmp_path: Path) -> None:
+    back_up(url, str(tmp_path / "backup"))
+    (tmp_path / "volume" / "lost+found").mkdir(parents=True)  # as ext4 makes it
+    restore_backup(str(tmp_path / "backup"), f"lmdb:{tmp_path / 'volume'}")
+    assert values(f"lmdb:{tmp_path / 'volume'}") == [b"0", b"1", b"2"]
+
+
 def test_two_restores_into_one_folder_do_not_disturb_each_other(url: str, tmp_path: Path) -> None:
     backup, shared = str(tmp_path / "backup"), tmp_path / "shared"
     back_up(url, backup)
