@@ -273,7 +273,9 @@ def refuse_missing(url: str) -> None:
     """Raise `StoreUnavailable` when there is no embedded store at the URL."""
     engine, _, path = url.partition(":")
     if engine == "lmdb" and path and not Path(path).is_file() and not (Path(path) / "data.mdb").exists():
-        raise StoreUnavailable("There is no store in {path}; create_queue makes one.", path=str(path))
+        raise StoreUnavailable(
+            "There is no store in {path}; create_queue makes one, --store or PQADMIN_STORE names another.", path=path
+        )
 
 
 def _damage(url: str) -> StoreDamaged | None:

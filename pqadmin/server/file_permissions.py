@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 MARK = ".starting"
 #: What SQLite writes beside its file; it gives these the file's rights, but they may be there from before.
 _BESIDE = ("", "-wal", "-shm", "-journal")
+#: What may be there before the first start: a store, and what a file system has in its own root.
+_BEFORE = {"store", "lost+found"}
 
 
 def protect(data: Path) -> None:
@@ -25,6 +27,7 @@ def protect(data: Path) -> None:
     What belongs to another user cannot be repaired; a warning says so.
     """
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _refuse_foreign(data)
     if _narrow(data, 0o700):
         log.warning(
             "A store that a group shares belongs in a folder of its own outside %s: see docs/how-to/share-a-store.md.",
@@ -42,6 +45,17 @@ def protect(data: Path) -> None:
             "file and start again if you do not trust them.",
             data / secret_key.FILE,
         )
+
+
+def _refuse_foreign(data: Path) -> None:
+    """Raise OSError for a folder that is not the site's, such as `/var`.
+
+    Before the first start other users may open it only as long as it holds nothing.
+    """
+    there = {path.name for path in data.iterdir()}
+    if there & {MARK, secret_key.FILE} or there <= _BEFORE or not data.stat().st_mode & 0o077:
+        return
+    raise OSError("it holds files of other programs, and other users may open it; set PQADMIN_DATA")
 
 
 def _narrow(path: Path, most: int) -> bool:

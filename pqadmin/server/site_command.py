@@ -1,5 +1,6 @@
 """The base of commands about the site of this machine: its users and tokens."""
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from pqadmin.commands.base import OwnCommand
@@ -21,4 +22,7 @@ class SiteCommand(StoreCommand):
             raise CommandError(str(error)) from None
         if admin is not None:
             told = self.stderr if self.prints_json else self.stdout
-            told.write(f"First start: created {admin.name} (admin).\nPassword, shown once: {admin.password}")
+            told.write(
+                f"First start in {settings.PQADMIN_DATA}: created {admin.name} (admin).\n"
+                f"Password, shown once: {admin.password}"
+            )

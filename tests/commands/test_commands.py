@@ -447,7 +447,7 @@ def test_a_store_that_cannot_be_opened_is_told_in_a_line(run: Run, tmp_path: Pat
 def test_a_mistyped_path_makes_no_store(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "nowhere", tmp_path / "folder"):
-        with pytest.raises(CommandError, match=re.escape(f"There is no store in {path}")):
+        with pytest.raises(CommandError, match=re.escape(f"no store in {path}; create_queue makes one, --store")):
             call_command(*arguments, "--store", f"lmdb:{path}")
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 

@@ -12,7 +12,7 @@ from tests.prepared import prepare
 from tests.programs import run_to_end
 
 
-def run(data: Path, name: str, *, umask: int) -> str:
+def run(data: Path, name: str, *, umask: int, code: int = 0) -> str:
     """Run a command that makes whatever the site needs, and return what it logs."""
     command = [sys.executable, "-m", "pqadmin", "create_user", name, "--role", "viewer"]
     settings = {key: value for key, value in os.environ.items() if not key.startswith(("PQ", "DATABASE"))}
@@ -20,8 +20,8 @@ def run(data: Path, name: str, *, umask: int) -> str:
         command,
         env=settings | {"PQADMIN_DATA": str(data)},
         umask=umask,
-        check=True,
     )
+    assert done.returncode == code, done.stderr
     return done.stderr
 
 
@@ -59,3 +59,29 @@ def test_a_data_folder_that_was_there_is_repaired_and_the_log_says_so(tmp_path: 
     assert f"{data / 'site.sqlite3'} had the rights 0644, and has 0600 now" in said
     assert "could be read by other users, which lets them sign sessions" in said
     assert run(data, "eve", umask=0o022) == ""
+
+
+@pytest.mark.parametrize("there", [["lib", "log"], ["lib", "store"]])
+def test_a_folder_of_other_programs_keeps_its_rights(there: list[str], tmp_path: Path) -> None:
+    """Started in `/`, the default data folder is `/var`."""
+    data = tmp_path / "var"
+    for name in there:
+        (data / name).mkdir(parents=True)
+    data.chmod(0o755)
+    said = run(data, "ann", umask=0o022, code=1)
+    assert said == (
+        f"the data folder {data} cannot be used: it holds files of other programs, and other users may open it; "
+        "set PQADMIN_DATA\n"
+    )
+    assert data.stat().st_mode & 0o7777 == 0o755
+    assert {path.name for path in data.iterdir()} == set(there)
+
+
+@pytest.mark.parametrize("there", [[], ["store"], ["lost+found"]])
+def test_a_folder_that_was_made_for_the_site_is_taken(there: list[str], tmp_path: Path) -> None:
+    data = tmp_path / "var"
+    data.mkdir()
+    for name in there:
+        (data / name).mkdir()
+    data.chmod(0o755)
+    assert f"{data} had the rights 0755, and has 0700 now" in run(data, "ann", umask=0o022)

@@ -55,6 +55,7 @@ def test_a_user_made_on_the_command_line_is_there_for_the_site(tmp_path: Path) -
     made = run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path)
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("Password, shown once:") == 2  # the first admin's and ann's
+    assert f"First start in {tmp_path / 'var'}: created admin" in made.stdout
     assert run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path).returncode == 1
 
 
