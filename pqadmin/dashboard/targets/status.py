@@ -70,7 +70,10 @@ class Line:
 
 def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
     """Return each target of a queue, with the value now and whether the queue is beyond it."""
-    health = health_at(status, rules.targets(status.name, status.limits), now)
+    targets = rules.targets(status.name, status.limits)
+    health = health_at(status, targets, now)
+    # The health of a queue that is ok is recorded from its first items on.
+    known = health is not None or not (status.attached or status.unreadable or status.totals.arrived)
     beyond = {} if health is None else health.missed
     ends = _ends(health)
     values = _values(status, health, ends, now)
@@ -82,11 +85,11 @@ def lines(status: QueueStatus, rules: TargetRules, now: datetime) -> list[Line]:
             state = "off"
         elif latch is not None:
             state = HealthLevel(latch.level).name.lower()
-        elif health is None or (limit == "wait" and value is None):
+        elif not known or (limit == "wait" and value is None):
             state = "unknown"
-        elif health.targets.unreadable and target.origin is not TargetOrigin.QUEUE:
+        elif targets.unreadable and target.origin is not TargetOrigin.QUEUE:
             state, note = "unknown", _("targets cannot be read")
-        elif limit != "growing" and value is not None and value >= target.limit:
+        elif health is not None and limit != "growing" and value is not None and value >= target.limit:
             note = _why_not(limit, status, health, now)
         found.append(
             Line(

@@ -150,6 +150,16 @@ def test_what_is_not_known_is_not_told_as_within(operator: Desk, store: Store) -
     assert (wait.state, wait.beyond) == ("unknown", False), "no wait was recorded yet"
 
 
+def test_a_queue_that_never_held_an_item_is_within_its_targets(operator: Desk, store: Store) -> None:
+    """It is ok and not recorded, so its page and the list say of no target that it is not judged yet."""
+    store.create_queue("fresh")
+    operator.send(operator.open(NEW), NEW, pattern="fresh", target_oldest="15 min", target_dead="5")
+    assert "fresh Oldest age 15 min · Dead items 5 1 none Remove" in operator.open(LIST)
+    page = operator.open("/queues/fresh/")
+    assert "not judged yet" not in page
+    assert "Without a consumer 1 min default – within" in page
+
+
 def test_the_time_in_breach_of_the_last_day_is_told_as_far_as_it_is_known(
     operator: Desk, desk: Callable[..., Desk], store: Store
 ) -> None:
