@@ -83,13 +83,6 @@ def test_the_undo_of_a_push_names_no_entry_where_nothing_is_kept(store: Store, j
     assert jobs.depth() == 0
 
 
-def test_what_a_bulk_job_removes_is_kept_all_the_same(store: Store, jobs: Queue) -> None:
-    jobs.push(b"x", priority=1)
-    program = store.actions("cron", keep=NOT_AT_ALL)
-    job = program.run_bulk(program.begin_bulk("delete", "jobs").id)
-    assert program.run_bulk(program.undo(job.id).job.id).done == jobs.depth() == 1
-
-
 def test_a_deleted_queue_is_kept_for_as_long_as_told(store: Store, jobs: Queue, clock: Clock) -> None:
     before = trash_keys(store)
     jobs.push(b"a", priority=1)
