@@ -11,6 +11,8 @@ from queues.model.records import UNREADABLE
 
 #: Bytes; leaves room in a key for a priority, a count and a random element.
 MAX_SIZE = 256
+#: Attached queues of one read: more than any store has.
+_MOST_ATTACHED = 100_000
 
 
 def check_prefix(prefix: bytes | tuple[Any, ...], root: bytes) -> bytes:
@@ -68,6 +70,12 @@ def owner(tr: ReadTransaction, keyspace: Keyspace, prefix: bytes) -> Config | No
     found = tr.get(keyspace.attached(prefix)).wait()
     record = None if found is None else tr.get(keyspace.configs.key(int.from_bytes(found, "big"))).wait()
     return None if record is None else Config.decode(record)
+
+
+def claims(tr: ReadTransaction, keyspace: Keyspace) -> dict[bytes, int]:
+    """Return the ids of the queues that have attached a prefix, by the key of the claim."""
+    pairs = tr.get_range(*keyspace.attached_within(b""), limit=_MOST_ATTACHED).wait()
+    return {key: int.from_bytes(owner, "big") for key, owner in pairs}
 
 
 def _refuse_stores(tr: ReadTransaction, prefix: bytes) -> None:

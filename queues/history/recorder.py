@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.context import StoreContext
 from queues.health import Health, TargetRules, advance
@@ -242,10 +243,7 @@ class Recorder:
     def _own(self, tr: ReadTransaction) -> tuple[int, ...]:
         """Return the ids of all queues but attached ones, which have no counters."""
         keyspace = self._context.keyspace
-        attached = {
-            int.from_bytes(value, "big")
-            for _, value in tr.get_range(*keyspace.attached_within(b""), limit=100_000).wait()
-        }
+        attached = set(prefixes.claims(tr, keyspace).values())
         return tuple(sorted(set(directory.names(tr, keyspace).values()) - attached))
 
     # Evaluation of a sample

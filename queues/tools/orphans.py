@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
+from queues.catalog import attached_prefixes as prefixes
 from queues.catalog import directory
 from queues.errors import display_name
 from queues.keys.keyspace import Keyspace
@@ -20,8 +21,6 @@ from queues.model.records import UNREADABLE
 
 #: Keys cleared in one transaction.
 _STEP = 500
-#: Attached queues of one read: more than any store has.
-_MOST_ATTACHED = 100_000
 #: Totals outside of generations, which a detached or lost queue leaves behind.
 _TOTALS = frozenset("Tfhpvw")
 #: Items of all states.
@@ -179,8 +178,8 @@ def clear_rest(kv: KeyValueStore, keyspace: Keyspace, queue_id: int) -> int:
         found = [key for key, _ in tr.get_range(*keys.everything, limit=_STEP).wait()]
         if any(_kind(keys, key) in _ITEMS for key in found):
             return 0
-        claims = tr.get_range(*keyspace.attached_within(b""), limit=_MOST_ATTACHED).wait()
-        for key in (*found, *(key for key, owner in claims if int.from_bytes(owner, "big") == queue_id)):
+        claimed = [key for key, owner in prefixes.claims(tr, keyspace).items() if owner == queue_id]
+        for key in (*found, *claimed):
             tr.clear(key)
         return len(found)
 

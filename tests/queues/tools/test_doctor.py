@@ -440,12 +440,20 @@ def test_counters_that_changed_since_the_count_are_counted_again(store: Store, m
     assert store.queue("jobs").depth() == 43
 
 
-def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    counters_too_high(store)
+def counters_left_behind(store: Store) -> None:
+    store.attach("theirs", prefix=("their", "subspace")).push(b"x", priority=1)
+    store.detach("theirs")
+
+
+@pytest.mark.parametrize("damage", [counters_too_high, counters_left_behind])
+def test_two_doctors_do_not_mend_twice(
+    store: Store, monkeypatch: pytest.MonkeyPatch, damage: Callable[[Store], None]
+) -> None:
+    damage(store)
     transact, others = store.context.kv.transact, []
 
     def other_first(fn, *, background=False):
-        if background and "repair_counters" in fn.__qualname__:
+        if background:
             monkeypatch.undo()
             others.append(store.doctor.repair())
         return transact(fn, background=background)
@@ -455,23 +463,6 @@ def test_two_doctors_do_not_mend_twice(store: Store, monkeypatch: pytest.MonkeyP
     assert (len(others), found.findings, found.mended) == (1, (), ())
     assert others[0].mended
     check_full_count(store, store.queue("jobs"))
-
-
-def test_what_another_doctor_clears_first_is_not_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.attach("theirs", prefix=("their", "subspace")).push(b"x", priority=1)
-    store.detach("theirs")
-    transact, others = store.context.kv.transact, []
-
-    def other_first(fn, *, background=False):
-        if background and "clear_rest" in fn.__qualname__:
-            monkeypatch.undo()
-            others.append(store.doctor.repair())
-        return transact(fn, background=background)
-
-    monkeypatch.setattr(store.context.kv, "transact", other_first)
-    found = store.doctor.repair()
-    assert (len(others), found.findings, found.mended) == (1, (), ())
-    assert others[0].mended
 
 
 def test_what_a_lost_queue_had_attached_is_attached_anew(store: Store) -> None:
