@@ -92,7 +92,7 @@ def test_attempts_of_a_clock_that_was_set_back_lock_no_person_out() -> None:
     assert begin(now=NOW + WINDOW).allowed
 
 
-def test_another_process_whose_clock_is_a_little_ahead_counts() -> None:
+def test_attempts_of_a_clock_that_is_a_little_ahead_count() -> None:
     fail(PER_ACCOUNT_AND_ADDRESS, now=NOW + 10 * SECOND)
     assert not begin().allowed
 
