@@ -53,7 +53,8 @@ def _refuse_foreign(data: Path) -> None:
     Before the first start other users may open it only as long as it holds nothing.
     """
     there = {path.name for path in data.iterdir()}
-    if there & {MARK, secret_key.FILE} or there <= _BEFORE or not data.stat().st_mode & 0o077:
+    own = {MARK, secret_key.FILE, *(table.name for table in _tables() if table.parent == data)}
+    if there & own or there <= _BEFORE or not data.stat().st_mode & 0o077:
         return
     raise OSError("it holds files of other programs, and other users may open it; set PQADMIN_DATA")
 

@@ -85,3 +85,10 @@ def test_a_folder_that_was_made_for_the_site_is_taken(there: list[str], tmp_path
         (data / name).mkdir()
     data.chmod(0o755)
     assert f"{data} had the rights 0755, and has 0700 now" in run(data, "ann", umask=0o022)
+
+
+def test_tables_that_were_copied_into_a_folder_are_taken(tmp_path: Path) -> None:
+    data = tmp_path / "var"
+    prepare(data)
+    data.chmod(0o755)
+    assert f"{data} had the rights 0755, and has 0700 now" in run(data, "ann", umask=0o022)
