@@ -67,12 +67,18 @@ class QueueError(Worded):
 
 
 class QueueNotFound(QueueError, LookupError):
-    """No queue has this name. `suggestions` holds names that look alike."""
+    """No queue has this name. `suggestions` holds names that look alike.
 
-    def __init__(self, name: str, suggestions: tuple[str, ...] = ()) -> None:
+    With `by_id` the queue that once had the name is gone; another one may have it now.
+    """
+
+    def __init__(self, name: str, suggestions: tuple[str, ...] = (), *, by_id: bool = False) -> None:
         self.name = name
         self.suggestions = suggestions
         queue = _shown(name)
+        if by_id:
+            super().__init__(Words("The queue that had the name {queue} is gone.", queue=queue))
+            return
         if not suggestions:
             super().__init__(Words("No queue is named {queue}.", queue=queue))
             return

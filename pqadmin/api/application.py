@@ -88,7 +88,7 @@ def answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
             members, headers = problems.shape("NotPossible", str(error), field=error.field or None), {}
         case visibility.NotThere() | visibility.NotYours():
             members, headers = problems.shape("Forbidden", str(error)), {}
-        case QueueNotFound():
+        case QueueNotFound() if error.suggestions:
             caller = getattr(request, "auth", None)
             near = caller.scope.of_those(error.suggestions) if isinstance(caller, Caller) else ()
             members, headers = problems.of_error(QueueNotFound(error.name, tuple(near))), {}

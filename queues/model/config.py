@@ -185,9 +185,9 @@ class Config:
 
     @classmethod
     def of(cls, name: str, record: bytes | None) -> "Config":
-        """Read the config of the queue of this name; raise `QueueNotFound`, `QueueUnreadable`."""
+        """Read the config of a queue that was found before; raise `QueueNotFound`, `QueueUnreadable`."""
         if record is None:
-            raise QueueNotFound(name)
+            raise QueueNotFound(name, by_id=True)
         with reading(name):
             return cls.decode(record)
 

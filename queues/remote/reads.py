@@ -166,7 +166,7 @@ async def outlook(connection: Connection, queue: OpenQueue, request: OutlookRequ
     """Ask what there is to take; the server waits for something if it is to."""
     found = (await connection.send(outlook_call({queue.id: queue.config.name}, request.wait)))["queues"]
     if not found:
-        raise QueueNotFound(queue.config.name)
+        raise QueueNotFound(queue.config.name, by_id=True)
     return outlook_of(queue, found[0]["ready"])
 
 

@@ -79,6 +79,16 @@ def test_a_pause_that_ends_in_the_past_or_nowhere_is_refused(jobs: Queue, clock:
     assert jobs.pop_min() is None
 
 
+def test_the_handle_of_a_deleted_queue_says_so_though_its_name_is_used_again(store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    store.delete_queue("jobs")
+    again = store.create_queue("jobs")
+    for verb in (jobs.pop_min, jobs.depth, jobs.status, lambda: jobs.push(b"x", priority=1), jobs.consumers):
+        with pytest.raises(QueueNotFound, match="The queue that had the name “jobs” is gone"):
+            verb()
+    assert again.depth() == 0
+
+
 def test_deleting_is_undone_whole(store: Store) -> None:
     jobs = store.create_queue("jobs", bands=[5])
     jobs.push_many([(b"%d" % n, n) for n in range(10)])
