@@ -16,6 +16,10 @@ def words() -> dict[str, str]:
         "wall-none": _("No data yet"),
         "wall-still": _("This picture is not live"),
         "wall-why-reconnecting": _("The server does not answer. Trying again."),
+        "wall-why-refused": _(
+            "The server answers, but no live connection opens: too many screens are on, or a proxy does not pass "
+            "websockets."
+        ),
         "wall-why-silent": _("Nothing was heard from the server."),
         "wall-why-closed": _(
             "This screen may no longer show the board. Its link was revoked, or the board was removed."

@@ -25,6 +25,8 @@ export class Connection {
   #tries = 0;
   #timer = 0;
   #opened = false;
+  /** Whether the site answered though a handshake had failed. */
+  #answers = false;
   #visible = true;
   #ended = false;
   #heard = 0;
@@ -50,6 +52,7 @@ export class Connection {
     this.#socket = socket;
     socket.onopen = () => {
       this.#opened = true;
+      this.#answers = false;
     };
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
     socket.onclose = (event) => this.#closed(event.code);
@@ -146,24 +149,25 @@ export class Connection {
   }
 
   #again(opened = true, doubtful = false) {
-    this.#handlers.state("reconnecting");
+    this.#handlers.state(this.#answers ? "refused" : "reconnecting");
     const most = this.#visible ? LAST_TRY : LAST_TRY_HIDDEN;
     const wait = Math.min(most, FIRST_TRY * 2 ** Math.min(this.#tries, 10)) * (0.5 + Math.random() / 2);
     this.#tries += 1;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.open(), wait);
     // A refused handshake looks like a dead server from here: ask once in a while which of the two it is.
-    if (doubtful || (!opened && this.#tries % 6 === 3)) this.#probe();
+    if (doubtful || (!opened && (this.#answers || this.#tries % 6 === 3))) this.#probe(opened);
   }
 
-  async #probe() {
+  async #probe(opened) {
     try {
       const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
       if (answer.type === "opaqueredirect" || answer.status === 401) this.end("signed-out");
       else if (answer.status === 403) this.end("not-allowed");
       else if (answer.status === 404 && answer.headers.has("X-Pqadmin-Wall")) this.#handlers.missing?.();
+      this.#answers = answer.ok && !opened && !this.#opened;
     } catch {
-      // The server is away; the next try finds out when it is back.
+      this.#answers = false; // the server is away; the next try finds out when it is back
     }
   }
 

@@ -14,6 +14,8 @@ const POINTER_RESTS = 3_000;
 const ASK_AGAIN = 60_000;
 /** Milliseconds between tries to make a page anew: a server that restarts does not answer the first. */
 const RENEW_AGAIN = 10_000;
+/** Why numbers are old, by the state of the connection. */
+const WHY = { live: "wall-why-silent", refused: "wall-why-refused" };
 /** A page that is to be made anew waits up to so many ms, so that a hundred screens do not ask at once. */
 const RELOAD_WITHIN = 5_000;
 
@@ -148,7 +150,7 @@ function freshness(now) {
   const seconds = Math.max(0, Math.floor(known / 1000));
   const told = closed !== null ? word("wall-closed") : known === null ? word("wall-none") : word("wall-old", { age: age(seconds).replace(/\.0 /, " ") });
   setText(part("veil-age"), told);
-  setText(part("veil-why"), closed !== null ? word(closed) : word(trouble ?? (state === "live" ? "wall-why-silent" : "wall-why-reconnecting")));
+  setText(part("veil-why"), closed !== null ? word(closed) : word(trouble ?? WHY[state] ?? "wall-why-reconnecting"));
 }
 
 /** Keep the screen on, where the browser lets a page do that. */
