@@ -31,7 +31,8 @@ def open_file(path: Path, *, size: int = 0) -> int:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
     try:
         _settle(path, mode)
-        if os.fstat(descriptor).st_blocks * 512 < size:
+        found = os.fstat(descriptor)
+        if min(found.st_size, found.st_blocks * 512) < size:  # of release 0.1, it may be shorter
             os.posix_fallocate(descriptor, 0, size)
     except BaseException:
         os.close(descriptor)

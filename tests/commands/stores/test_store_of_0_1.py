@@ -1,5 +1,6 @@
 """Stores of other releases: refused by name, with the commands that help, and never changed."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,15 @@ def test_a_store_of_0_1_is_refused_with_the_commands_that_help(run: Run, shop: S
         assert (answer.code, answer.out, answer.error.count("\n")) == (1, "", 0)
         assert "export_items" in answer.error
     assert content(shop.store) == before
+
+
+def test_a_folder_of_0_1_is_refused_by_the_format_of_its_store(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path}/store"
+    with open_store(url) as store:
+        write(store, OF_0_1)
+    os.truncate(tmp_path / "store" / "turns", 1_024)  # as 0.1 made it
+    with pytest.raises(OlderFormat):
+        open_store(url)
 
 
 def test_a_store_of_0_1_is_not_backed_up(tmp_path: Path, url: str) -> None:
