@@ -18,6 +18,8 @@ from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, grant
 from pqadmin.conf import secret_key
 from pqadmin.server import assets, file_permissions
+from pqadmin.store import get_store
+from queues.errors import NewerFormat, OlderFormat, QueueError, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +72,19 @@ def _alone(path: Path) -> Iterator[None]:
 def _migrate() -> None:
     executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        if executor.loader.applied_migrations:
+            _refuse_other_release()
         call_command("migrate", interactive=False, verbosity=0)
+
+
+def _refuse_other_release() -> None:
+    """Raise CannotStart for a store of another release, whose site needs its tables as they are."""
+    try:
+        get_store()
+    except (NewerFormat, OlderFormat) as error:
+        raise CannotStart(str(error)) from None
+    except (StoreError, QueueError):
+        pass  # the tables can be made without it
 
 
 def _first_admin() -> FirstAdmin | None:

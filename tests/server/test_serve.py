@@ -14,9 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from queues.catalog.store_record import StoreRecord
+from queues.keys.keyspace import Keyspace
+from queues.kv import open_kv
 from tests.damaged import make_store
 from tests.prepared import prepare
 from tests.server.conftest import PATIENCE, log_in
+
+#: The record of a store of release 0.1.
+OF_0_1 = b'\x01\x00\x004{"format":3,"id":"8f14e45fceea167a5a36dedd4bea2543"}'
 
 
 def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_path: Path) -> None:
@@ -77,10 +83,6 @@ def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code,
 
 
 def test_a_store_of_a_newer_format_is_refused(serve, tmp_path: Path) -> None:
-    from queues.catalog.store_record import StoreRecord
-    from queues.keys.keyspace import Keyspace
-    from queues.kv import open_kv
-
     with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
         key = Keyspace(("pq",)).store
         kv.transact(lambda tr: tr.set(key, StoreRecord(format=999, id="0" * 32).encode()))
@@ -88,6 +90,24 @@ def test_a_store_of_a_newer_format_is_refused(serve, tmp_path: Path) -> None:
     assert site.exit_code() == 1
     assert "newer pqadmin" in site.complained[-1]
     assert len(site.complained) == 1
+
+
+def test_tables_of_0_1_stay_as_they_are_while_its_store_is_refused(serve, tmp_path: Path) -> None:
+    def migrations() -> int:
+        with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as tables:
+            return tables.execute("SELECT count(*) FROM django_migrations").fetchone()[0]
+
+    prepare(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as tables, tables:
+        tables.execute("DELETE FROM django_migrations WHERE name = '0003_delete_sentform'")
+    before = migrations()
+    with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
+        kv.transact(lambda tr: tr.set(Keyspace(("pq",)).store, OF_0_1))
+    site = serve()
+    assert site.exit_code() == 1
+    (told,) = site.complained
+    assert "export_items" in told
+    assert migrations() == before
 
 
 def test_a_request_in_flight_is_finished(serve) -> None:
