@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from pqadmin.accounts.roles import GROUPS, Role
-from pqadmin.people.person_changes import has_admin_besides
+from pqadmin.people.person_changes import end_sessions, has_admin_besides
 from pqadmin.site_audit import note
 
 admin.site.unregister(Group)
@@ -63,6 +63,12 @@ class PersonAdmin(_Audited, UserAdmin):  # type: ignore[type-arg] # generic in t
     """People; every change of one is audited, and the last admin stays one."""
 
     form = _PersonForm
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """End the sessions of a person that is deactivated or reactivated."""
+        super().save_model(request, obj, form, change)
+        if change and "is_active" in form.changed_data:
+            end_sessions(obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Protect the last admins from being deleted."""

@@ -7,7 +7,9 @@ between leaves an audited change that was not made, never one that was made and 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -95,7 +97,7 @@ def remove_grant(user: User, key: int, *, by: Author) -> str:
 
 
 def set_active(user: User, active: bool, *, by: Author) -> bool:
-    """Let a person sign in, or no longer; False when it is so already.
+    """Let a person sign in, or no longer; False when it is so already. All sessions of the person end.
 
     Raises `NotPossible` if no admin would be left.
     """
@@ -107,6 +109,7 @@ def set_active(user: User, active: bool, *, by: Author) -> bool:
             _another_admin(user)
         user.is_active = active
         user.save(update_fields=["is_active"])
+        end_sessions(user)
         note(by, "reactivate_person" if active else "deactivate_person", after=_of(user), result=user)
     return True
 
@@ -120,6 +123,12 @@ def reset_password(user: User, *, by: Author) -> str:
         user.save(update_fields=["password"])
         note(by, "reset_password", after=_of(user), result=user)
     return password
+
+
+def end_sessions(user: User) -> None:
+    """End all sessions of a person: one of before a deactivation must not go on after it."""
+    theirs = [each.pk for each in Session.objects.iterator() if each.get_decoded().get(SESSION_KEY) == str(user.pk)]
+    Session.objects.filter(pk__in=theirs).delete()
 
 
 def _held(user: User) -> User:

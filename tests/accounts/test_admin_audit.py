@@ -60,6 +60,15 @@ def delete_selected(root: Client, *people: User):
     return root.post("/admin/auth/user/", {"action": "delete_selected", "_selected_action": keys, "post": "yes"})
 
 
+def test_a_session_of_before_a_deactivation_does_not_come_back(root: Client) -> None:
+    eve, theirs = add(root), Client()
+    theirs.force_login(eve)
+    assert change(root, eve, is_active=None).status_code == 302
+    assert change(root, eve).status_code == 302
+    assert User.objects.get(pk=eve.pk).is_active
+    assert theirs.get("/").status_code == 302
+
+
 def test_a_person_that_is_made_changed_and_deleted(root: Client) -> None:
     eve = add(root)
     assert told() == [("create_person", None, {"person": "eve", "username": "eve"})]

@@ -228,6 +228,8 @@ def test_a_deactivated_person_is_out_until_reactivated(root, ann) -> None:
     assert theirs.get("/").status_code == 302
     assert Client().post("/accounts/login/", {"username": "ann", "password": PASSWORD}).status_code == 422
     assert send(root, page, url("active", ann.pk), active="yes").status_code == 303
+    assert theirs.get("/").status_code == 302  # a session does not come back
+    assert root.get("/").status_code == 200
     assert Client().post("/accounts/login/", {"username": "ann", "password": PASSWORD}).status_code == 302
     assert [entry[1] for entry in told()] == ["reactivate_person", "deactivate_person"]
 
