@@ -51,10 +51,10 @@ function shade(u, from, to, color) {
 }
 
 /** A dashed line with a wedge on top for each thing that a person did. */
-export function drawMarks(u, data, token) {
+export function drawMarks(u, data, color) {
   const { ctx, bbox } = u;
   ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = token("--faint");
+  ctx.strokeStyle = ctx.fillStyle = color;
   ctx.setLineDash([3, 3]);
   for (const mark of data.marks) {
     if (mark.at < u.scales.x.min || mark.at > u.scales.x.max) continue;

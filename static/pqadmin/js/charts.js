@@ -20,6 +20,9 @@ const LEAST = 1;
 const SHORTEST = 10;
 /** Colors of lines, by their place: tokens, so that both themes have theirs. */
 const LINES = ["--accent", "--warn", "--good", "--bad"];
+const HEAT = [0, 1, 2, 3, 4, 5].map((n) => `--heat-${n}`);
+/** All colors of a chart. */
+const TOKENS = [...LINES, ...HEAT, "--heat-gap", "--accent-bg", "--soft", "--line", "--warn-bg", "--sunk", "--faint"];
 /** Shapes of lines, so that no line is told from another by its color alone. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
 
@@ -84,9 +87,11 @@ function start(host) {
     for (const plot of mine) plot.destroy();
     shown = shown.filter((plot) => !mine.includes(plot));
     mine = [];
-    for (const element of host.querySelectorAll("[data-chart]")) {
+    const token = palette(host);
+    const places = [...host.querySelectorAll("[data-chart]")].map((element) => [element, element.clientWidth]);
+    for (const [element, width] of places) {
       const chart = now.charts[element.dataset.chart];
-      if (chart) mine.push(plot(host, element, now, chart, sync));
+      if (chart) mine.push(plot(host, element, width, now, chart, sync, token));
     }
     shown.push(...mine);
   }
@@ -164,16 +169,24 @@ function colorOf(element, token) {
   return color;
 }
 
-function plot(host, element, data, chart, sync) {
-  const token = (name) => colorOf(element, name);
+/** The colors of a theme, each asked for once: what is asked of a page that just changed lays all of it out anew. */
+function palette(host) {
+  const known = new Map();
+  const asked = host.querySelector("[data-chart]") ?? host;
+  const token = (name) => known.get(name) ?? known.set(name, colorOf(asked, name)).get(name);
+  TOKENS.forEach(token);
+  return token;
+}
+
+function plot(host, element, width, data, chart, sync, token) {
   const { fontFamily } = getComputedStyle(document.body);
   const written = WRITTEN[chart.written];
   const mixed = element.dataset.chart === "mix";
   const { times, columns, series } = mixed ? heatSeries(chart) : lineSeries(data, chart, written, token, element);
   const axis = { stroke: token("--soft"), grid: { stroke: token("--line"), width: 1 }, ticks: { show: false }, font: `11px ${fontFamily}` };
-  const paints = mixed ? paintHeat(chart, [0, 1, 2, 3, 4, 5].map((n) => token(`--heat-${n}`)), token("--heat-gap")) : () => {};
+  const paints = mixed ? paintHeat(chart, HEAT.map(token), token("--heat-gap")) : () => {};
   const options = {
-    width: element.clientWidth,
+    width,
     height: Number(host.dataset.height) || HEIGHT,
     cursor: {
       sync: { key: sync.key, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
@@ -202,7 +215,7 @@ function plot(host, element, data, chart, sync) {
     ],
     hooks: {
       drawClear: [(u) => shadePauses(u, data, token("--warn-bg")), (u) => shadeUnfinished(u, data, token("--sunk")), paints],
-      draw: [(u) => drawMarks(u, data, token)],
+      draw: [(u) => drawMarks(u, data, token("--faint"))],
       setSeries: [(u) => u.series.slice(1).forEach((line) => off[line.show ? "delete" : "add"](lineOf(element, line)))],
       setSelect: [(u) => u.select.width > 3 && zoom(host, u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"))],
     },
