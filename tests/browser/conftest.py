@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ from queues import Queue, Store
 from tests.browser.contexts import Contexts
 from tests.browser.operator import Operator
 from tests.emptying import emptied
+from tests.ports import free_port
 from tests.prepared import prepare
 from tests.schemas import validate
 from tests.site.run_all import CHROMIUM
@@ -56,7 +56,7 @@ class Site:
         self.settings = dict(settings or {})
         #: The store's URL, for other processes too.
         self.store_url = store_url or f"lmdb:{data / 'store'}"
-        self.port = _free_port()
+        self.port = free_port()
         self.password = ""
         self.said: list[str] = []
         self.process: subprocess.Popen[str] | None = None
@@ -124,12 +124,6 @@ class Site:
             self.process.send_signal(number)
             self.process.wait(PATIENCE)
             self._reader.join(PATIENCE)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from queues import open_store
-from tests.site.test_tutorial import PATIENCE, await_port, free_ports, running
+from tests.ports import free_port
+from tests.site.test_tutorial import PATIENCE, await_port, running
 from tests.waiting import await_true
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "javascript-and-python.md"
@@ -58,7 +59,7 @@ class Terminals:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="the tutorial uses Node")
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path, chromium: Browser) -> None:
-    site, page_port = free_ports()
+    site, page_port = free_port(), free_port()
     terminals, worker_log = Terminals(tmp_path, PQADMIN_PORT=str(site)), tmp_path / "worker.log"
     text = TUTORIAL.read_text("utf-8").replace("8000", str(site)).replace("3000", str(page_port))
     printed: dict[str, str] = {}
@@ -74,9 +75,10 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path, chromium: Browser) 
             elif "background" in kind:
                 variables = terminals.of(terminal)
                 log = str(worker_log) if terminal == "worker" else "other.log"
-                running_ones.enter_context(running(block.strip(), Path(variables["PWD"]), variables, log))
+                program = running_ones.enter_context(running(block.strip(), Path(variables["PWD"]), variables, log))
                 if terminal != "worker":
-                    await_port(page_port if "http.server" in block else site)
+                    port = page_port if "http.server" in block else site
+                    await_port(port, program, Path(variables["PWD"]) / log)
             elif "revoke_token" in block:
                 page = chromium.new_page()
                 running_ones.callback(page.close)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from queues import open_store
+from tests.ports import free_port
 from tests.programs import run_to_end
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "jobs-and-workers.md"
@@ -23,16 +24,10 @@ BLOCK = re.compile(r"^```(python|sh background|sh|text)\n(.*?)^```", re.DOTALL |
 PATIENCE = 180
 
 
-def free_ports() -> tuple[int, int]:
-    """Return two unused ports."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
-
-
 @contextmanager
-def running(command: str, folder: Path, environment: dict[str, str], log: str = "terminal.log") -> Iterator[None]:
+def running(
+    command: str, folder: Path, environment: dict[str, str], log: str = "terminal.log"
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command of a terminal of its own until the end, and press Ctrl-C there."""
     shell = ["bash", "-c", f"exec env {command}"]
     with (
@@ -40,7 +35,7 @@ def running(command: str, folder: Path, environment: dict[str, str], log: str = 
         subprocess.Popen(shell, cwd=folder, env=environment, stdout=told, stderr=told) as one,
     ):
         try:
-            yield
+            yield one
         finally:
             one.send_signal(signal.SIGINT)
             try:
@@ -49,13 +44,14 @@ def running(command: str, folder: Path, environment: dict[str, str], log: str = 
                 one.kill()
 
 
-def await_port(port: int) -> None:
-    """Wait until a server listens."""
+def await_port(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a server listens; one that ended is a failure with what it said."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), PATIENCE).close()
         except OSError:
+            assert server.poll() is None, log.read_text("utf-8", "replace")
             assert time.monotonic() < end, port
             time.sleep(0.05)
         else:
@@ -64,7 +60,7 @@ def await_port(port: int) -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the tutorial uses curl")
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
-    web, site = free_ports()
+    web, site = free_port(), free_port()
     shop, url = tmp_path / "shop", f"lmdb:{tmp_path}/shop/store"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PQ_", "PQADMIN_"))}
     environment |= {
@@ -90,9 +86,9 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
             if kind == "python":
                 (shop / text.splitlines()[0].removeprefix("# ")).write_text(text)
             elif kind == "sh background":
-                terminals.enter_context(running(text.strip(), shop, environment))
+                program = terminals.enter_context(running(text.strip(), shop, environment))
                 if text.strip() in ports:
-                    await_port(ports[text.strip()])
+                    await_port(ports[text.strip()], program, shop / "terminal.log")
             elif kind == "sh":
                 if text == "rm outage\n":  # followed by a press on Retry
                     sh(text)

@@ -6,22 +6,16 @@ Its programs are PQ_FDBSERVER and PQ_FDBCLI, else `fdbserver` and `fdbcli` on th
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from pathlib import Path
 from typing import Self
+
+from tests.ports import free_port
 
 
 def program(name: str) -> str | None:
     """Return where one of FoundationDB's programs is; None when this machine has none."""
     return os.environ.get(f"PQ_{name.upper()}") or shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/bin")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
 
 
 class Server:
@@ -33,7 +27,7 @@ class Server:
             raise FileNotFoundError("no fdbserver and fdbcli on the PATH, and none named by PQ_FDBSERVER, PQ_FDBCLI")
         self._fdbserver, self._fdbcli = found[0], found[1]
         self._folder = folder
-        self._address = f"127.0.0.1:{_free_port()}"
+        self._address = f"127.0.0.1:{free_port()}"
         self.cluster_file = folder / "fdb.cluster"
         self.cluster_file.write_text(f"pqadmin:soak@{self._address}\n")
         self._process: subprocess.Popen[bytes] | None = None

@@ -24,7 +24,6 @@ import json
 import random
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -37,6 +36,7 @@ from typing import Any
 
 from queues import open_store
 from queues.errors import StoreError
+from tests.ports import free_port
 from tests.soak import two_sites_verdict as verdict
 from tests.soak import wall_clock
 from tests.soak.two_sites_processes import ENDED, ROOT, SILENT, Importer, Running, Viewer
@@ -98,7 +98,7 @@ class Soak:
         for queue in queues:
             acts.configure(queue.name, max_attempts=MAX_ATTEMPTS)
         self.workers = [Running(self, f"worker-{n}", self._worker) for n in range(1, 5)]
-        self.ports = [_free_port(), _free_port()]
+        self.ports = [free_port(), free_port()]
         self.sites = [
             Running(
                 self,
@@ -381,12 +381,6 @@ def _started_in(folder: Path) -> list[str]:
             if f"WALL_CLOCK_FILE={folder}/".encode() in (process / "environ").read_bytes():
                 found.append(f"{process.name} {(process / 'cmdline').read_bytes().replace(bytes(1), b' ').decode()}")
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def main() -> int:
