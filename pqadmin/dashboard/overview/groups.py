@@ -47,6 +47,11 @@ class GroupView(ActionView):
         return self.label
 
     @property
+    def purpose(self) -> str:
+        """What a sent form was made for. The label of the queues without a group is empty."""
+        return f"{self.action}:{self.label}"
+
+    @property
     def home(self) -> str:
         """The overview by group."""
         return reverse("dashboard:overview") + "?group=group"
@@ -140,7 +145,7 @@ class PauseGroupView(GroupView):
             label=_("Resume"),
             action=reverse("dashboard:resume-group"),
             fields={
-                form_idempotency.FIELD: form_idempotency.number(self.request, f"resume:{self.subject}"),
+                form_idempotency.FIELD: form_idempotency.number(self.request, f"resume:{self.label}"),
                 **self.shown,
             },
         )

@@ -52,8 +52,10 @@ def test_each_queue_of_a_paused_group_has_an_audit_record(operator: Desk, store:
 def test_queues_without_a_group_are_one(operator: Desk, store: Store) -> None:
     for name in ("alone", "a:1", "other"):
         store.create_queue(name)
-    operator.send(operator.open("/groups/pause/?group="), "?group=", reason="ledger")
+    done = operator.send(operator.open("/groups/pause/?group="), "?group=", reason="ledger")
     assert paused_queues(store) == {"alone", "other"}
+    assert "Resumed 2 queues." in operator.send(done, "/groups/resume/")
+    assert not paused_queues(store)
 
 
 def test_a_group_is_paused_where_its_person_may_act_and_nowhere_else(desk: Callable[..., Desk], store: Store) -> None:
