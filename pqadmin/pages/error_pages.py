@@ -8,11 +8,13 @@ from typing import Any
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
+from django.urls import reverse
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.roles import RightMissing
+from pqadmin.display.addresses import leave_for_next
 from pqadmin.display.errors import said
 from queues.errors import KeyTooLarge, OutcomeUnknown, StoreError, TransactionTooLarge, ValueTooLarge
 
@@ -70,6 +72,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer 403 to a form that does not come from a page of this site or is too old."""
     if not request.is_secure() and request.headers.get("Origin") == f"https://{request.get_host()}":
         return page(request, 403, title=_("The form was not accepted"), context={"undeclared": True})
+    if request.path == reverse("accounts:login") and request.user.is_authenticated:
+        return leave_for_next(request)  # another tab has logged in since
     return page(request, 403, title=_("The form has expired"), context={"expired": True})
 
 

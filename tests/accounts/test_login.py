@@ -98,6 +98,14 @@ def test_the_form_needs_its_token(ann) -> None:
     assert "too old" in answer.content.decode()
 
 
+def test_a_login_form_of_before_a_login_in_another_tab_leads_to_its_page(ann) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    token = browser.get(f"{LOGIN}?next=/queues/jobs/").context["csrf_token"]
+    form = credentials(next="/queues/jobs/", csrfmiddlewaretoken=str(token))
+    for _tab in range(2):
+        assert browser.post(LOGIN, form).url == "/queues/jobs/"
+
+
 def test_an_inactive_person_stays_out(ann, client) -> None:
     ann.is_active = False
     ann.save()
