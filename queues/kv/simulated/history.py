@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
 from operator import itemgetter
 
 from sortedcontainers import SortedDict
@@ -72,16 +72,14 @@ class History:
         with self._lock:
             return _at(self._values.get(key, ()), version)
 
-    def scan(self, begin: bytes, end: bytes, version: int, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the pairs of [begin, end) at a version, in steps that each see a stable map."""
-        step = 64
+    def scan(
+        self, begin: bytes, end: bytes, version: int, *, reverse: bool, step: int = 64
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the pairs of [begin, end) at a version, in steps that each see a stable map, the first of `step`."""
         while begin < end:
             with self._lock:
-                keys = []
-                for key in self._values.irange(begin, end, (True, False), reverse=reverse):
-                    keys.append((key, _at(self._values[key], version)))
-                    if len(keys) == step:
-                        break
+                found = islice(self._values.irange(begin, end, (True, False), reverse=reverse), step)
+                keys = [(key, _at(self._values[key], version)) for key in found]
             for key, value in keys:
                 if value is not None:
                     yield key, value
@@ -160,12 +158,12 @@ def _weight(key: bytes, value: bytes | None) -> int:
 
 
 def _at(versions: Sequence[tuple[int, bytes | None]], version: int) -> bytes | None:
+    if versions and versions[-1][0] <= version:  # mostly
+        return versions[-1][1]
     at = _index(versions, version)
     return versions[at][1] if at >= 0 else None
 
 
 def _index(versions: Sequence[tuple[int, bytes | None]], version: int) -> int:
-    """Return the place of the newest value at a version: mostly the last one; -1 if there is none."""
-    if versions and versions[-1][0] <= version:
-        return len(versions) - 1
+    """Return the place of the newest value at a version; -1 if there is none."""
     return bisect_right(versions, version, key=_VERSION) - 1

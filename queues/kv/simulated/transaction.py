@@ -106,7 +106,7 @@ class SimulatedTransaction:
         self._check_time()
         self.reads += 1
         end = min(end, KEYS_END)
-        pairs = list(islice(self._merged(begin, end, reverse=reverse), limit))
+        pairs = list(islice(self._merged(begin, end, reverse=reverse, step=min(limit, 64)), limit))
         if conflicting:
             if len(pairs) < limit:
                 self._add_conflict(begin, end)
@@ -255,12 +255,12 @@ class SimulatedTransaction:
         base = None if self._is_cleared(key) else self._history.get(key, self._version)
         return base if write is None else _outcome(write, base)
 
-    def _merged(self, begin: bytes, end: bytes, *, reverse: bool) -> Iterator[KeyValue]:
+    def _merged(self, begin: bytes, end: bytes, *, reverse: bool, step: int) -> Iterator[KeyValue]:
         mine = self._written(begin, end)
         if reverse:
             mine.reverse()
         position = 0
-        for key, value in self._history.scan(begin, end, self._version, reverse=reverse):
+        for key, value in self._history.scan(begin, end, self._version, reverse=reverse, step=step):
             while position < len(mine) and (mine[position] > key if reverse else mine[position] < key):
                 yield from self._pair(mine[position])
                 position += 1
