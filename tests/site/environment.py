@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 
 _data = tempfile.mkdtemp(prefix="pqadmin-tests-")
@@ -12,3 +13,5 @@ for name in ("PQADMIN_HOST", "PQADMIN_PORT", "PQADMIN_ALLOWED_HOSTS", "PQADMIN_T
 os.environ["PQADMIN_DATA"] = _data
 os.environ["PQADMIN_STORE"] = "memory:"
 os.environ["PQADMIN_ENVIRONMENT"] = "test"
+# It is not installed, and httpx looks for it on the disk for each request to an application.
+sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
