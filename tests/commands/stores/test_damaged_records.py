@@ -39,11 +39,11 @@ def whole() -> list[KeyValue]:
         ann = store.actions("ann")
         for name in ("jobs", "other"):
             ann.create_queue(name)
-            queue = store.queue(name)
-            queue.push_many([(b"x%d" % n, n) for n in range(3)])
-            queue.push(b"later", priority=1, delay=timedelta(hours=1))
-            queue.lease(seconds=100)
-        first = store.queue("jobs").peek_min()
+        queue = store.queue("jobs")
+        queue.push_many([(b"x%d" % n, n) for n in range(3)])
+        queue.push(b"later", priority=1, delay=timedelta(hours=1))
+        queue.lease(seconds=100)
+        first = queue.peek_min()
         ann.delete_items("jobs", [first.id])
         return pairs(store)
 
