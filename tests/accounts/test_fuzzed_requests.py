@@ -52,7 +52,7 @@ VALUES = [
     "*?" * 100,
 ]
 #: Of each role.
-REQUESTS = 250
+REQUESTS = 120
 
 
 @pytest.mark.parametrize("role", [Role.ADMIN, Role.VIEWER])

@@ -23,7 +23,7 @@ from tests.server.conftest import PATIENCE, ROOT, Site
 
 SEED = "19"
 EXAMPLES = os.environ.get("PQ_API_EXAMPLES", "")
-FEW = "4"
+FEW = "2"
 #: Names that are there.
 ALL = {"queue": "jobs", "name": "person", "board": "wall"}
 #: What a schema cannot say: a name that is taken, a key that was used, a time that has passed.

@@ -13,7 +13,7 @@ from tests.crash.harness import kill_during
 from tests.full_count import check_full_count
 
 #: Kills; more of them by the environment.
-ROUNDS = int(os.environ.get("PQ_KILLS", "10"))
+ROUNDS = int(os.environ.get("PQ_KILLS", "5"))
 THREADS = 8
 
 

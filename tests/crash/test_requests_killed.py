@@ -10,7 +10,7 @@ from tests.crash.harness import kill_during
 from tests.crash.programs import send
 from tests.full_count import check_full_count
 
-ROUNDS = 12
+ROUNDS = 6
 THREADS = 8
 
 

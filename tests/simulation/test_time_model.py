@@ -308,4 +308,4 @@ def _ms(item: Item) -> int:
 @pytest.mark.parametrize("kind", ["priority", "fifo"])
 @on_every_engine
 def test_delays_and_leases_are_their_model(engine: str, kind: str) -> None:
-    run(TimeModel, engine=engine, kind=kind, examples=25, steps=40)
+    run(TimeModel, engine=engine, kind=kind, examples=12, steps=40)
