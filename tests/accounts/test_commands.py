@@ -108,6 +108,13 @@ def test_reset_password_prints_a_new_one_and_ends_sessions(person) -> None:
     assert Client().login(username="ann", password=password)
 
 
+def test_reset_password_says_that_the_user_is_deactivated(person) -> None:
+    person(Role.VIEWER, "ann")
+    assert "deactivated" not in run("reset_password", "ann")
+    User.objects.filter(username="ann").update(is_active=False)
+    assert "ann is deactivated and cannot sign in" in run("reset_password", "ann")
+
+
 def test_reset_password_of_an_unknown_person() -> None:
     with pytest.raises(CommandError, match="No user is named 'bob'"):
         run("reset_password", "bob")

@@ -29,8 +29,10 @@ class Command(SiteCommand):
         user.set_password(password)
         user.save(update_fields=["password"])
         shown = [] if options["password_stdin"] else [f"Password, shown once: {password}"]
+        if not user.is_active:
+            shown.append(f"{user.username} is deactivated and cannot sign in: an admin reactivates users at /people/.")
         self.answer(
-            {"user": user.username, "password": password if shown else None},
+            {"user": user.username, "password": None if options["password_stdin"] else password},
             f"Changed the password of {user.username}; all sessions of that user have ended.",
             *shown,
         )
