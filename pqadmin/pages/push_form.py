@@ -27,7 +27,7 @@ from queues import Priority, QueueStatus
 from queues.admin import parse_priority
 from queues.errors import BadPriority
 
-_NUMBER = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 
 
 class WhenForm(forms.Form):

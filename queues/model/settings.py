@@ -214,10 +214,9 @@ def _keep_finished(value: object) -> float | None:
         seconds = math.inf
     if seconds and not 1 <= seconds <= LONGEST:
         raise BadSetting(
-            "Finished items are kept for 1 to {most:,} seconds, or not at all (0 or None), not {value}.",
+            "Finished items are kept for 1 to {most:,} seconds, or not at all.",
             "keep_finished",
             most=int(LONGEST),
-            value=f"{value!r:.40}",
         )
     return seconds or None
 
@@ -239,13 +238,11 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "preview": _preview,
     "max_attempts": check_attempts,
     "closed": _closed,
-    "max_depth": _whole(
-        "max_depth", MAX_DEPTH, Words("A limit of items is 1 to {most:,}, or none (None)", most=MAX_DEPTH)
-    ),
+    "max_depth": _whole("max_depth", MAX_DEPTH, Words("A limit of items is 1 to {most:,}, or none", most=MAX_DEPTH)),
     "max_value": _whole(
         "max_value",
         MAX_VALUE_SIZE,
-        Words("A limit of a value's size is 1 to {most:,} bytes, or none (None)", most=MAX_VALUE_SIZE),
+        Words("A limit of a value's size is 1 to {most:,} bytes, or none", most=MAX_VALUE_SIZE),
     ),
     "keep_finished": _keep_finished,
     **{TARGET + limit: partial(check_limit, limit) for limit in LIMIT_NAMES},

@@ -46,6 +46,8 @@ def test_a_moment_is_typed_in_any_time_zone(operator: Desk, store: Store) -> Non
         ({"when": "delay", "delay": "soon"}, "Give a number"),
         ({"when": "delay", "delay": "-5"}, "Give a number"),
         ({"when": "delay", "delay": "999999999.9", "unit": "d"}, "before the year 10000"),
+        ({"when": "delay", "delay": "999999999999", "unit": "s"}, "before the year 10000"),
+        ({"when": "delay", "delay": "9" * 40, "unit": "d"}, "too far away"),
         ({"when": "due", "due": "tomorrow"}, "Give a date and a time"),
         ({"when": "due", "due": "2099-01-01T00:00", "zone": "Middle/Earth"}, "No time zone"),
         ({"when": "due", "due": "2099-01-01T00:00", "zone": "../etc/passwd"}, "No time zone"),
