@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from queues import Store
-from tests.browser.conftest import create_queues, open_live, ready_of, wait_live, wait_value
+from tests.browser.conftest import create_queues, open_live, ready_of, until, wait_live, wait_value
 
 #: The sum of what moved on the page without a person's doing.
 _SHIFTS = """
@@ -160,6 +160,7 @@ def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, sto
         queues[n].push_many([(b"x", 1)] * (500 + n))
         queues[n].pause(reason="", by="ops-2")
 
+    page.clock.install()
     open_live(page, address)
     wait_value(page, ready_of("g000:q000"), 0)
     page.mouse.move(1, 1)
@@ -169,8 +170,13 @@ def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, sto
     expect(rows).to_have_count(100)
     page.locator(ready_of("g000:q000")).hover()
     promote(124)
-    pill = page.locator("#reorder")
-    expect(pill).to_have_text(re.compile(r"^\d queues? further down belongs? here.* · update$"))
+    pill, told = page.locator("#reorder"), re.compile(r"^\d queues? further down belongs? here.* · update$")
+
+    def is_told() -> bool:
+        page.clock.run_for(1_000)  # the page asks for others every ten seconds
+        return told.match(pill.inner_text()) is not None
+
+    until(page, is_told)
     assert "g062:q124" not in order(page)
     page.keyboard.press("u")
     expect(page.locator('tr[data-queue="g062:q124"]')).to_be_visible()
