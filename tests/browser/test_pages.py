@@ -268,6 +268,15 @@ def test_choices_are_beside_their_words(width: int, touch: bool, new_page: NewPa
     assert max(off) <= 1.5
 
 
+def test_what_changes_is_there_at_once_for_those_that_want_less_motion(page: Page) -> None:
+    """Else sizes that a window or a finger changes come a frame later, one element inside another."""
+    page.goto("/boards/new/")
+    size = page.locator(".choice").first.evaluate(
+        "choice => { document.body.style.fontSize = '30px'; return getComputedStyle(choice).fontSize; }"
+    )
+    assert size == "30px"
+
+
 def test_a_long_name_leaves_room_for_the_values_of_a_search(page: Page, store: Store) -> None:
     store.create_queue("orders:" + "verylong" * 20).push(b"the needle", priority=1)
     page.goto("/search/?q=needle")
