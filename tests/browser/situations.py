@@ -37,7 +37,7 @@ SITUATIONS: Sequence[Situation] = (
     Situation("billing:retry", "critical", "nothing finished for", "billing-1", "Open items that came back"),
     Situation("images:thumbnails", "warning", "2 consumers hold 2 items", "resize-2", "read their logs"),
     Situation("fraud:score", "warning", "grows .*/s", "score-1", "add workers"),
-    Situation("mail:outbound", "warning", r"\d+ dead", "mailer-1", "read their errors", r"seen first at \d\d:\d\d"),
+    Situation("mail:outbound", "warning", r"\d+ dead", "mailer-1", "read their errors", r"seen first at [\d -]*\d\d:"),
     Situation("reports:monthly", "warning", "paused by grace.*the ledger is closing", "reports-1", "Resume it"),
 )
 
