@@ -173,7 +173,7 @@ def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, sto
     pill, told = page.locator("#reorder"), re.compile(r"^\d queues? further down belongs? here.* · update$")
 
     def is_told() -> bool:
-        page.clock.run_for(1_000)  # the page asks for others every ten seconds
+        page.clock.run_for(1_000)  # the page asks which queues belong here every ten seconds
         return told.match(pill.inner_text()) is not None
 
     until(page, is_told)
