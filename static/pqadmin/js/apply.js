@@ -26,6 +26,8 @@ export class Screen {
   #attached = null;
   #applied;
   #grow;
+  /** The queues that do not pass the filter: a row that was taken away does not come back by a late frame. */
+  #out = new Set();
 
   /** `applied(seq)` is called when a frame is on the screen, `grow()` when rows came that have no place here. */
   constructor(topic, { applied, grow }) {
@@ -131,11 +133,12 @@ export class Screen {
   #overview(pending, now) {
     const rows = new Map();
     for (const element of document.querySelectorAll("tr[data-queue]")) rows.set(idOf(element), element);
+    if (pending.matches !== undefined) this.#out = new Set(pending.matches?.out);
     const strangers = [];
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);
       if (element) applyRow(element, row, now);
-      else if (!isFolded(row)) strangers.push(row);
+      else if (!isFolded(row) && !this.#out.has(row.id)) strangers.push(row);
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
