@@ -228,7 +228,7 @@ class ActionView(FormView):  # type: ignore[type-arg] # generic in the stubs onl
     @property
     def purpose(self) -> str:
         """What a sent form was made for."""
-        return f"{self.action}:{self.subject}" if self.subject else self.action
+        return purpose_of(self.action, self.subject)
 
     @property
     def typed(self) -> dict[str, forms.Field]:
@@ -349,6 +349,11 @@ def blame(form: forms.Form, refusal: Refusal) -> None:
     """Put a refusal at the field that it is about, if the form has it."""
     if refusal.field in form.fields:
         form.add_error(refusal.field, refusal.text)
+
+
+def purpose_of(action: str, subject: str) -> str:
+    """Return what a form of an action is made for."""
+    return f"{action}:{subject}" if subject else action
 
 
 def hidden_fields(request: HttpRequest, action: str, status: QueueStatus) -> dict[str, str]:

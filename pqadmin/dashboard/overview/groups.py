@@ -15,7 +15,7 @@ from pqadmin.dashboard.queue.forms import PauseForm
 from pqadmin.display import format as write
 from pqadmin.live.monitor import get_monitor
 from pqadmin.pages import form_idempotency, queue_groups, toasts
-from pqadmin.pages.action_view import ActionView
+from pqadmin.pages.action_view import ActionView, purpose_of
 from pqadmin.pages.refusals import Refusal
 from pqadmin.store import get_store
 from queues import Actions, QueueStatus
@@ -45,11 +45,6 @@ class GroupView(ActionView):
     def subject(self) -> str:
         """The group."""
         return self.label
-
-    @property
-    def purpose(self) -> str:
-        """What a sent form was made for. The label of the queues without a group is empty."""
-        return f"{self.action}:{self.label}"
 
     @property
     def home(self) -> str:
@@ -145,7 +140,7 @@ class PauseGroupView(GroupView):
             label=_("Resume"),
             action=reverse("dashboard:resume-group"),
             fields={
-                form_idempotency.FIELD: form_idempotency.number(self.request, f"resume:{self.label}"),
+                form_idempotency.FIELD: form_idempotency.number(self.request, purpose_of("resume", self.subject)),
                 **self.shown,
             },
         )
