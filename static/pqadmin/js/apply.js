@@ -133,7 +133,8 @@ export class Screen {
   #overview(pending, now) {
     const rows = new Map();
     for (const element of document.querySelectorAll("tr[data-queue]")) rows.set(idOf(element), element);
-    if (pending.matches !== undefined) this.#out = new Set(pending.matches?.out);
+    // A whole frame without `matches` is of a table without a filter.
+    if (pending.full || pending.matches !== undefined) this.#out = new Set(pending.matches?.out);
     const strangers = [];
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);
@@ -142,7 +143,7 @@ export class Screen {
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
-    if (pending.matches !== undefined) applyMatches(pending.matches);
+    if (pending.matches !== undefined) applyMatches(pending.matches, this.#out);
     for (const sum of isFiltered() ? sumsOfRows() : pending.groups.values()) setGroup(sum, now);
     this.#totals(pending.total, now);
     showCounts(pending.total.queues);
@@ -231,11 +232,10 @@ function isFolded(row) {
 }
 
 /** Note which rows do not pass the filter; `order.js` takes them away, and asks where the server does not follow it. */
-function applyMatches(matches) {
+function applyMatches(matches, out) {
   const table = document.getElementById("queues");
   if (table === null || !("watched" in table.dataset)) return; // it came with another filter, which is not watched yet
   setData(table, "matching", matches === null ? "" : String(matches.count));
-  const out = new Set(matches?.out);
   for (const row of /** @type {NodeListOf<HTMLElement>} */ (table.querySelectorAll("tr[data-queue]"))) {
     if (out.has(idOf(row))) row.dataset.out = "";
     else delete row.dataset.out;
