@@ -78,7 +78,7 @@ def _migrate() -> None:
 
 
 def _refuse_other_release() -> None:
-    """Raise CannotStart for a store of another release, whose site needs its tables as they are."""
+    """Raise CannotStart for a store of another release: the site of that release needs the tables as they are."""
     try:
         get_store()
     except (NewerFormat, OlderFormat) as error:

@@ -488,7 +488,7 @@ def test_a_list_stays_whatever_way_its_address_is_written(page: Page, store: Sto
 
 
 def test_a_rename_in_the_sheet_offers_to_name_it_back(page: Page, jobs: Queue, strict: Strict) -> None:
-    """The page that is left asks for the age of a list whose queue has another name: that answer must not take it.
+    """The page that is left asks for the age of its list, by the old name: that answer must not take the toast.
 
     It is asked for with what the rename told, and answered before the next page is.
     """

@@ -1,4 +1,4 @@
-"""A page and a screen whose site answers, but opens no live connection for them: they say so until one opens."""
+"""A site answers, but opens no live connection: its pages and screens say so until one opens."""
 
 from pathlib import Path
 
