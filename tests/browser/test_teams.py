@@ -1,13 +1,24 @@
 """What teams rely on, in a browser: people and their grants, the window for writes, an overview of many queues."""
 
 import re
+import secrets
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from queues import Store, open_store
-from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, open_live, reload_until_shown, sign_in, wait_live
+from tests.browser.conftest import (
+    PATIENCE,
+    NewPage,
+    Site,
+    Strict,
+    create_queues,
+    open_live,
+    reload_until_shown,
+    sign_in,
+    wait_live,
+)
 from tests.browser.operator import Operator
 from tests.browser.wall.test_wall import LIVE, make_board
 
@@ -115,10 +126,9 @@ def test_writes_wait_until_the_site_is_armed_and_nothing_typed_is_lost(
 
 @pytest.fixture
 def many(store: Store) -> int:
-    """More queues than one window of the overview holds."""
-    names = [f"q{n:03}" for n in range(130)]
-    store.transact(lambda tr: [store.create_queue(name, tr=tr) for name in names])
-    return len(names)
+    """More queues than one window of the overview holds, of names that no page of an earlier test shows."""
+    label = secrets.token_hex(4)
+    return len(create_queues(store, [f"{label}-{n:03}" for n in range(130)]))
 
 
 def shown(page: Page) -> list[str]:
