@@ -16,6 +16,7 @@ class SiteCommand(StoreCommand):
 
     def prepare_tables(self) -> None:
         """Prepare the site as its first start does, and print its admin's password; raises CommandError."""
+        self.watch(settings.PQADMIN_STORE)
         try:
             admin = first_start.prepare()
         except first_start.CannotStart as error:

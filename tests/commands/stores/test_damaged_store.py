@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from queues import open_store
 from tests.damaged import KINDS, copy_damaged, make_store
+from tests.prepared import prepare
 from tests.programs import run_to_end
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,25 +91,26 @@ def test_a_cut_off_store_is_told_by_every_command(tmp_path: Path, healthy: Path)
     assert (store / "data.mdb").read_bytes() == before, "it is left as it is"
 
 
-def run_crashing(url: str, crash: str) -> subprocess.CompletedProcess[str]:
-    """Run `queues` as a shell does, in a process in which a line of code has put a fault."""
+def run_crashing(crash: str, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a shell does, in a process in which a line of code has put a fault."""
     script = (
         "import ctypes, sys\n"
-        "sys.argv = ['pqadmin', 'queues', '--store', sys.argv[1]]\n"
+        "sys.argv[0] = 'pqadmin'\n"
         f"{crash} = lambda *a, **k: ctypes.string_at(8)\n"
         "from pqadmin.cli import main\n"
         "main()\n"
     )
     return run_to_end(
-        [sys.executable, "-c", f"import {crash.rpartition('.')[0]}\n{script}", url],
+        [sys.executable, "-c", f"import {crash.rpartition('.')[0]}\n{script}", *command],
         cwd=ROOT,
+        env=os.environ | variables,
     )
 
 
 def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_next(tmp_path: Path) -> None:
     store = tmp_path / "store"
     make_store(store)
-    done = run_crashing(f"lmdb:{store}", "queues.catalog.directory.names")
+    done = run_crashing("queues.catalog.directory.names", "queues", "--store", f"lmdb:{store}")
     assert done.returncode == signal.SIGSEGV
     assert done.stderr.splitlines() == [
         (
@@ -121,11 +125,26 @@ def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_
         assert opened.queue("mail").depth() == 150
 
 
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("tokens",)])
+def test_a_fatal_signal_before_the_tables_are_migrated_is_told_too(tmp_path: Path, command: tuple[str, ...]) -> None:
+    store = tmp_path / "store"
+    make_store(store)
+    prepare(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as tables, tables:
+        tables.execute("DELETE FROM django_migrations WHERE name = '0003_delete_sentform'")
+    variables = {"PQADMIN_DATA": str(tmp_path), "PQADMIN_STORE": f"lmdb:{store}"}
+    done = run_crashing("queues.catalog.store_record.find", *command, **variables)
+    assert done.returncode == signal.SIGSEGV
+    (told,) = done.stderr.splitlines()
+    assert f"the file of the store lmdb:{store} may be damaged" in told
+    assert (store / "suspect").exists()
+
+
 def test_a_fatal_signal_outside_of_the_engine_shows_its_stack_and_suspects_no_store(tmp_path: Path) -> None:
     """A handler's own extension module, say, has crashed."""
     store = tmp_path / "store"
     make_store(store)
-    done = run_crashing(f"lmdb:{store}", "pqadmin.commands.queue_columns.queue_list")
+    done = run_crashing("pqadmin.commands.queue_columns.queue_list", "queues", "--store", f"lmdb:{store}")
     assert done.returncode == signal.SIGSEGV
     assert "Segmentation fault" in done.stderr
     assert "in string_at" in done.stderr

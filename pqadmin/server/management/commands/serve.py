@@ -53,11 +53,11 @@ class Command(OwnCommand):
             raise SystemExit(130) from None
 
     def _serve(self, listener: socket.socket, host: str) -> None:
+        fatal_signals.watch(settings.PQADMIN_STORE)
         admin = first_start.prepare()
         if admin is not None:
             first = ("First start", "an admin was created; the password is shown only now")
             _show([first, ("Name", admin.name), ("Password", admin.password)])
-        fatal_signals.watch(settings.PQADMIN_STORE)
         try:
             store.get_store()
         except (StoreUnreachable, StoreDamaged) as error:
