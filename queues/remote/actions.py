@@ -3,6 +3,7 @@
 import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from queues.items.locate import Picked, Selection
 from queues.items.scan import Query
 from queues.items.stored_item import digest
 from queues.model.codec import Raw, encoded_by_person
+from queues.model.config import Config
 from queues.model.duration import Duration
 from queues.model.item import Item
 from queues.model.moment import either
@@ -27,6 +29,7 @@ from queues.queue import AnyQueue, FifoQueue
 from queues.queue_catalog import QueueCatalog
 from queues.remote.call import Call
 from queues.remote.connection import FIRST_REST, Connection
+from queues.remote.settings import changed
 from queues.remote.shapes import item_of, job_of, shape_of_query, text_of
 
 
@@ -80,8 +83,9 @@ class RemoteActions(Actions):
 
     def rename_queue(self, old: str, new: str, *, expect_id: int | None = None) -> AnyQueue:
         """Give a queue another name."""
-        self._write("POST", canonical(old), "rename", expect_id=expect_id, body={"name": new})
-        return self.catalog.queue(new)
+        queue = self.catalog.queue(canonical(old))
+        renamed = self._write_to(queue, expect_id, "POST", "rename", body={"name": new})
+        return _with_config(queue, replace(queue.config, name=renamed["queue"]))
 
     def configure(
         self,
@@ -95,8 +99,9 @@ class RemoteActions(Actions):
         """Change settings of a queue."""
         _refuse_condition(expect)
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in changes.items()}
-        self._write("PATCH", queue_name, expect_id=expect_id, body={**plain, "reason": reason})
-        return self.catalog.queue(queue_name)
+        queue = self.catalog.queue(queue_name)
+        answer = self._write_to(queue, expect_id, "PATCH", body={**plain, "reason": reason})
+        return _with_config(queue, changed(queue.config, answer))
 
     def delete_queue(
         self,
@@ -167,9 +172,9 @@ class RemoteActions(Actions):
         """Take items into the trash."""
         _refuse_condition(expect)
         body = {"end": end, "n": n, "keep": self._keep, "reason": reason}
-        found = self._post(queue_name, "act", "pop", expect_id=expect_id, **body)["items"]
-        config = self.catalog.queue(queue_name).config
-        return [Popped(item=item_of(shape, config), trash_id=shape["trash_id"]) for shape in found]
+        queue = self.catalog.queue(queue_name)
+        found = self._write_to(queue, expect_id, "POST", "act", "pop", body=body)["items"]
+        return [Popped(item=item_of(shape, queue.config), trash_id=shape["trash_id"]) for shape in found]
 
     def pick(self, queue_name: str, item_ids: Sequence[str], *, expect_id: int | None = None, **_: Any) -> Selection:
         """Return items of any state with their etags."""
@@ -343,6 +348,11 @@ class RemoteActions(Actions):
     def _post(self, name: str, *what: str, expect_id: int | None = None, **body: Any) -> Any:
         return self._write("POST", name, *what, expect_id=expect_id, body=body)
 
+    def _write_to(self, queue: AnyQueue, expect_id: int | None, method: str, *what: str, **rest: Any) -> Any:
+        """Change something of a queue that was read first, as a read after the change may fail."""
+        expect_id = queue.id if expect_id is None else expect_id
+        return self._write(method, queue.name, *what, expect_id=expect_id, **rest)
+
     def _write(
         self,
         method: str,
@@ -360,6 +370,12 @@ class RemoteActions(Actions):
 def _meant(expect_id: int | None) -> dict[str, str]:
     """Return the header that says which queue of the name is meant."""
     return {} if expect_id is None else {"PQ-Queue-ID": str(expect_id)}
+
+
+def _with_config(queue: AnyQueue, config: Config) -> AnyQueue:
+    """Return a queue with the config that it has now."""
+    queue.opened.settle(config.encode())
+    return queue
 
 
 def _changed(found: Mapping[str, Any]) -> Changed:

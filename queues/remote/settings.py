@@ -1,6 +1,8 @@
 """Settings over HTTP: what changed is returned as the record of the config."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from queues.model.config import Config
 from queues.model.settings import check_settings
@@ -28,5 +30,9 @@ async def pause(connection: Connection, queue: OpenQueue, request: PauseRequest,
 async def configure(connection: Connection, queue: OpenQueue, request: ConfigureRequest, key: str) -> bytes:
     """Change settings."""
     answer = await connection.send(call_on(queue, "PATCH", body=request.changes, key=key))
-    changed: Config = replace(queue.config, **check_settings(queue.config, answer["settings"]))
-    return changed.encode()
+    return changed(queue.config, answer).encode()
+
+
+def changed(config: Config, answer: Mapping[str, Any]) -> Config:
+    """Return a config with the settings that a server answers."""
+    return replace(config, **check_settings(config, answer["settings"]))

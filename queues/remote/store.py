@@ -26,7 +26,6 @@ from queues.model.store_address import StoreAddress
 from queues.operations.wait import Outlook
 from queues.queue import AnyQueue, Queue, queue_of
 from queues.remote import reads
-from queues.remote import settings as settings  # registers its verbs
 from queues.remote.actions import RemoteActions
 from queues.remote.call import Call
 from queues.remote.connection import Connection
@@ -203,8 +202,7 @@ class RemoteStore(Store):
 
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
         """Give a queue another name; open queues go on, and items stay."""
-        self._write("POST", "queues", canonical(old), "rename", body={"name": new}, tr=tr)
-        return self.queue(new)
+        return self.actions("", tr=tr).rename_queue(old, new)
 
     def delete_queue(self, name: str, *, by: str = "", tr: Transaction | None = None) -> str:
         """Put a queue into the trash and return the trash id. The token is the actor."""

@@ -347,6 +347,40 @@ def refusing(times: int, status: int, *, headers: list[tuple[bytes, bytes]] | No
     return app
 
 
+def written_once() -> Any:
+    """Return the API that refuses all that comes after the first write."""
+    api, written = ApiHandler(), [False]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if written[0]:
+            await answering(401, b"", [], send)
+            return
+        written[0] = scope["method"] != "GET"
+        await api(scope, receive, send)
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda store: [each.item.value for each in store.actions("").pop_many("jobs", 2)], ["a", "b"]),
+        (lambda store: store.actions("").configure("jobs", note="x").config.note, "x"),
+        (lambda store: store.actions("").rename_queue("jobs", "work").name, "work"),
+        (lambda store: store.rename_queue("jobs", "work").name, "work"),
+    ],
+    ids=["pop_many", "configure", "rename_queue", "rename_queue of the store"],
+)
+def test_what_was_written_is_told_though_nothing_can_be_read_after_it(
+    local: Store, transactional_db: None, token: Callable[..., str], act: Callable[[Store], Any], told: Any
+) -> None:
+    local.create_queue("jobs", codec="text").push_many([("a", 1), ("b", 2)])
+    with opened(token(), written_once()) as store:
+        assert act(store) == told
+        with pytest.raises(NotAuthenticated):
+            store.directory()
+
+
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_a_busy_server_is_asked_again(
     local: Store, transactional_db: None, token: Callable[..., str], status: int
