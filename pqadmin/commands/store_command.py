@@ -271,11 +271,17 @@ def os_user() -> str:
 
 def refuse_missing(url: str) -> None:
     """Raise `StoreUnavailable` when there is no embedded store at the URL."""
-    engine, _, path = url.partition(":")
-    if engine == "lmdb" and path and not Path(path).is_file() and not (Path(path) / "data.mdb").exists():
+    if is_missing(url):
         raise StoreUnavailable(
-            "There is no store in {path}; create_queue makes one, --store or PQADMIN_STORE names another.", path=path
+            "There is no store in {path}; create_queue makes one, --store or PQADMIN_STORE names another.",
+            path=url.partition(":")[2],
         )
+
+
+def is_missing(url: str) -> bool:
+    """Return whether there is no embedded store at the URL of one."""
+    engine, _, path = url.partition(":")
+    return engine == "lmdb" and bool(path) and not Path(path).is_file() and not (Path(path) / "data.mdb").exists()
 
 
 def _damage(url: str) -> StoreDamaged | None:

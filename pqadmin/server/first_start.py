@@ -16,9 +16,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, grant
+from pqadmin.commands.store_command import is_missing
 from pqadmin.conf import secret_key
 from pqadmin.server import assets, file_permissions
-from pqadmin.store import get_store
+from pqadmin.store import close_store, get_store
 from queues.errors import NewerFormat, OlderFormat, QueueError, StoreError
 
 log = logging.getLogger(__name__)
@@ -38,8 +39,12 @@ class FirstAdmin:
     password: str
 
 
-def prepare() -> FirstAdmin | None:
+def prepare(*, for_command: bool = False) -> FirstAdmin | None:
     """Make data folder, secret key, tables and static files where missing; raises CannotStart.
+
+    Tables that are there are not migrated while the store is of another release. A command migrates them only if it
+    could read the store, and closes it: a missing store's path counts as mistyped. A site migrates them also while its
+    store is missing or away: it has to start then, and nothing else would end the wait.
 
     Returns the first admin if this start made one. Starts at the same time wait for each other.
     """
@@ -48,7 +53,7 @@ def prepare() -> FirstAdmin | None:
         file_permissions.protect(data)
         with _alone(data / file_permissions.MARK):
             settings.SECRET_KEY = secret_key.ensure(data)
-            _migrate()
+            _migrate(for_command)
             assets.prepare()
             return _first_admin()
     except OSError as error:
@@ -69,22 +74,32 @@ def _alone(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _migrate() -> None:
+def _migrate(for_command: bool) -> None:
     executor = MigrationExecutor(connections[DEFAULT_DB_ALIAS])
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         if executor.loader.applied_migrations:
-            _refuse_other_release()
+            _look_at_store(for_command)
         call_command("migrate", interactive=False, verbosity=0)
 
 
-def _refuse_other_release() -> None:
+def _look_at_store(for_command: bool) -> None:
     """Raise CannotStart for a store of another release: the site of that release needs the tables as they are."""
-    try:
-        get_store()
-    except (NewerFormat, OlderFormat) as error:
-        raise CannotStart(str(error)) from None
-    except (StoreError, QueueError):
-        pass  # the tables can be made without it
+    url = settings.PQADMIN_STORE
+    unseen = ""
+    if is_missing(url):
+        unseen = f"there is no store in {url}. PQADMIN_STORE names another; pqadmin serve makes this one"
+    else:
+        try:
+            get_store()
+        except (NewerFormat, OlderFormat) as error:
+            raise CannotStart(str(error)) from None
+        except (StoreError, QueueError) as error:
+            unseen = str(error)
+        finally:
+            if for_command:
+                close_store()
+    if unseen and for_command:
+        raise CannotStart(f"the site's tables have to be migrated, for which a command reads the store first: {unseen}")
 
 
 def _first_admin() -> FirstAdmin | None:

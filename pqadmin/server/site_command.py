@@ -18,7 +18,7 @@ class SiteCommand(StoreCommand):
         """Prepare the site as its first start does, and print its admin's password; raises CommandError."""
         self.watch(settings.PQADMIN_STORE)
         try:
-            admin = first_start.prepare()
+            admin = first_start.prepare(for_command=True)
         except first_start.CannotStart as error:
             raise CommandError(str(error)) from None
         if admin is not None:

@@ -2,6 +2,7 @@
 
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,11 @@ from django.contrib.auth.models import User
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, role_of
 from pqadmin.conf import secret_key
+from pqadmin.server import first_start
 from pqadmin.server.first_start import CannotStart, prepare
+from pqadmin.store import close_store, opened_store
+from queues import open_store
+from queues.errors import StoreUnreachable
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +45,53 @@ def test_no_admin_where_there_are_people(data: Path) -> None:
     User.objects.create(username="ann")
     assert prepare() is None
     assert User.objects.count() == 1
+
+
+@pytest.fixture
+def migrated(monkeypatch: pytest.MonkeyPatch, settings, tmp_path: Path) -> Iterator[list[str]]:
+    """Have a migration pending, and return the commands that were called to migrate."""
+    close_store()
+    settings.PQADMIN_STORE = f"lmdb:{tmp_path / 'store'}"
+    called: list[str] = []
+    monkeypatch.setattr(first_start.MigrationExecutor, "migration_plan", lambda self, targets: targets)
+    monkeypatch.setattr(first_start, "call_command", lambda name, **_: called.append(name))
+    yield called
+    close_store()
+
+
+def test_a_command_closes_the_store_that_it_looked_at_before_it_migrates(migrated: list[str], settings) -> None:
+    open_store(settings.PQADMIN_STORE).close()
+    prepare(for_command=True)
+    assert migrated == ["migrate"]
+    assert opened_store() is None
+
+
+def test_a_command_makes_no_store_and_migrates_nothing_without_one(migrated: list[str], tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match=f"there is no store in lmdb:{tmp_path / 'store'}.*PQADMIN_STORE"):
+        prepare(for_command=True)
+    assert not (tmp_path / "store").exists()
+    assert migrated == []
+
+
+def test_a_site_migrates_before_it_makes_its_store(migrated: list[str], tmp_path: Path) -> None:
+    prepare()
+    assert not (tmp_path / "store").exists()
+    assert migrated == ["migrate"]
+
+
+def test_while_the_store_is_away_a_site_migrates_and_a_command_does_not(
+    migrated: list[str], settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> None:
+        raise StoreUnreachable("The cluster does not answer.")
+
+    open_store(settings.PQADMIN_STORE).close()
+    monkeypatch.setattr(first_start, "get_store", away)
+    with pytest.raises(CannotStart, match="The cluster does not answer"):
+        prepare(for_command=True)
+    assert migrated == []
+    prepare()
+    assert migrated == ["migrate"]
 
 
 @pytest.mark.parametrize("name", ["secret_key", ".starting"])
