@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.auth.forms import UsernameField
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
@@ -14,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from pqadmin.accounts.arming import NotArmed
 from pqadmin.accounts.roles import RightMissing
+from pqadmin.accounts.throttle import LONGEST_NAME
 from pqadmin.display.addresses import leave_for_next
 from pqadmin.display.errors import said
 from queues.errors import KeyTooLarge, OutcomeUnknown, StoreError, TransactionTooLarge, ValueTooLarge
@@ -73,8 +75,15 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if not request.is_secure() and request.headers.get("Origin") == f"https://{request.get_host()}":
         return page(request, 403, title=_("The form was not accepted"), context={"undeclared": True})
     if request.path == reverse("accounts:login") and request.user.is_authenticated:
-        return leave_for_next(request)  # another tab has logged in since
+        if _typed_name(request) == request.user.get_username():
+            return leave_for_next(request)  # another tab has logged in since
+        return page(request, 403, title=_("Another user is signed in"), context={"other_user": True})
     return page(request, 403, title=_("The form has expired"), context={"expired": True})
+
+
+def _typed_name(request: HttpRequest) -> str:
+    """Return the name in a sent login form, as the login compares it."""
+    return str(UsernameField(max_length=LONGEST_NAME).to_python(request.POST.get("username", "")))
 
 
 def page_not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:

@@ -1,5 +1,7 @@
 """Logging in, out, and changing one's own password."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -104,6 +106,30 @@ def test_a_login_form_of_before_a_login_in_another_tab_leads_to_its_page(ann) ->
     form = credentials(next="/queues/jobs/", csrfmiddlewaretoken=str(token))
     for _tab in range(2):
         assert browser.post(LOGIN, form).url == "/queues/jobs/"
+
+
+@pytest.mark.parametrize("name", [" ann ", "\uff41nn"])
+def test_such_a_form_leads_on_by_any_spelling_that_the_login_takes(ann, name: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    form = credentials(csrfmiddlewaretoken=str(browser.get(LOGIN).context["csrf_token"]))
+    assert browser.post(LOGIN, form).status_code == 302
+    assert browser.post(LOGIN, {**form, "username": name}).status_code == 303
+
+
+@pytest.mark.parametrize("name", ["bob", "Ann", ""])
+def test_such_a_form_of_another_person_does_not_lead_on_as_the_first(ann, name: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    form = credentials(next="/queues/jobs/", csrfmiddlewaretoken=str(browser.get(LOGIN).context["csrf_token"]))
+    browser.post(LOGIN, form)
+    answer = browser.post(LOGIN, {**form, "username": name})
+    assert answer.status_code == 403
+    page = answer.content.decode()
+    assert "This browser is signed in as <b><bdi>ann</bdi></b>" in page
+    main = page[page.index("<main") : page.index("</main>")]
+    assert 'action="/accounts/logout/"' in main
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', main).group(1)
+    assert browser.post("/accounts/logout/", {"csrfmiddlewaretoken": token}).url == LOGIN
+    assert browser.get("/").status_code == 302
 
 
 def test_an_inactive_person_stays_out(ann, client) -> None:
