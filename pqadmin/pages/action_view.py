@@ -278,7 +278,7 @@ class QueueActionView(ActionView):
     @cached_property
     def number(self) -> str:
         """The number of a new form, for the queue as it is now."""
-        return form_idempotency.number(self.request, f"{self.action}:{self.status.id}")
+        return form_idempotency.number(self.request, purpose_of(self.action, str(self.status.id)))
 
     @property
     def hidden(self) -> Mapping[str, str]:
@@ -359,7 +359,7 @@ def purpose_of(action: str, subject: str) -> str:
 def hidden_fields(request: HttpRequest, action: str, status: QueueStatus) -> dict[str, str]:
     """Return the hidden fields of a form for an action on a queue."""
     return {
-        form_idempotency.FIELD: form_idempotency.number(request, f"{action}:{status.id}"),
+        form_idempotency.FIELD: form_idempotency.number(request, purpose_of(action, str(status.id))),
         "queue_id": str(status.id),
     }
 

@@ -19,7 +19,7 @@ from pqadmin.accounts.roles import require
 from pqadmin.accounts.scope import role_given, scope_of
 from pqadmin.display.addresses import queue_url
 from pqadmin.pages import form_idempotency, toasts
-from pqadmin.pages.action_view import ActionView
+from pqadmin.pages.action_view import ActionView, purpose_of
 from pqadmin.pages.refusals import NotPossible
 from pqadmin.people import person_changes, person_list
 from pqadmin.people.forms import GrantForm, PersonForm, RoleForm
@@ -165,7 +165,7 @@ class RemoveGrantView(PersonActionView):
     @property
     def purpose(self) -> str:
         """What a sent form was made for."""
-        return f"{self.action}:{self.kwargs['grant']}"
+        return purpose_of(self.action, str(self.kwargs["grant"]))
 
     def change(self, form: Any) -> str:
         """Remove the grant."""
@@ -250,7 +250,9 @@ def _about(
                 "grant": each,
                 "role": Role(each.role).label,
                 "matching": matching(each.glob, names=names),
-                "hidden": {form_idempotency.FIELD: form_idempotency.number(request, f"remove-grant:{each.pk}")},
+                "hidden": {
+                    form_idempotency.FIELD: form_idempotency.number(request, purpose_of("remove-grant", str(each.pk)))
+                },
             }
             for each in user.grants.order_by("glob")
         ],
@@ -258,7 +260,7 @@ def _about(
         "grant_form": grant_form,
         "matching": matching(typed, names=names) if typed and grant_form.is_valid() else None,
         "numbers": {
-            action: {form_idempotency.FIELD: form_idempotency.number(request, f"{action}:{key}")}
+            action: {form_idempotency.FIELD: form_idempotency.number(request, purpose_of(action, str(key)))}
             for action in ("role", "grant", "active", "password")
         },
         "tokens": user.tokens.filter(revoked_at=None).count(),
