@@ -2,10 +2,57 @@
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import PATIENCE, Site, open_live, sign_in, wait_live
+from tests.browser.conftest import PATIENCE, Site, open_live, sign_in, until, wait_live
 from tests.browser.wall.test_wall import make_board
+
+#: Handshakes fail, or are never answered, as `window.network` says; with "gone" no request is answered either.
+#: Limits of time go by the page's clock.
+STUB = """
+    window.network = %s;
+    window.WebSocket = class {
+        static OPEN = 1;
+        readyState = 0;
+        constructor() {
+            if (network === "refuses") setTimeout(() => this.onclose?.({ code: 1006 }));
+        }
+        close() {}
+    };
+    AbortSignal.timeout = (wait) => {
+        const limit = new AbortController();
+        setTimeout(() => limit.abort(), wait);
+        return limit.signal;
+    };
+    const answered = window.fetch;
+    const hangs = (signal) =>
+        new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    window.fetch = (address, options) =>
+        network === "gone" ? hangs(options?.signal) : answered(address, options);
+"""
+UNOPENED = "The server answers, but no live connection opens"
+
+
+def say(page: Page, selector: str, words: str) -> None:
+    """Let the page's clock go on, a second at a time, until an element says this."""
+    place = page.locator(selector).first
+
+    def said() -> bool:
+        page.clock.run_for(1_000)
+        return words in place.inner_text() + (place.get_attribute("title") or "")
+
+    until(page, said, words)
+
+
+@pytest.mark.parametrize("network", ["refuses", "hangs"])
+def test_a_page_whose_handshakes_hang_follows_whether_the_server_answers(page: Page, network: str) -> None:
+    page.clock.install()
+    page.add_init_script(STUB % repr(network))
+    page.goto("/")
+    say(page, "[data-fresh]", UNOPENED)
+    page.evaluate("network = 'gone'")
+    say(page, "[data-fresh]", "reconnecting")
 
 
 def test_one_page_too_many_says_why_it_is_not_live(chromium: Browser, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ const LAST_TRY_HIDDEN = 60_000;
 /** Milliseconds of silence after which a connection is given up for dead. */
 const DEAD_AFTER = 12_000;
 const DEAD_AFTER_HIDDEN = 40_000;
+/** Milliseconds that the site has to answer when it is asked for the page. */
+const ANSWERS_WITHIN = 10_000;
 /** Close codes after which the page's own address says whether the person is still signed in and may read. */
 const SIGNED_OUT = new Set([4401, 4403]);
 
@@ -88,7 +90,7 @@ export class Connection {
     const limit = this.#visible ? DEAD_AFTER : DEAD_AFTER_HIDDEN;
     if (performance.now() - this.#heard > limit) {
       this.#drop();
-      this.#again();
+      this.#again(this.#opened);
     }
   }
 
@@ -148,20 +150,21 @@ export class Connection {
     else this.#again(opened);
   }
 
-  #again(opened = true, doubtful = false) {
+  #again(opened, doubtful = false) {
     this.#handlers.state(this.#answers ? "refused" : "reconnecting");
     const most = this.#visible ? LAST_TRY : LAST_TRY_HIDDEN;
     const wait = Math.min(most, FIRST_TRY * 2 ** Math.min(this.#tries, 10)) * (0.5 + Math.random() / 2);
     this.#tries += 1;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.open(), wait);
-    // A refused handshake looks like a dead server from here: ask once in a while which of the two it is.
+    // A handshake that fails or hangs looks like a dead server from here: ask once in a while which of the two it is.
     if (doubtful || (!opened && (this.#answers || this.#tries % 6 === 3))) this.#probe(opened);
   }
 
   async #probe(opened) {
     try {
-      const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
+      const signal = /** @type {any} */ (AbortSignal).timeout(ANSWERS_WITHIN);
+      const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store", signal });
       if (answer.type === "opaqueredirect" || answer.status === 401) this.end("signed-out");
       else if (answer.status === 403) this.end("not-allowed");
       else if (answer.status === 404 && answer.headers.has("X-Pqadmin-Wall")) this.#handlers.missing?.();
