@@ -1,10 +1,12 @@
 """An overview with a filter follows which queues match: new ones, changed ones, and those that match no more."""
 
+import re
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from queues import Store
-from tests.browser.conftest import open_live, ready_of, wait_value
+from tests.browser.conftest import open_live, ready_of, until, wait_value
 from tests.browser.test_order import SOON, expect_order, order
 
 
@@ -108,3 +110,36 @@ def test_the_page_asks_which_favorites_match(page: Page, store: Store) -> None:
     expect(page.get_by_text("No queue matches")).to_be_visible()
     store.queue("a").push(b"x", priority=1)
     expect_order(page, "a")
+
+
+def test_no_row_of_the_table_before_comes_into_a_filtered_one(page: Page, store: Store) -> None:
+    """Until the server has heard of the filter, frames come of what was watched before."""
+    waiting: list[tuple[WebSocketRoute, str | bytes]] = []
+
+    def through(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+        server.on_message(route.send)
+
+        def up(message: str | bytes) -> None:
+            if '"filter"' in str(message):
+                waiting.append((server, message))
+            else:
+                server.send(message)
+
+        route.on_message(up)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    other = store.create_queue("other")
+    store.create_queue("zz:a")
+    open_live(page, "/")
+    expect_order(page, "other", "zz:a")
+    page.locator("main input[name=q]").fill("zz")
+    expect_order(page, "zz:a")
+    until(page, lambda: waiting, "the filter is not watched")
+    other.push(b"x", priority=1)
+    wait_value(page, "[data-total=ready]", 1)
+    assert order(page) == ["zz:a"]
+    for server, message in waiting:
+        server.send(message)
+    store.create_queue("zz:b")
+    expect_order(page, "zz:a", "zz:b")

@@ -133,17 +133,21 @@ export class Screen {
   #overview(pending, now) {
     const rows = new Map();
     for (const element of document.querySelectorAll("tr[data-queue]")) rows.set(idOf(element), element);
+    const table = document.getElementById("queues");
+    // The whole frame after a table is watched is the first of it: those before are of the table that it replaced.
+    if (pending.full && table !== null && "watched" in table.dataset) table.dataset.framed = "";
+    const isOfTable = table !== null && "framed" in table.dataset;
     // A whole frame without `matches` is of a table without a filter.
     if (pending.full || pending.matches !== undefined) this.#out = new Set(pending.matches?.out);
     const strangers = [];
     for (const row of pending.rows.values()) {
       const element = rows.get(row.id);
       if (element) applyRow(element, row, now);
-      else if (!isFolded(row) && !this.#out.has(row.id)) strangers.push(row);
+      else if (isOfTable && !isFolded(row) && !this.#out.has(row.id)) strangers.push(row);
     }
     for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
     if (strangers.length > 0) this.#append(strangers, now);
-    if (pending.matches !== undefined) applyMatches(pending.matches, this.#out);
+    if (isOfTable && pending.matches !== undefined) applyMatches(table, pending.matches, this.#out);
     for (const sum of isFiltered() ? sumsOfRows() : pending.groups.values()) setGroup(sum, now);
     this.#totals(pending.total, now);
     showCounts(pending.total.queues);
@@ -232,9 +236,7 @@ function isFolded(row) {
 }
 
 /** Note which rows do not pass the filter; `order.js` takes them away, and asks where the server does not follow it. */
-function applyMatches(matches, out) {
-  const table = document.getElementById("queues");
-  if (table === null || !("watched" in table.dataset)) return; // it came with another filter, which is not watched yet
+function applyMatches(table, matches, out) {
   setData(table, "matching", matches === null ? "" : String(matches.count));
   for (const row of /** @type {NodeListOf<HTMLElement>} */ (table.querySelectorAll("tr[data-queue]"))) {
     if (out.has(idOf(row))) row.dataset.out = "";

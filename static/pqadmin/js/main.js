@@ -170,6 +170,7 @@ function start(topic) {
   if (overview) {
     startMore();
     startFolds();
+    document.addEventListener("htmx:after:swap", watch); // another filter is watched at once
     let scrolled = 0; // of very many rows those in sight are watched
     const look = () => {
       clearTimeout(scrolled);
