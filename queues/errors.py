@@ -67,17 +67,32 @@ class QueueError(Worded):
 
 
 class QueueNotFound(QueueError, LookupError):
-    """No queue has this name. `suggestions` holds names that look alike.
+    """No queue has this name, or the queue that is meant was renamed or deleted.
 
-    With `by_id` the queue that once had the name is gone; another one may have it now.
+    `suggestions` holds names that look alike. With `gone`, the record of the queue that had the name is missing; with
+    `name_taken`, another queue has the name than the one that is meant.
     """
 
-    def __init__(self, name: str, suggestions: tuple[str, ...] = (), *, by_id: bool = False) -> None:
+    #: Whether names that look alike may help.
+    suggests: bool = True
+
+    def __init__(
+        self, name: str, suggestions: tuple[str, ...] = (), *, gone: bool = False, name_taken: bool = False
+    ) -> None:
         self.name = name
         self.suggestions = suggestions
+        self.suggests = not (gone or name_taken)
         queue = _shown(name)
-        if by_id:
+        if gone:
             super().__init__(Words("The queue that had the name {queue} is gone.", queue=queue))
+            return
+        if name_taken:
+            super().__init__(
+                Words(
+                    "Another queue has the name {queue} now; the queue that is meant was renamed or deleted.",
+                    queue=queue,
+                )
+            )
             return
         if not suggestions:
             super().__init__(Words("No queue is named {queue}.", queue=queue))

@@ -219,7 +219,7 @@ class QueueCatalog:
         try:
             yield
         except QueueNotFound as error:
-            if tr is not None or error.suggestions:
+            if tr is not None or error.suggestions or not error.suggests:
                 raise
             name = error.name
             near = self.context.kv.read(lambda tr: directory.look_alikes(tr, self.context.keyspace, name))

@@ -62,7 +62,7 @@ def meant_id(request: ApiRequest) -> int | None:
 def refuse_another(request: ApiRequest, queue: AnyQueue) -> AnyQueue:
     """Return a queue that was found by its name; raise `QueueNotFound` if the request means another one by its id."""
     if meant_id(request) not in (None, queue.id):
-        raise QueueNotFound(queue.name, by_id=True)
+        raise QueueNotFound(queue.name, name_taken=True)
     return queue
 
 

@@ -66,7 +66,7 @@ def look(store: Store, queue: AnyQueue, *, change: int | None = None) -> QueueLo
         snapshot = store.snapshot([queue.id], preview=0, tr=tr)
         status = snapshot.queues.get(queue.id)
         if status is None:
-            raise QueueNotFound(queue.name)
+            raise QueueNotFound(queue.name, gone=True)
         if status.change == change and status.pause is None:  # a pause ends without a change
             return snapshot, []
         looks: list[Callable[..., Page]] = [queue.items, partial(queue.items, end="max")]

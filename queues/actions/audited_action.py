@@ -193,7 +193,7 @@ def find_queue(context: StoreContext, tr: ReadTransaction, name: str, expect_id:
     """Return the queue of this name; raise `QueueNotFound`, also if its id is not `expect_id`."""
     config = directory.find(tr, context.keyspace, name)
     if expect_id is not None and config.id != expect_id:
-        raise QueueNotFound(name, by_id=True)
+        raise QueueNotFound(name, name_taken=True)
     return open_queue(context, config)
 
 

@@ -187,7 +187,7 @@ class Config:
     def of(cls, name: str, record: bytes | None) -> "Config":
         """Read the config of a queue that was found before; raise `QueueNotFound`, `QueueUnreadable`."""
         if record is None:
-            raise QueueNotFound(name, by_id=True)
+            raise QueueNotFound(name, gone=True)
         with reading(name):
             return cls.decode(record)
 

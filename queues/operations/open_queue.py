@@ -187,7 +187,7 @@ class OpenQueue:
         """Return the config of a record that was read, and keep it as the guess."""
         guess = self.guess
         if record is None:
-            raise QueueNotFound(guess[1].name, by_id=True)
+            raise QueueNotFound(guess[1].name, gone=True)
         if record != guess[0]:
             self.guess = guess = (record, Config.of(guess[1].name, record), {})
         return guess[1]

@@ -153,7 +153,7 @@ class RemoteActions(Actions):
         """Push one item, as programs do."""
         queue = self.catalog.queue(queue_name)
         if expect_id not in (None, queue.id):
-            raise QueueNotFound(queue_name, by_id=True)
+            raise QueueNotFound(queue_name, name_taken=True)
         value = Raw(value) if isinstance(value, bytes) and queue.codec != "bytes" else value
         if isinstance(queue, FifoQueue):
             return queue.enqueue(value, delay=delay, due=due)

@@ -116,7 +116,7 @@ class Restoring:
             return self._config(reference["id"], reference["name"])
         config = prefixes.owner(self._tr, self._keyspace, bytes.fromhex(reference["prefix"]))
         if config is None:
-            raise QueueNotFound(reference["name"], by_id=True)
+            raise QueueNotFound(reference["name"], gone=True)
         return config
 
     def _config(self, queue_id: int, name: str) -> Config:

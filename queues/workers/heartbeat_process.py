@@ -93,7 +93,7 @@ class HeartbeatProcess:
         for known, known_id in self._store.directory().items():
             if known_id == queue_id:
                 return self._store.queue(known)
-        raise QueueNotFound(name, by_id=True)
+        raise QueueNotFound(name, gone=True)
 
 
 def tell(**what: Any) -> None:

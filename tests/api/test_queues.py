@@ -52,6 +52,47 @@ async def test_a_queue_is_created_configured_renamed_deleted_and_restored(progra
     assert {entry.via for entry in site.audit.entries(queue="work").entries} == {"api"}
 
 
+@pytest.mark.parametrize("meant", ["the old one", "no id"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "queues/jobs", None),
+        ("PATCH", "queues/jobs", {"note": "x"}),
+        ("DELETE", "queues/jobs?confirm=jobs", None),
+        ("POST", "queues/jobs/rename", {"name": "work"}),
+        ("POST", "queues/jobs/detach", {}),
+        ("POST", "queues/jobs/pop", None),
+        ("GET", "queues/jobs/look", None),
+    ],
+)
+async def test_a_request_that_means_another_queue_of_the_name_says_so(
+    program: Program, site: Store, meant: str, method: str, path: str, body: Any
+) -> None:
+    old = site.create_queue("jobs").id
+    site.delete_queue("jobs")
+    new = site.create_queue("jobs")
+    site.create_queue("jobs-old")
+    headers = {"PQ-Queue-ID": str(old) if meant == "the old one" else "x"}
+    refused = problem(await program.request(method, path, json=body, headers=headers), 404, "QueueNotFound")
+    assert (refused["detail"], refused["suggestions"]) == (
+        "Another queue has the name “jobs” now; the queue that is meant was renamed or deleted.",
+        [],
+    )
+    assert site.queue("jobs").id == new.id
+
+
+async def test_a_description_by_the_id_of_a_deleted_queue_says_that_another_one_has_the_name(
+    program: Program, site: Store
+) -> None:
+    old = site.create_queue("jobs").id
+    site.delete_queue("jobs")
+    path = f"queues/jobs/description?id={old}"
+    assert problem(await program.get(path), 404, "QueueNotFound")["detail"] == "No queue is named “jobs”."
+    site.create_queue("jobs")
+    refused = problem(await program.get(path), 404, "QueueNotFound")
+    assert refused["detail"] == "Another queue has the name “jobs” now; the queue that is meant was renamed or deleted."
+
+
 async def test_the_list_holds_what_the_caller_sees_page_by_page(site: Store, granted, token) -> None:
     for name in ("a:1", "a:2", "a:3", "b:1"):
         site.create_queue(name).push(b"x", 5)

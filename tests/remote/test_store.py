@@ -319,6 +319,8 @@ def test_a_queue_that_may_not_be_seen_is_not_there(
         local.rename_queue("seen", "secret")
         with pytest.raises(QueueNotFound):
             seen.depth()
+        with pytest.raises(QueueNotFound, match="^No queue is named “seen”.$"):  # it is hidden, not gone
+            seen.wait(5)
 
 
 def test_a_token_that_ends_is_told(local: Store, transactional_db: None, person: Callable[..., User]) -> None:

@@ -50,6 +50,8 @@ def test_the_words_of_errors_are_among_the_messages(collected: Path) -> None:
     known = collected.read_text()
     for error in (
         errors.QueueNotFound("orders", ("order", "border")),
+        errors.QueueNotFound("orders", gone=True),
+        errors.QueueNotFound("orders", name_taken=True),
         errors.NotForAttached("orders", "it is never paused."),
         refused(lambda: check_name("a b")),
         refused(lambda: parse_priority("1e400", "int")),

@@ -78,7 +78,7 @@ def describe_queue(
     caller.see(name)
     there = opened.queue(name)
     if id not in (None, there.id):
-        raise QueueNotFound(queue)
+        raise QueueNotFound(there.name, name_taken=True)
     reads = Verb.READ in caller.verbs and caller.scope.can(Right.READ, there.name)
     return answer(
         {

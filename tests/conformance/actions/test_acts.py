@@ -168,17 +168,30 @@ def test_an_act_meant_for_another_queue_of_the_name_is_refused(store: Store, ann
     old = ann.create_queue("jobs").id
     ann.delete_queue("jobs", confirm="jobs", expect_id=old)
     ann.create_queue("jobs")
+    ann.create_queue("jobs-old")
     before = verbs(store)
     for act in (
         lambda: ann.delete_queue("jobs", confirm="jobs", expect_id=old),
         lambda: ann.pause("jobs", reason="r", expect_id=old),
         lambda: ann.resume("jobs", expect_id=old),
         lambda: ann.rename_queue("jobs", "tasks", expect_id=old),
+        lambda: ann.purge("jobs", confirm="jobs", expect_id=old),
     ):
-        with pytest.raises(QueueNotFound) as error:
+        with pytest.raises(QueueNotFound, match="Another queue has the name “jobs” now; .* was renamed") as error:
             act()
-        assert error.value.suggestions == ()  # the new queue of that name is none
+        assert error.value.suggestions == ()  # a name that looks alike is no help: it is not the name that is wrong
     assert verbs(store) == before
+
+
+def test_an_undo_of_a_queue_that_is_gone_says_so_though_its_name_is_used_again(store: Store, ann: Actions) -> None:
+    ann.create_queue("jobs").push(b"x", priority=1)
+    popped = ann.pop("jobs")
+    ann.delete_queue("jobs", confirm="jobs")
+    ann.create_queue("jobs")
+    ann.create_queue("jobs-old")
+    with pytest.raises(QueueNotFound, match="The queue that had the name “jobs” is gone") as error:
+        ann.undo(popped.trash_id)
+    assert error.value.suggestions == ()
 
 
 def test_a_page_of_trash_looks_past_what_was_restored(store: Store, ann: Actions) -> None:
