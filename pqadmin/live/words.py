@@ -133,10 +133,10 @@ _WORDS = {
     "fresh-stale-title": gettext_lazy("The server has not confirmed these numbers for a while."),
     "fresh-reconnecting": gettext_lazy("reconnecting"),
     "fresh-reconnecting-title": gettext_lazy("The connection is gone; these are the last numbers."),
-    "fresh-refused": gettext_lazy("not live"),
-    "fresh-refused-title": gettext_lazy(
+    "fresh-unopened": gettext_lazy("not live"),
+    "fresh-unopened-title": gettext_lazy(
         "The server answers, but no live connection opens: too many pages are open, or a proxy does not pass "
-        "websockets."
+        "websockets, or changes their host or scheme."
     ),
     "fresh-store": gettext_lazy("store unreachable"),
     "fresh-internal": gettext_lazy("The server has an internal error; what is shown is old."),

@@ -16,9 +16,9 @@ def words() -> dict[str, str]:
         "wall-none": _("No data yet"),
         "wall-still": _("This picture is not live"),
         "wall-why-reconnecting": _("The server does not answer. Trying again."),
-        "wall-why-refused": _(
+        "wall-why-unopened": _(
             "The server answers, but no live connection opens: too many screens are on, or a proxy does not pass "
-            "websockets."
+            "websockets, or changes their host or scheme."
         ),
         "wall-why-silent": _("Nothing was heard from the server."),
         "wall-why-closed": _(

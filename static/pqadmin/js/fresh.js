@@ -1,5 +1,5 @@
 // @ts-check
-// How fresh the numbers on the screen are, said honestly: live, stale with its age, reconnecting, refused, signed out.
+// How fresh the numbers on the screen are, said honestly: live, stale with its age, reconnecting, unopened, signed out.
 
 import { age } from "./format.js";
 import { word } from "./words.js";
@@ -33,7 +33,7 @@ export class Freshness {
     this.#heard = performance.now();
   }
 
-  /** The connection's state: reconnecting, refused, signed-out, not-allowed, outdated. */
+  /** The connection's state: reconnecting, unopened (the site answers), signed-out, not-allowed, outdated. */
   connection(state) {
     this.#state = state;
   }
@@ -65,7 +65,7 @@ export class Freshness {
 
   #described() {
     if (["signed-out", "not-allowed", "outdated"].includes(this.#state)) return ["offline", `fresh-${this.#state}`];
-    if (["reconnecting", "refused"].includes(this.#state)) return ["reconnecting", `fresh-${this.#state}`];
+    if (["reconnecting", "unopened"].includes(this.#state)) return ["reconnecting", `fresh-${this.#state}`];
     if (this.#trouble !== null) return ["stale", "fresh-store"];
     return this.live ? ["live", "fresh-live"] : ["stale", "fresh-stale"];
   }

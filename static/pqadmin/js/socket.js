@@ -34,7 +34,7 @@ export class Connection {
   #heard = 0;
 
   /**
-   * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name), and
+   * Handlers: frame(message), beat(message), trouble(message), hello(message), refused(message), state(name) of those in `fresh.js`, and
    * missing(), where the site itself says that the page's own address leads nowhere by now: no proxy in its place.
    * `release` is the page's: a server of another one has rows and messages that these scripts cannot read.
    */
@@ -151,7 +151,7 @@ export class Connection {
   }
 
   #again(opened, doubtful = false) {
-    this.#handlers.state(this.#answers ? "refused" : "reconnecting");
+    this.#handlers.state(this.#answers ? "unopened" : "reconnecting");
     const most = this.#visible ? LAST_TRY : LAST_TRY_HIDDEN;
     const wait = Math.min(most, FIRST_TRY * 2 ** Math.min(this.#tries, 10)) * (0.5 + Math.random() / 2);
     this.#tries += 1;

@@ -15,7 +15,7 @@ const ASK_AGAIN = 60_000;
 /** Milliseconds between tries to make a page anew: a server that restarts does not answer the first. */
 const RENEW_AGAIN = 10_000;
 /** Why numbers are old, by the state of the connection. */
-const WHY = { live: "wall-why-silent", refused: "wall-why-refused" };
+const WHY = { live: "wall-why-silent", unopened: "wall-why-unopened" };
 /** A page that is to be made anew waits up to so many ms, so that a hundred screens do not ask at once. */
 const RELOAD_WITHIN = 5_000;
 

@@ -68,15 +68,15 @@ def test_one_page_too_many_says_why_it_is_not_live(chromium: Browser, tmp_path: 
         second.goto("/")
         fresh = second.locator("[data-fresh]").first
         expect(fresh).to_contain_text("not live")
-        expect(fresh).to_have_attribute("title", "The server answers, but no live connection opens: too many pages are "
-                                        "open, or a proxy does not pass websockets.")  # fmt: skip
+        why = "too many pages are open, or a proxy does not pass websockets, or changes their host or scheme"
+        expect(fresh).to_have_attribute("title", f"{UNOPENED}: {why}.")
         first.goto("about:blank")
         wait_live(second)
         first.goto(f"/wall/{board}/")
-        why = first.locator("[data-part=veil-why]")
-        expect(why).to_contain_text("no live connection opens: too many screens are on")
+        veil = first.locator("[data-part=veil-why]")
+        expect(veil).to_contain_text(f"{UNOPENED}: too many screens are on")
         site.kill()
-        expect(why).to_have_text("The server does not answer. Trying again.")
+        expect(veil).to_have_text("The server does not answer. Trying again.")
     finally:
         context.close()
         site.stop()
