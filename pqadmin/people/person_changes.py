@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from pqadmin.accounts.models import Grant
@@ -59,7 +59,7 @@ def change_role(user: User, role: Role, *, by: Author) -> bool:
     Raises `NotPossible` if no admin would be left.
     """
     with transaction.atomic():
-        user = _held(user)
+        user = held(user)
         before = role_given(user)
         if before is role:
             return False
@@ -73,7 +73,7 @@ def change_role(user: User, role: Role, *, by: Author) -> bool:
 def add_grant(user: User, glob: str, role: Role, *, by: Author, now: datetime) -> bool:
     """Give a person a role on the queues that a glob matches, in place of the earlier one; False when it is there."""
     with transaction.atomic():
-        user = _held(user)
+        user = held(user)
         before = Grant.objects.filter(user=user, glob=glob).first()
         if before is not None and before.role == role.value:
             return False
@@ -102,7 +102,7 @@ def set_active(user: User, active: bool, *, by: Author) -> bool:
     Raises `NotPossible` if no admin would be left.
     """
     with transaction.atomic():
-        user = _held(user)
+        user = held(user)
         if user.is_active is active:
             return False
         if not active and role_given(user) is Role.ADMIN:
@@ -118,7 +118,7 @@ def reset_password(user: User, *, by: Author) -> str:
     """Give a person a password that the site makes up, which ends the old one and all sessions; return it."""
     password = new_password()
     with transaction.atomic():
-        user = _held(user)
+        user = held(user)
         user.set_password(password)
         user.save(update_fields=["password"])
         note(by, "reset_password", after=_of(user), result=user)
@@ -131,23 +131,38 @@ def end_sessions(user: User) -> None:
     Session.objects.filter(pk__in=theirs).delete()
 
 
-def _held(user: User) -> User:
-    """Return the person as of now; changes of the same person wait for this one."""
+def held(user: User) -> User:
+    """Return the person as of now; changes of the same person and of admins wait for this one."""
+    _hold_admins(user)
     try:
-        return User.objects.select_for_update().get(pk=user.pk)
+        return User.objects.get(pk=user.pk)
     except User.DoesNotExist:
         raise NotPossible(_("This person is not there any more.")) from None
 
 
 def has_admin_besides(people: Iterable[User]) -> bool:
     """Return whether there is an active admin besides these people, until the transaction ends."""
+    _hold_admins()
+    return _is_admin_besides(people)
+
+
+def _hold_admins(*people: User) -> None:
+    """Have changes of the active admins and of these people wait; in one order, so that no two wait for each other."""
+    keys = Q(pk__in=_admins().values("pk")) | Q(pk__in=[user.pk for user in people])
+    list(User.objects.select_for_update().filter(keys).order_by("pk").values_list("pk"))
+
+
+def _admins() -> QuerySet[User]:
     in_group = User.groups.through.objects.filter(group__name=Role.ADMIN.value).values("user_id")
-    admins = User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
-    return bool(admins.select_for_update().exclude(pk__in=[user.pk for user in people])[:1])
+    return User.objects.filter(Q(is_superuser=True) | Q(pk__in=in_group), is_active=True)
+
+
+def _is_admin_besides(people: Iterable[User]) -> bool:
+    return _admins().exclude(pk__in=[user.pk for user in people]).exists()
 
 
 def _another_admin(user: User, field: str = "") -> None:
-    if not has_admin_besides([user]):
+    if not _is_admin_besides([user]):
         raise NotPossible(
             _("%(name)s is the last admin: without one no user could get a role. Make another one first.")
             % {"name": user.username},

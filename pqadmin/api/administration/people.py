@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from ninja import Query, Router
 from pydantic import Field, StrictStr
@@ -233,7 +232,7 @@ def _change(
 
     def once(by: Author) -> tuple[User, Shape]:
         with transaction.atomic():  # the person is checked as changed
-            user = _person(name, User.objects.select_for_update())
+            user = person_changes.held(_person(name))
             if role_given(user) is Role.ADMIN:
                 caller.require_to_give(Role.ADMIN)
             shown = perform(caller, user, by)
@@ -242,8 +241,8 @@ def _change(
     return change(request, once, _shape, secrets=secrets)
 
 
-def _person(name: str, people: "QuerySet[User] | None" = None) -> User:
-    user = (User.objects.all() if people is None else people).filter(username=findable(name)).first()
+def _person(name: str) -> User:
+    user = User.objects.filter(username=findable(name)).first()
     if user is None:
         raise Problem("NotFound", "There is no person of this name.")
     return user

@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.cookiejar import CookieJar
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -11,7 +13,7 @@ import pytest
 from tests.api.postgresql import postgresql
 from tests.api.test_served import call
 from tests.programs import run_to_end
-from tests.server.conftest import ROOT, Site
+from tests.server.conftest import ROOT, Site, send_login
 
 pytestmark = pytest.mark.slow
 
@@ -98,3 +100,34 @@ def test_a_token_of_the_longest_name_makes_what_has_the_longest_names(served: Se
     ):
         status, _, found = call(site, "POST", path, body, **headers)
         assert status in {409, 422}, (path, found)
+
+
+def session(site: Site, name: str, password: str) -> dict[str, str]:
+    """Log a person in; return the headers of the session."""
+    jar = CookieJar()
+    send_login(site, name, password, jar).close()
+    cookies = {cookie.name: str(cookie.value) for cookie in jar}
+    return {
+        "Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()),
+        "X-CSRFToken": cookies["pqadmin_csrf"],
+    }
+
+
+def test_of_two_admins_that_demote_each_other_at_once_one_stays(served: Served) -> None:
+    site = served.site
+    first = session(site, "admin", site.wait_for(r"Password\s+(\S+)").group(1))
+    sessions = {"admin": first}
+
+    def give(by: str, name: str, role: str) -> int:
+        body = {"role": role, "confirm": name}
+        return int(call(site, "PUT", f"people/{name}/role", body, **sessions[by])[0])
+
+    person = {"name": "second", "role": "viewer"}
+    sessions["second"] = session(site, "second", call(site, "POST", "people", person, **first)[2]["password"])
+    assert give("admin", "second", "admin") == 200
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            statuses = list(pool.map(give, sessions, reversed(sessions), ("viewer", "viewer")))
+            assert sorted(statuses) in ([200, 403], [200, 409]), statuses
+            kept, lost = sessions if statuses[0] == 200 else reversed(sessions)
+            assert give(kept, lost, "admin") == 200
