@@ -81,19 +81,22 @@ class HeartbeatProcess:
             os._exit(0)
         queue = self._queues.get(queue_id)
         if queue is None:
-            queue = self._queues[queue_id] = self._find(queue_id, name)
+            assert self._store is not None
+            queue = self._queues[queue_id] = find_queue(self._store, queue_id, name)
         return queue
 
-    def _find(self, queue_id: int, name: str) -> Queue:
-        assert self._store is not None
+
+def find_queue(store: Store, queue_id: int, name: str) -> Queue:
+    """Return the queue of an id; `name` is the name that it had. Raises `QueueNotFound`."""
+    known: str | None = name
+    while known is not None:
         with suppress(QueueNotFound):
-            queue = self._store.queue(name)
+            queue = store.queue(known)
             if queue.id == queue_id:
                 return queue
-        for known, known_id in self._store.directory().items():
-            if known_id == queue_id:
-                return self._store.queue(known)
-        raise QueueNotFound(name, gone=True)
+        names = store.directory()  # a queue may be renamed again before it is opened by the name that it has
+        known = next((each for each, its_id in names.items() if its_id == queue_id), None)
+    raise QueueNotFound(name, name_taken=name in names)
 
 
 def tell(**what: Any) -> None:

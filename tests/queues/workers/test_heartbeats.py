@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from queues import Queue, Store, open_store
+from queues.errors import QueueNotFound
 from queues.keys.keyspace import Keyspace
 from queues.model.store_address import StoreAddress
 from queues.workers import Job, Pool, Worker
+from queues.workers.heartbeat_process import find_queue
 from tests.conftest import Clock
 from tests.waiting import LONG, await_true
 
@@ -185,6 +187,33 @@ def test_a_renamed_queue_keeps_its_leases(at_work: AtWork) -> None:
     at_work.begin("wait")
     at_work.store.rename_queue("jobs", "tasks")
     at_work.await_extensions()
+
+
+def test_a_queue_that_is_renamed_while_it_is_looked_for_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store("memory:") as store:
+        jobs = store.create_queue("jobs")
+        store.rename_queue("jobs", "tasks")
+
+        def directory() -> Mapping[str, int]:
+            monkeypatch.undo()
+            names = store.directory()
+            store.rename_queue("tasks", "more")
+            store.create_queue("tasks")
+            return names
+
+        monkeypatch.setattr(store, "directory", directory)
+        assert find_queue(store, jobs.id, "jobs").id == jobs.id
+
+
+def test_a_queue_that_is_not_found_is_told_of_by_what_has_its_name() -> None:
+    with open_store("memory:") as store:
+        jobs = store.create_queue("jobs")
+        store.delete_queue("jobs")
+        with pytest.raises(QueueNotFound, match="No queue is named “jobs”"):
+            find_queue(store, jobs.id, "jobs")
+        store.create_queue("jobs")
+        with pytest.raises(QueueNotFound, match="Another queue has the name “jobs” now"):
+            find_queue(store, jobs.id, "jobs")
 
 
 def test_a_pool_that_ends_leaves_no_process_behind(tmp_path: Path) -> None:
