@@ -86,7 +86,7 @@ from queues.model.priority import PriorityType, parse_priority
 from queues.model.priority import normalize as normalize_priority
 from queues.model.records import MAX_VALUE_SIZE
 from queues.model.records import UNREADABLE as UNREADABLE_RECORD
-from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULES, Settings, settings_of
+from queues.model.settings import MAX_FIELDS, MAX_NOTE, MAX_RULES, Settings, check_settings, settings_of
 from queues.model.settings import NAMES as SETTING_NAMES
 from queues.model.settings import plain as plain_settings
 from queues.operations.lease_block import LeaseKeeper

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from pqadmin.dashboard.targets import fields as limits
 from pqadmin.display import format as write
 from pqadmin.display.durations import MAX_DURATION
+from pqadmin.display.errors import said
 from pqadmin.pages.fields import TypedField, noted, reason_field, tick_field
 from queues.admin import (
     MAX_FIELDS,
@@ -22,9 +23,11 @@ from queues.admin import (
     SETTING_NAMES,
     Config,
     TargetRules,
+    check_settings,
     plain_settings,
     settings_of,
 )
+from queues.errors import BadSetting
 
 #: Settings of attached queues: other programs would not keep to the rest.
 ATTACHED = ("note", "runbook", "redact", "preview")
@@ -111,7 +114,7 @@ class SettingsForm(forms.Form):
     seen = forms.CharField(required=False, max_length=4 * _MAX_TYPED, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, config: Config, rules: TargetRules, **kwargs: Any) -> None:
-        self._rules = rules
+        self._config, self._rules = config, rules
         self.names = ATTACHED if config.attached else SETTING_NAMES
         settings = settings_of(config)
         typed = {name: "" if value is None else value for name, value in settings.items()}
@@ -155,6 +158,11 @@ class SettingsForm(forms.Form):
                 continue
             except forms.ValidationError as error:
                 self.add_error(name, error)
+                continue
+            try:
+                check_settings(self._config, {name: value})
+            except BadSetting as error:  # here, so that all that is wrong is shown at once
+                self.add_error(name, said(error))
                 continue
             if plain_settings({name: value})[name] != self.expected.get(name):
                 self.changes[name] = value

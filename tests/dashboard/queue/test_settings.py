@@ -68,6 +68,14 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(
     assert "Saved" in operator.send(refused, "settings/", note="better", **({field: good} if field != "note" else {}))
 
 
+def test_all_that_is_wrong_is_said_at_once(operator: Desk, store: Store) -> None:
+    wrong = {"max_attempts": "soon", "max_depth": "-1", "note": "x" * 1_001, "target_wait": "ever"}
+    refused = operator.send(operator.open(HERE), "settings/", runbook="javascript:alert(1)", **wrong)
+    assert refused.status == 422
+    for field in ("runbook", *wrong):
+        assert f"settings-{field}_error" in refused.html, field
+
+
 def test_the_second_operator_is_told_of_the_change_and_keeps_the_form(desk: Callable[..., Desk], store: Store) -> None:
     ann, bob = desk(name="ann"), desk(name="bob")
     hers, his = ann.open(HERE), bob.open(HERE)
