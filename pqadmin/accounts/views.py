@@ -57,10 +57,21 @@ class LoginView(auth_views.LoginView):
         return answer
 
 
+class OwnPasswordForm(PasswordChangeForm):
+    """The old password, and twice a new one that differs from it."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse the old password as the new one."""
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("old_password") and cleaned["old_password"] == cleaned.get("new_password1"):
+            self.add_error("new_password1", _("This is the old password: choose another one."))
+        return cleaned
+
+
 class PasswordView(auth_views.PasswordChangeView):
     """Changes one's own password and ends one's other sessions."""
 
-    template_name = "accounts/password.html"
+    template_name, form_class = "accounts/password.html", OwnPasswordForm
     success_url = reverse_lazy("accounts:password")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -68,7 +79,7 @@ class PasswordView(auth_views.PasswordChangeView):
         attempt = throttle.begin_change(person=str(request.user.pk), now=timezone.now())
         form = self.get_form()
         if attempt.retry_after is not None:
-            unchecked = PasswordChangeForm(form.user)
+            unchecked = OwnPasswordForm(form.user)
             return _refuse(self, unchecked, _("Too many wrong passwords."), attempt.retry_after)
         valid = form.is_valid()
         if "old_password" not in form.errors:  # it was right, even if the new one is refused

@@ -175,6 +175,16 @@ def test_a_weak_new_password_is_refused(ann, client, new: str) -> None:
     assert answer.context["form"].errors["new_password2"]
 
 
+def test_the_old_password_is_no_new_one(ann, client) -> None:
+    client.force_login(ann)
+    form = dict.fromkeys(("old_password", "new_password1", "new_password2"), PASSWORD)
+    answer = client.post(reverse("accounts:password"), form)
+    assert answer.status_code == 200
+    assert answer.context["form"].errors == {"new_password1": ["This is the old password: choose another one."]}
+    wrong = client.post(reverse("accounts:password"), {**form, "old_password": "wrong"})
+    assert set(wrong.context["form"].errors) == {"old_password"}
+
+
 def test_cookies_are_for_this_site_only_and_secure_under_https(ann, client) -> None:
     answer = client.post(LOGIN, credentials())
     cookie = answer.cookies["pqadmin_session"]
