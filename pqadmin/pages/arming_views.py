@@ -100,14 +100,15 @@ def about(request: HttpRequest, *, to: str, kept: list[tuple[str, str]] | None =
 
 def refused(request: HttpRequest) -> dict[str, Any]:
     """Return what the page about a refused write shows: how to arm, and all that was typed."""
+    passwords = {name for name in request.POST if "password" in name}  # no page holds one, not even hidden
     kept = [
         (name, value)
         for name, values in request.POST.lists()
         for value in values
-        if name != "csrfmiddlewaretoken" and "password" not in name  # no page holds a password, not even hidden
+        if name != "csrfmiddlewaretoken" and name not in passwords
     ]
     files = [file.name for _name, files in request.FILES.lists() for file in files]
-    return about(request, to=request.get_full_path(), kept=kept) | {"files": files}
+    return about(request, to=request.get_full_path(), kept=kept) | {"files": files, "passwords": passwords}
 
 
 def _local(request: HttpRequest, address: str) -> str:

@@ -81,6 +81,20 @@ def test_django_admin_waits_for_the_window_too(name: str, pattern: URLPattern, c
     assert User.objects.count() == 1
 
 
+def test_the_refusal_says_what_of_a_form_with_a_password_is_kept(client) -> None:
+    new = {"password1": "a-long-password-1", "password2": "a-long-password-1"}
+    for path, name, kept in (
+        ("/admin/auth/user/add/", {"username": "eve"}, True),
+        (f"/admin/auth/user/{User.objects.get().pk}/password/", {}, False),
+    ):
+        page = client.post(path, {**name, **new}).content.decode()
+        assert ("What you typed is kept." in page) is kept
+        assert "Passwords have to be typed again." in page
+    page = client.post("/admin/auth/group/add/", {"name": "them"}).content.decode()
+    assert "What you typed is kept." in page
+    assert "Passwords" not in page
+
+
 def test_django_admin_changes_people_inside_of_the_window(client) -> None:
     eve = {"username": "eve", "password1": "zebra-stripes", "password2": "zebra-stripes", "usable_password": "true"}
     assert client.get("/admin/auth/user/add/").status_code == 200
