@@ -1,11 +1,13 @@
 """A site answers, but opens no live connection: its pages and screens say so until one opens."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
-from tests.browser.conftest import PATIENCE, Site, open_live, sign_in, until, wait_live
+from tests.browser.conftest import PATIENCE, Site, Strict, open_live, sign_in, until, wait_live
 from tests.browser.wall.test_wall import make_board
 
 #: Handshakes fail, or are never answered, as `window.network` says; with "gone" no request is answered either.
@@ -53,6 +55,39 @@ def test_a_page_whose_handshakes_hang_follows_whether_the_server_answers(page: P
     say(page, "[data-fresh]", UNOPENED)
     page.evaluate("network = 'gone'")
     say(page, "[data-fresh]", "reconnecting")
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("[data-fresh]", "The connection is gone"), ("[data-part=veil-why]", "The server does not answer")],
+)
+def test_trouble_with_the_store_is_not_told_once_the_connection_is_gone(
+    page: Page, strict: Strict, place: str, words: str
+) -> None:
+    strict.allowed.append("WebSocket")
+    address = "/" if place == "[data-fresh]" else f"/wall/{make_board(page, 'Hall')}/"
+    routes: list[WebSocketRoute] = []
+
+    def through(route: WebSocketRoute) -> None:
+        routes.append(route)
+        if len(routes) > 1:
+            route.close()
+            return
+
+        def down(text: str | bytes) -> None:
+            seen = json.loads(text)
+            if seen["t"] != "hello":
+                seen = {"t": "store", "message": "away", "seq": seen["seq"], "now": seen["now"], "since": seen["now"]}
+            route.send(json.dumps(seen))
+
+        route.connect_to_server().on_message(down)
+
+    page.route_web_socket(re.compile("/live/"), through)
+    page.clock.install()
+    page.goto(address)
+    say(page, place, "away")
+    routes[0].close()
+    say(page, place, words)
 
 
 def test_one_page_too_many_says_why_it_is_not_live(chromium: Browser, tmp_path: Path) -> None:

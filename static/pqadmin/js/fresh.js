@@ -36,6 +36,7 @@ export class Freshness {
   /** The connection's state: reconnecting, unopened (the site answers), signed-out, not-allowed, outdated. */
   connection(state) {
     this.#state = state;
+    this.#trouble = null; // what the server last said of its store is old
   }
 
   /** Seconds since the numbers were known to be right; null before the first frame. */

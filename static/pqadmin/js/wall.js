@@ -82,7 +82,7 @@ const connection = new Connection(address.href, body.dataset.release, {
       closed = "link" in body.dataset ? "wall-why-closed" : `wall-why-${name}`;
       asking.soon(steady(), ASK_AGAIN);
     }
-    state = name;
+    [state, trouble] = [name, null];
     second();
   },
 });
