@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 from tests.browser.conftest import PATIENCE, Site, Strict, open_live, sign_in, until, wait_live
 from tests.browser.wall.test_wall import make_board
 
-#: Handshakes fail, or are never answered, as `window.network` says; with "gone" no request is answered either.
-#: Limits of time go by the page's clock.
+#: Handshakes fail, are never answered, or open a connection without a word, as `window.network` says; with "gone" no
+#: request is answered either. Limits of time go by the page's clock.
 STUB = """
     window.network = %s;
     window.WebSocket = class {
@@ -19,8 +19,10 @@ STUB = """
         readyState = 0;
         constructor() {
             if (network === "refuses") setTimeout(() => this.onclose?.({ code: 1006 }));
+            if (network === "is silent") setTimeout(() => this.onopen?.(this.readyState = 1));
         }
         close() {}
+        send() {}
     };
     AbortSignal.timeout = (wait) => {
         const limit = new AbortController();
@@ -47,7 +49,7 @@ def say(page: Page, selector: str, words: str) -> None:
     until(page, said, words)
 
 
-@pytest.mark.parametrize("network", ["refuses", "hangs"])
+@pytest.mark.parametrize("network", ["refuses", "hangs", "is silent"])
 def test_a_page_whose_handshakes_hang_follows_whether_the_server_answers(page: Page, network: str) -> None:
     page.clock.install()
     page.add_init_script(STUB % repr(network))

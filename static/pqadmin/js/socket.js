@@ -26,6 +26,7 @@ export class Connection {
   #seq = 0;
   #tries = 0;
   #timer = 0;
+  /** Whether the server has greeted: a proxy may open a connection that nothing comes through. */
   #opened = false;
   /** Whether the site answered though a handshake had failed. */
   #answers = false;
@@ -52,10 +53,6 @@ export class Connection {
     this.#heard = performance.now();
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
-    socket.onopen = () => {
-      this.#opened = true;
-      this.#answers = false;
-    };
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
     socket.onclose = (event) => this.#closed(event.code);
   }
@@ -63,7 +60,7 @@ export class Connection {
   /** Tell the server what is on the screen, now and after every reconnect. */
   watch(message) {
     this.#watch = message;
-    if (this.#seq > 0 || this.#opened) this.#send(message);
+    if (this.#opened) this.#send(message);
   }
 
   ack(seq) {
@@ -133,6 +130,8 @@ export class Connection {
   }
 
   #greeted(message) {
+    this.#opened = true;
+    this.#answers = false;
     if (message.protocol !== PROTOCOL || message.release !== this.#release) {
       this.end("outdated");
       return;
@@ -178,7 +177,7 @@ export class Connection {
     const socket = this.#socket;
     if (socket === null) return;
     this.#socket = null;
-    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.onmessage = socket.onclose = null;
     socket.close();
   }
 }
