@@ -35,6 +35,21 @@ STUB = """
     window.fetch = (address, options) =>
         network === "gone" ? hangs(options?.signal) : answered(address, options);
 """
+#: A connection that ended for good and was opened anew, with a server that says nothing.
+REOPENED = """async (url) => {
+    const { Connection } = await import(url);
+    window.opened = 0;
+    window.WebSocket = class {
+        static OPEN = 1;
+        constructor() { opened += 1; }
+        close() {}
+    };
+    const connection = new Connection("ws://127.0.0.1/", "", { state() {} });
+    connection.open();
+    connection.end("gone");
+    connection.open();
+    setInterval(() => connection.check(), 1000);
+}"""
 UNOPENED = "The server answers, but no live connection opens"
 
 
@@ -90,6 +105,14 @@ def test_trouble_with_the_store_is_not_told_once_the_connection_is_gone(
     say(page, place, "away")
     routes[0].close()
     say(page, place, words)
+
+
+def test_a_connection_that_is_opened_anew_is_given_up_when_it_is_silent(page: Page) -> None:
+    page.goto("/boards/")
+    page.clock.install()
+    page.evaluate(REOPENED, "/static/pqadmin/js/socket.js")
+    page.clock.run_for(14_000)
+    assert page.evaluate("opened") == 3
 
 
 def test_one_page_too_many_says_why_it_is_not_live(chromium: Browser, tmp_path: Path) -> None:

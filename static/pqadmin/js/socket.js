@@ -49,7 +49,7 @@ export class Connection {
     clearTimeout(this.#timer);
     this.#drop();
     this.#seq = 0;
-    this.#opened = false;
+    this.#opened = this.#ended = false;
     this.#heard = performance.now();
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
@@ -91,7 +91,7 @@ export class Connection {
     }
   }
 
-  /** Try no further. */
+  /** Try no further, until it is opened anew. */
   end(state) {
     this.#ended = true;
     clearTimeout(this.#timer);
