@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
 from queues import Store
 from tests.browser.conftest import open_live, ready_of, until, wait_value
@@ -143,3 +143,21 @@ def test_no_row_of_the_table_before_comes_into_a_filtered_one(page: Page, store:
         server.send(message)
     store.create_queue("zz:b")
     expect_order(page, "zz:a", "zz:b")
+
+
+def test_a_table_that_was_asked_for_before_the_filter_does_not_come(page: Page, store: Store) -> None:
+    waiting: list[Route] = []
+    store.create_queue("a:x")
+    store.create_queue("zz:a")
+    open_live(page, "/?group=group")
+    page.route(re.compile(r"/\?group=group$"), lambda route: waiting.append(route))
+    store.create_queue("b:x")
+    until(page, lambda: waiting, "the table with its group is not asked for")
+    page.locator("main input[name=q]").fill("zz")
+    expect_order(page, "zz:a")
+    page.evaluate("window.table = document.getElementById('queues')")
+    with page.expect_event("requestfinished"):
+        waiting[0].continue_()
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.table.isConnected")
+    assert order(page) == ["zz:a"]

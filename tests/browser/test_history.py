@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from queues import Queue, Store
 from tests.browser.axe import findings
@@ -368,3 +368,20 @@ def test_forced_colors_leave_the_bars_and_grades_of_a_mix(new_page: NewPage, sto
     page.goto("/queues/jobs/")
     bar = page.locator(".mix.tall i").nth(2)
     assert bar.evaluate("bar => getComputedStyle(bar).backgroundImage") != "none"
+
+
+def test_a_range_that_is_chosen_again_before_it_came_is_shown(page: Page, store: Store, jobs: Queue) -> None:
+    jobs.push(b"x", priority=1)
+    recorded(store)
+    open_live(page, HERE)
+    waiting: list[Route] = []
+    page.route(re.compile(r"/history/\?"), lambda route: waiting.append(route))
+    for n, label in enumerate(("6 h", "24 h", "6 h"), 1):
+        page.locator("[data-range]").get_by_text(label, exact=True).click()
+        until(page, lambda n=n: len(waiting) == n, "a range is not asked for")
+    waiting[0].continue_()
+    expect(page.locator("[data-range][aria-current]")).to_have_text("6 h")
+    with page.expect_event("requestfinished"):
+        waiting[2].continue_()
+    page.wait_for_timeout(500)
+    expect(page.locator(".chart canvas").first).to_be_visible(timeout=2_000)

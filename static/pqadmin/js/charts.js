@@ -66,7 +66,8 @@ async function visit(address, { back = false, focus = "" } = {}) {
     const text = await answer.text();
     const other = new DOMParser().parseFromString(text, "text/html").getElementById("history");
     if (!answer.ok || other === null) throw new Error();
-    if (url.href !== location.href) return; // the reader has gone on meanwhile
+    // The reader has gone on meanwhile, or this range has come by then.
+    if (url.href !== location.href || !part.isConnected) return;
     for (const plot of shown) plot.destroy();
     shown = [];
     part.replaceWith(document.adoptNode(other));

@@ -60,12 +60,14 @@ function region() {
   return document.getElementById("queues");
 }
 
-/** What the page's own address shows now as #queues; null where it does not come. */
+/** What the page's own address shows now as #queues; null where it does not come, or comes after another filter. */
 export async function fetchTable() {
+  const { href } = location;
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-    if (!answer.ok || answer.redirected) return null;
-    return new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("queues");
+    const answer = await fetch(href, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const text = await answer.text();
+    if (!answer.ok || answer.redirected || href !== location.href) return null;
+    return new DOMParser().parseFromString(text, "text/html").getElementById("queues");
   } catch {
     return null; // the server went away meanwhile; the next frame asks again
   }
