@@ -57,6 +57,8 @@ class Delivery:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        #: Requests of coroutines that are not begun: a withdrawn one never is.
+        self._unsent: set[Ticket] = set()
         #: Requests of coroutines that wait for an item on the server.
         self._waits: dict[Ticket, asyncio.Task[Any]] = {}
 
@@ -68,6 +70,7 @@ class Delivery:
 
     def submit(self, ticket: Ticket) -> None:
         """Have a request executed without waiting: its ticket goes to its landing."""
+        self._unsent.add(ticket)
         self.connection.thread.begin(self._land(ticket))
 
     def execute_here(self, ticket: Ticket) -> bool:
@@ -75,9 +78,13 @@ class Delivery:
         return False
 
     def withdraw(self, ticket: Ticket) -> bool:
-        """End the wait of a request. It lands nevertheless, as it may have taken an item."""
-        self.connection.thread.soon(self._stop_waiting, ticket)
-        return False
+        """Take a request back. A begun one stops waiting, and lands: it may have taken an item."""
+        try:
+            self._unsent.remove(ticket)
+        except KeyError:
+            self.connection.thread.soon(self._stop_waiting, ticket)
+            return False
+        return True
 
     def _stop_waiting(self, ticket: Ticket) -> None:
         waiting = self._waits.get(ticket)
@@ -108,6 +115,10 @@ class Delivery:
         return queue.config.name != name
 
     async def _land(self, ticket: Ticket) -> None:
+        try:
+            self._unsent.remove(ticket)
+        except KeyError:  # withdrawn
+            return
         queue, request, key = _queue(ticket.server), ticket.request, secrets.token_hex(16)
         try:
             if getattr(request, "wait", 0.0):

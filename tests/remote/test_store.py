@@ -49,7 +49,7 @@ from queues.errors import (
 from queues.remote.store import open_remote
 from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
-from tests.waiting import await_true, begin
+from tests.waiting import LONG, await_true, begin
 
 
 def opened(secret: str | None, app: Any = None, *, timeout: float = 5) -> Store:
@@ -636,6 +636,33 @@ async def test_coroutines_push_pop_and_lease(local: Store, remote: Store) -> Non
     assert await jobs.pop_min() is None
     with pytest.raises(LocalStoreOnly):
         await store.transact(lambda tr: None)
+
+
+async def test_a_coroutine_that_is_canceled_before_its_request_is_sent_takes_nothing(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    local.create_queue("jobs")
+    api, asked, busy, go_on = ApiHandler(), list[str](), threading.Event(), threading.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(scope["path"].rpartition("/")[2])
+        if asked[-1] == "queues":  # the thread that sends is busy
+            busy.set()
+            assert go_on.wait(LONG)
+        await api(scope, receive, send)
+
+    with opened(await asyncio.to_thread(token), app) as store:
+        jobs = await AsyncStore(store).queue("jobs")
+        listing = begin(store.directory)
+        busy.wait()
+        taking = asyncio.create_task(jobs.pop_min(wait=1))
+        await asyncio.sleep(0)
+        taking.cancel()
+        go_on.set()
+        await asyncio.wait([taking])
+        assert taking.cancelled()
+        listing.result(LONG)
+    assert "pop" not in asked
 
 
 def test_a_program_is_told_as_the_consumer_that_it_is(
