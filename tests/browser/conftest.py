@@ -183,6 +183,16 @@ def sign_in(page: Page, name: str, password: str) -> None:
 GIVEN_UP = "WebSocket is closed before the connection is established"
 
 
+#: Has the limits of time of a page's requests go by its clock, which a test may set.
+LIMITS = """
+    AbortSignal.timeout = (wait) => {
+        const limit = new AbortController();
+        setTimeout(() => limit.abort(), wait);
+        return limit.signal;
+    };
+"""
+
+
 class Strict:
     """Notes what a page must not do."""
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
 from queues import Store
-from tests.browser.conftest import open_live, ready_of, until, wait_value
+from tests.browser.conftest import LIMITS, open_live, ready_of, until, wait_value
 from tests.browser.test_order import SOON, expect_order, order
 
 
@@ -161,3 +161,17 @@ def test_a_table_that_was_asked_for_before_the_filter_does_not_come(page: Page, 
     page.wait_for_timeout(500)
     assert page.evaluate("window.table.isConnected")
     assert order(page) == ["zz:a"]
+
+
+def test_a_table_that_never_comes_is_asked_for_again(page: Page, store: Store) -> None:
+    waiting: list[Route] = []
+    store.create_queue("a:x")
+    page.add_init_script(LIMITS)
+    page.clock.install()
+    open_live(page, "/?group=group")
+    page.route(re.compile(r"/\?group=group$"), lambda route: route.continue_() if waiting else waiting.append(route))
+    store.create_queue("b:x")
+    until(page, lambda: waiting, "the table with its group is not asked for")
+    page.clock.run_for(61_000)
+    store.create_queue("c:x")
+    expect_order(page, "a:x", "b:x", "c:x", within=20_000)

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from queues import Queue, Store
 from tests.all_items import all_items
 from tests.browser.axe import findings_by_day_and_night
-from tests.browser.conftest import PATIENCE, NewPage, Site, Strict, open_live, until, wait_live
+from tests.browser.conftest import LIMITS, PATIENCE, NewPage, Site, Strict, open_live, until, wait_live
 
 #: Items that are moved; from `MANY` on each part comes far before the next.
 ITEMS, MANY = int(os.environ.get("PQ_MOVED_ITEMS", "1000")), 10_000
@@ -179,6 +179,22 @@ def test_pages_of_jobs_are_accessible_and_fit_a_phone(new_page: NewPage, store: 
     if faults := findings_by_day_and_night(page):
         found["canceled"] = faults
     assert found == {}
+
+
+def test_progress_goes_on_after_an_answer_that_never_came(page: Page, store: Store) -> None:
+    page.add_init_script(LIMITS)
+    page.clock.install()
+    store.create_queue("jobs").push_many([(b"x", n) for n in range(400)])
+    ann = store.actions("ann")
+    job = ann.begin_bulk("delete", "jobs", rate=4.0)
+    page.goto(f"/jobs/{job.id}/")
+    expect(page.locator(".job-head .word")).to_have_text("running")
+    waiting: list[Route] = []
+    page.route("**/jobs/**", lambda route: route.continue_() if waiting else waiting.append(route))
+    until(page, lambda: waiting)
+    ann.cancel_bulk(job.id)
+    page.clock.run_for(66_000)
+    expect(page.locator(".job-head .word")).to_have_text("canceled", timeout=20_000)
 
 
 def test_progress_is_live_while_it_runs_and_silent_afterwards(page: Page, store: Store) -> None:

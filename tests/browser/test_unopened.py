@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
-from tests.browser.conftest import PATIENCE, Site, Strict, open_live, sign_in, until, wait_live
+from tests.browser.conftest import LIMITS, PATIENCE, Site, Strict, open_live, sign_in, until, wait_live
 from tests.browser.wall.test_wall import make_board
 
 #: Handshakes fail, are never answered, or open a connection without a word, as `window.network` says; with "gone" no
-#: request is answered either. Limits of time go by the page's clock.
+#: request is answered either.
 STUB = """
     window.network = %s;
     window.WebSocket = class {
@@ -23,11 +23,6 @@ STUB = """
         }
         close() {}
         send() {}
-    };
-    AbortSignal.timeout = (wait) => {
-        const limit = new AbortController();
-        setTimeout(() => limit.abort(), wait);
-        return limit.signal;
     };
     const answered = window.fetch;
     const hangs = (signal) =>
@@ -67,7 +62,7 @@ def say(page: Page, selector: str, words: str) -> None:
 @pytest.mark.parametrize("network", ["refuses", "hangs", "is silent"])
 def test_a_page_whose_handshakes_hang_follows_whether_the_server_answers(page: Page, network: str) -> None:
     page.clock.install()
-    page.add_init_script(STUB % repr(network))
+    page.add_init_script(LIMITS + STUB % repr(network))
     page.goto("/")
     say(page, "[data-fresh]", UNOPENED)
     page.evaluate("network = 'gone'")

@@ -2,6 +2,7 @@
 // Keeps the progress of running jobs current: asks their address anew while something runs and the page is visible.
 
 import { replace } from "./attention.js";
+import { pageSoon } from "./patience.js";
 
 /** Milliseconds between two looks, and after one that failed. */
 const EVERY = 1000;
@@ -28,7 +29,7 @@ async function look() {
   let wait = EVERY;
   const address = region()?.dataset.refresh || location.href;
   try {
-    const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const answer = await fetch(address, { headers: { Accept: "text/html" }, cache: "no-store", signal: pageSoon() });
     if (!answer.ok || answer.redirected) throw new Error(`answer ${answer.status}`);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (address !== (region()?.dataset.refresh || location.href)) return plan(wait); // another one is shown by now

@@ -2,6 +2,7 @@
 // Asks the server for the table anew where rows cannot simply be added: the first queue of all, or a grouped table.
 
 import { isAttended, replace } from "./attention.js";
+import { pageSoon } from "./patience.js";
 
 /** Milliseconds to wait while the pointer, the focus or a selection is in the table: rows do not move under it. */
 const PATIENCE = 1000;
@@ -64,7 +65,7 @@ function region() {
 export async function fetchTable() {
   const { href } = location;
   try {
-    const answer = await fetch(href, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const answer = await fetch(href, { headers: { Accept: "text/html" }, cache: "no-store", signal: pageSoon() });
     const text = await answer.text();
     if (!answer.ok || answer.redirected || href !== location.href) return null;
     return new DOMParser().parseFromString(text, "text/html").getElementById("queues");

@@ -2,6 +2,7 @@
 // The connection to /live/: opens it, keeps it, tells how fresh it is. Knows nothing of the page.
 // The wire format is described in docs/reference/live-protocol.md.
 
+import { answerSoon } from "./patience.js";
 import { inLanguage } from "./words.js";
 
 const PROTOCOL = 1;
@@ -12,8 +13,6 @@ const LAST_TRY_HIDDEN = 60_000;
 /** Milliseconds of silence after which a connection is given up for dead. */
 const DEAD_AFTER = 12_000;
 const DEAD_AFTER_HIDDEN = 40_000;
-/** Milliseconds that the site has to answer when it is asked for the page. */
-const ANSWERS_WITHIN = 10_000;
 /** Close codes after which the page's own address says whether the person is still signed in and may read. */
 const SIGNED_OUT = new Set([4401, 4403]);
 
@@ -162,8 +161,7 @@ export class Connection {
 
   async #probe(opened) {
     try {
-      const signal = /** @type {any} */ (AbortSignal).timeout(ANSWERS_WITHIN);
-      const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store", signal });
+      const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store", signal: answerSoon() });
       if (answer.type === "opaqueredirect" || answer.status === 401) this.end("signed-out");
       else if (answer.status === 403) this.end("not-allowed");
       else if (answer.status === 404 && answer.headers.has("X-Pqadmin-Wall")) this.#handlers.missing?.();

@@ -2,6 +2,7 @@
 // A screen on a wall, for months: shows frames, says how old its data is, comes back by itself after whatever happened.
 
 import { age, local } from "./format.js";
+import { answerSoon } from "./patience.js";
 import { Connection } from "./socket.js";
 import { Board } from "./wall_board.js";
 import { Age, Due, ServerClock, placeOf, renewal } from "./wall_clock.js";
@@ -99,7 +100,7 @@ async function reload() {
   reloading = true;
   await new Promise((done) => setTimeout(done, Math.random() * RELOAD_WITHIN));
   try {
-    const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
+    const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store", signal: answerSoon() });
     if (answer.ok) {
       location.reload();
       return;
@@ -113,7 +114,7 @@ async function reload() {
 /** Renew the screen's cookie: the answer to any request brings it. */
 async function renew() {
   try {
-    const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store" });
+    const answer = await fetch(location.href, { method: "HEAD", redirect: "manual", cache: "no-store", signal: answerSoon() });
     if (answer.ok) return;
   } catch {
     // Later, then.

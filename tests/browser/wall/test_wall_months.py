@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from queues import Store, open_store
-from tests.browser.conftest import PATIENCE, NewPage, Site, failing_store, sign_in, until
+from tests.browser.conftest import LIMITS, PATIENCE, NewPage, Site, failing_store, sign_in, until
 from tests.browser.wall.test_wall import LIVE, let_in, make_board, new_id
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
@@ -109,6 +109,16 @@ def test_a_board_that_is_removed_goes_dark_with_a_word_and_asks_seldom(page: Pag
         screen.wait_for_selector("body[data-fresh-state=closed]")
         assert len(by) <= 11, "once a minute, at the most"
         assert set(by) == {"HEAD"}, "and never a page that would not come back"
+
+
+def test_a_screen_asks_again_when_an_answer_never_comes(page: Page, hung: Page, board: str) -> None:
+    hung.evaluate(LIMITS)
+    page.goto(f"/boards/{board}/remove/")
+    page.click("main button:has-text('Remove')")
+    hung.wait_for_selector("body[data-fresh-state=closed]")
+    asked: list[Route] = []
+    hung.route("**/wall/*", lambda route: asked.append(route))
+    run_until(hung, lambda: len(asked) == 2)
 
 
 def test_a_wall_that_its_scripts_did_not_reach_says_so_and_makes_itself_anew(
