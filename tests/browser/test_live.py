@@ -140,6 +140,18 @@ def test_why_a_queue_cannot_be_read_shows_in_the_language_of_the_page(page: Page
     expect(state).not_to_contain_text("无法读取")
 
 
+def test_the_offer_to_resume_goes_when_another_person_has_resumed(page: Page, jobs: Queue) -> None:
+    page.goto("/queues/jobs/pause/")
+    page.locator("[name=reason]").fill("deploy")
+    page.locator("form[action$='/pause/'] button.primary").click()
+    toast = page.locator(".toast", has=page.locator("form[action$='/resume/']"))
+    wait_live(page)
+    expect(page.locator(".verdict [data-field=reasons]")).to_contain_text("paused by")
+    expect(toast).to_be_visible()
+    jobs.resume()
+    expect(toast).to_be_hidden()
+
+
 def test_a_pause_shows_with_its_reason(page: Page, jobs: Queue) -> None:
     open_live(page, "/")
     jobs.pause(reason="ledger closing, " * 30 + "ask Ann", by="ops-2")

@@ -312,6 +312,9 @@ export function applyRow(root, row, now) {
   for (const element of root.querySelectorAll("[data-when]")) {
     setHidden(element, !WHEN[element.dataset.when]?.(row));
   }
+  for (const form of document.querySelectorAll("#toasts form")) {
+    if (form.getAttribute("action") === `${row.url}resume/`) setHidden(form.closest(".toast"), !isPaused(row));
+  }
   const rails = root.querySelectorAll(".rail");
   for (const rail of rails) setData(rail, "ready", raw(row.ready));
 }
