@@ -336,7 +336,7 @@ class RemoteActions(Actions):
     def _act(self, verb: str, queue_name: str, item_ids: Sequence[str], **options: Any) -> Changed:
         expect_id = options.pop("expect_id", None)
         moment = either(options.pop("delay", None), options.pop("due", None))
-        body = {key: value for key, value in options.items() if value not in (None, "")}
+        body = {key: value for key, value in options.items() if value is not None}
         if isinstance(moment, timedelta):
             body["delay"] = moment.total_seconds()
         elif moment is not None:

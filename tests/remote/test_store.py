@@ -777,6 +777,17 @@ def test_an_action_takes_the_names_of_its_arguments_on_both_kinds_of_stores(loca
     assert jobs.depth() == 0
 
 
+def test_the_empty_text_is_a_priority_of_what_is_moved(local: Store, remote: Store) -> None:
+    for store, to in ((local, "near"), (remote, "far")):
+        words, moved = (store.create_queue(f"{to}-{name}", priority_type="str") for name in "ab")
+        item = words.push(b"x", "z")
+        store.actions("ann").move_items(words.name, [item.id], moved.name, priority="")
+        assert moved.peek_min().priority == ""
+        other = words.push(b"y", "z")
+        store.actions("ann").reprioritize(words.name, [other.id], priority="")
+        assert words.peek_min().priority == ""
+
+
 def test_a_handle_stays_with_its_queue_when_another_one_takes_its_name(local: Store, remote: Store) -> None:
     jobs = remote.create_queue("jobs")
     jobs.push_many([(b"1", 1), (b"2", 2)])
