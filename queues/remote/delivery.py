@@ -19,6 +19,7 @@ from queues.model.config import Config
 from queues.operations.open_queue import OpenQueue, Request
 from queues.remote.call import Call
 from queues.remote.connection import Connection
+from queues.remote.loop_thread import closed_meanwhile
 from queues.remote.shapes import config_of
 from queues.serving.batch import Batch, Execution
 
@@ -125,6 +126,8 @@ class Delivery:
                 ticket.answer = await self._wait(ticket, queue, request, key)
             else:
                 ticket.answer = await self._execute(queue, request, key)
+        except asyncio.CancelledError:
+            ticket.error = closed_meanwhile()
         except BaseException as error:
             ticket.error = error
         assert ticket.landing is not None

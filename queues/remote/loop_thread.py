@@ -32,7 +32,7 @@ class LoopThread:
         try:
             return future.result()
         except CancelledError:
-            raise StoreClosed("The store is closed.") from None
+            raise closed_meanwhile() from None
         except BaseException:
             future.cancel()
             raise
@@ -98,6 +98,11 @@ class LoopThread:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def closed_meanwhile() -> StoreClosed:
+    """Return the error of what the close ended."""
+    return StoreClosed("The store was closed before the answer came. The request may have been executed.")
 
 
 async def _cancel_others() -> None:

@@ -665,6 +665,46 @@ async def test_a_coroutine_that_is_canceled_before_its_request_is_sent_takes_not
     assert "pop" not in asked
 
 
+async def test_a_coroutine_under_way_is_told_of_the_close(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    local.create_queue("jobs")
+    api, asked = ApiHandler(), threading.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await api(scope, receive, send)
+        if scope["method"] == "POST":  # executed, and not answered yet
+            asked.set()
+            await asyncio.sleep(LONG)
+
+    for act in (lambda queue: queue.push(b"x", 1), lambda queue: queue.pop_min(wait=60)):
+        asked.clear()
+        with opened(await asyncio.to_thread(token), app) as store:
+            acting = asyncio.create_task(act(await AsyncStore(store).queue("jobs")))
+            await asyncio.to_thread(asked.wait)
+            await asyncio.to_thread(store.close)
+            with pytest.raises(StoreClosed, match="may have been executed"):
+                await acting
+
+
+def test_a_thread_under_way_is_told_of_the_close() -> None:
+    asked = threading.Event()
+
+    async def site(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"].endswith("/queues"):
+            asked.set()
+            await asyncio.sleep(LONG)
+        told = {"id": "x", "verbs": [], "caller": "x", "queues": [], "next": None}
+        await answering(200, json.dumps(told).encode(), [], send)
+
+    store = opened(None, site)
+    creating = begin(store.create_queue, "jobs")
+    asked.wait()
+    store.close()
+    with pytest.raises(StoreClosed, match="may have been executed"):
+        creating.result(LONG)
+
+
 def test_a_program_is_told_as_the_consumer_that_it_is(
     remote: Store, local: Store, clock: Clock, token: Callable[..., str]
 ) -> None:
