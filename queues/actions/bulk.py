@@ -66,9 +66,10 @@ def begin_bulk(
 
     `act` is delete, move (`to`, perhaps with a `priority` for all), reprioritize (`priority`, `shift` or `place`),
     promote, retry or release: `queues.bulk.checks.ACTS` says which for which state. Items that are pushed behind the
-    last one of now are not changed. `rate` limits the items changed a second, `total` says how many it is expected to
-    meet where no counter does, `concerned` how many of these match. A depth of the state that differs by more than
-    `tolerance` from `expect_depth` raises `DepthChanged`.
+    last one of now are not changed. Delayed items are promoted in the order in which they were pushed. `rate` limits
+    the items changed a second, `total` says how many it is expected to meet where no counter does, `concerned` how many
+    of these match. A depth of the state that differs by more than `tolerance` from `expect_depth` raises
+    `DepthChanged`.
     """
     wanted = query or Query(state=state, low=low, high=high)
     check(act, wanted, priority, shift, place, rate)

@@ -112,13 +112,15 @@ def order_of(act: str, query: Query, *, to: Priority | None, shifts: bool, order
 
     `to` is the priority that all items get.
     """
-    if query.state == "leased":
-        return "age"  # leases that are extended change their places
+    # Leases that are extended change their places. Items that workers fail at come back, delayed or dead, to a place
+    # that the walk may still have before it.
+    if query.state == "leased" or act in ("promote", "retry"):
+        return "age"
     # Along places, an item that the act puts behind the mark is met again. Within bounds that is cheaper than by age.
     anywhere = query.low is None and query.high is None
     if shifts or (act == "reprioritize" and (query.state != "ready" or (to is not None and anywhere))):
         return "age"
-    return "age" if query.timed and not ordered and act not in ("move", "promote") else "place"
+    return "age" if query.timed and not ordered and act != "move" else "place"
 
 
 def bounds(tr: ReadTransaction, lanes: list[Lane]) -> tuple[bytes, bytes] | None:

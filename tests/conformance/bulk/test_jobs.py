@@ -470,3 +470,49 @@ def test_jobs_behind_a_full_page_are_not_counted_to_those_looked_at_for_it(store
     begun = [ann.begin_bulk("delete", "jobs", low=99).id for _ in range(6)]
     page = ann.job_page(limit=1, visible=lambda job: job.id in (begun[0], begun[4]))
     assert ([job.id for job in page.entries], page.looked, page.certain) == ([begun[4]], 2, True)
+
+
+def fail_all(jobs: Queue, **options: object) -> None:
+    """Let a worker fail at each item that is ready."""
+    for lease in jobs.lease_many(100, seconds=30):
+        jobs.release(lease, **options)
+
+
+def test_a_promoted_item_that_is_delayed_again_is_not_met_again(
+    store: Store, ann: Actions, jobs: Queue, clock: Clock
+) -> None:
+    jobs.configure(max_attempts=3)
+    first = jobs.push(b"fails", 1, delay=60)
+    jobs.push_many([(b"%d" % n, 5, timedelta(minutes=n + 2)) for n in range(N)])
+    job = ann.begin_bulk("promote", "jobs", state="delayed")
+
+    def fail(job: Job) -> bool:
+        clock.advance(1)
+        fail_all(jobs, delay=timedelta(minutes=job.done + 5), reason="down")
+        return True
+
+    job = ann.run_bulk(job.id, progress=fail)
+    assert (job.status, job.total, job.met, job.done) == ("done", N + 1, N + 1, N + 1)
+    found = jobs.find(first.id)
+    assert (found.state, found.attempts) == ("delayed", 1)
+    assert check_full_count(store, jobs) == 0
+
+
+def test_a_retried_item_that_dies_again_is_not_met_again_after_a_clock_was_set_back(
+    store: Store, ann: Actions, jobs: Queue, clock: Clock
+) -> None:
+    jobs.configure(max_attempts=1)
+    jobs.push_many([(b"%d" % n, n) for n in range(20)])
+    for _ in range(20):
+        clock.advance(60)
+        jobs.release(jobs.lease(seconds=30))
+    clock.advance(-600)
+    job = ann.begin_bulk("retry", "jobs", state="dead")
+
+    def fail(job: Job) -> bool:
+        clock.advance(1)
+        fail_all(jobs)
+        return True
+
+    job = ann.run_bulk(job.id, progress=fail)
+    assert (job.status, job.total, job.met, job.done) == ("done", 20, 20, 20)
