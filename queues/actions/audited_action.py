@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from queues.audit.audit_log import Audit
 from queues.bulk.bulk_job import Job
@@ -184,6 +184,7 @@ def action(act: Callable[Concatenate[Action, P], T]) -> Callable[Concatenate[Fra
 
     @wraps(act)
     def method(frame: Frame, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        check_text(cast(str, kwargs.get("reason", "")))  # before anything is written in a caller's transaction
         return frame.run(lambda action: act(action, *args, **kwargs))
 
     return method

@@ -9,6 +9,8 @@ from queues.errors import ConfirmationMismatch, Conflict, DepthChanged, NotAttac
 from queues.items import generations
 from queues.items.state_machine import Change
 from queues.items.stored_item import attached as stored_attached
+from queues.keys.queue_keys import IN_GENERATIONS
+from queues.model.config import check_text
 from queues.model.names import canonical
 from queues.model.range_in_steps import StepSize
 from queues.operations import attached
@@ -50,6 +52,7 @@ def purge(
     when the action began: an item that is pushed while it commits either stays or is in the trash as well.
     """
     _confirm(name, confirm)
+    check_text(reason)
     frame.refuse_repeated()
     if _found(frame, name, expect_id).attached:
         options: dict[str, Any] = {"expect_depth": expect_depth, "tolerance": tolerance, "expect_id": expect_id}
@@ -57,9 +60,11 @@ def purge(
 
     def act(action: Action) -> Purged:
         queue = action.queue(name, expect_id)
+        if expect_depth is not None:
+            now = sum(queue.depth(state, tr=action.tr.snapshot) for state in IN_GENERATIONS)
+            _refuse_depth(name, now, expect_depth, tolerance)
         taken = generations.purge(action.tr, action.keyspace, queue.config)
         depth = sum(taken.values())
-        _refuse_depth(name, depth, expect_depth, tolerance)
         trash_ids = action.context.id_generator.new_ids(len(taken)) if taken else []
         for trash_id, (generation, items) in zip(trash_ids, taken.items(), strict=True):
             action.trash.put_generation(action.tr, trash_id, queue.config, generation, depth=items, by=action.actor)
@@ -88,6 +93,7 @@ def purge_attached(
     counted, and says whether to go on. A failure after the first chunk is returned, not raised.
     """
     _confirm(name, confirm)
+    check_text(reason)
     frame.refuse_repeated()
     queue = _found(frame, name, expect_id)
     if not queue.attached:

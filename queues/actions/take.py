@@ -7,6 +7,7 @@ from queues.errors import HeadChanged, ItemChanged, WrongKind, display_name
 from queues.items import locate
 from queues.items.counters import note_by_hand
 from queues.kv.port import Transaction
+from queues.model.cursor import End
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.operations.lease import Lease, as_leases, lease_request, leasing_end
@@ -62,8 +63,8 @@ def _pop(action: Action, queue: AnyQueue, n: int, end: str, reason: str, expect:
     if fifo and end in ("max", "tail"):
         raise WrongKind("{queue} is a fifo queue: items leave at its head only.", queue=display_name(queue.name))
     request = pop_request(queue.opened, n, "min" if fifo else check_end(end), action.tr, by_hand=True)
+    _confirm(queue, expect, request.end, action.tr)
     taken = queue.opened.send(request, action.tr)
-    _confirm(expect, taken[0] if taken else None)
     if not taken:
         return []
     note_by_hand(action.tr, queue.opened.keys, "pop", len(taken))
@@ -100,31 +101,31 @@ def lease(
     `etag` raises `ItemChanged`.
     """
     tr, queue = action.tr, action.queue(queue_name, expect_id)
-    seen = None if etag is None or expect is None else locate.look(tr, action.keyspace, queue.config, [expect])
-    lease = _lease(queue, end, seconds, action.actor, tr)
-    _confirm(expect, None if lease is None else lease.item)
+    opened, side, held = queue.opened, leasing_end(queue.opened, end), seconds_of(seconds, LEASE, above_zero=True)
+    # In this person's name, which makes no consumer: it is settled by the verbs of its queue.
+    request = lease_request(opened, 1, seconds=held, end=side, worker=action.actor, tr=tr)
+    _confirm(queue, expect, side, tr)
+    if etag is not None and expect is not None:
+        seen = locate.look(tr, action.keyspace, queue.config, [expect])
+        if any(each.etag != etag for each in seen.picked):
+            raise ItemChanged("The item is not as shown any more: changed meanwhile. Nothing was taken.")
+    entries = opened.send(request, tr)
+    lease = next(iter(as_leases(opened, entries, QueueBinding(queue, seconds=held))), None)
     if lease is None:
         return None
-    if seen is not None and any(each.etag != etag for each in seen.picked):
-        raise ItemChanged("The item is not as shown any more: changed meanwhile. Nothing was taken.")
     item = lease.item
-    note_by_hand(tr, queue.opened.keys, "lease", 1)
-    after = {"seconds": seconds_of(seconds, LEASE, above_zero=True), "worker": action.actor}
+    note_by_hand(tr, opened.keys, "lease", 1)
+    after = {"seconds": held, "worker": action.actor}
     action.record(queue, "lease", item=item.id, reason=reason, before=shown(item), after=after)
     return lease
 
 
-def _lease(queue: AnyQueue, end: str, seconds: Duration, worker: str, tr: Transaction) -> Lease | None:
-    """Lease an item for a person, which makes no consumer. Settle it by the verbs of its queue."""
-    opened, side, held = queue.opened, leasing_end(queue.opened, end), seconds_of(seconds, LEASE, above_zero=True)
-    entries = opened.send(lease_request(opened, 1, seconds=held, end=side, worker=worker, tr=tr), tr)
-    return next(iter(as_leases(opened, entries, QueueBinding(queue, seconds=held))), None)
-
-
-def _confirm(expect: str | None, item: Item | None) -> None:
-    """Raise `HeadChanged` unless this is the confirmed item."""
-    if expect is None or (item is not None and item.id == expect):
+def _confirm(queue: AnyQueue, expect: str | None, end: End, tr: Transaction) -> None:
+    """Raise `HeadChanged` unless the confirmed item is the one at this end, before anything is taken."""
+    if expect is None:
         return
+    item = next(iter(queue.peek_many(1, end=end, tr=tr)), None)
     if item is None:
         raise HeadChanged("Nothing is ready here any more: nothing was taken.", None)
-    raise HeadChanged("Another item is at this end now than the one you confirmed: nothing was taken.", item)
+    if item.id != expect:
+        raise HeadChanged("Another item is at this end now than the one you confirmed: nothing was taken.", item)

@@ -1,5 +1,7 @@
 """Actions: what a person does is audited in the same transaction, and can be put back."""
 
+from collections.abc import Callable
+
 import pytest
 
 from queues import Actions, Store
@@ -7,15 +9,19 @@ from queues.errors import (
     AlreadyRestored,
     BadCursor,
     BadPriority,
+    BadText,
     ConfirmationMismatch,
     DepthChanged,
     HeadChanged,
+    ItemChanged,
     QueueExists,
     QueueNotFound,
     QueuePaused,
     WrongKind,
 )
+from queues.kv.port import Transaction
 from tests.conftest import Clock
+from tests.dumps import dump
 
 
 def verbs(store: Store, **options: object) -> list[str]:
@@ -89,6 +95,39 @@ def test_a_pop_of_another_item_than_the_confirmed_one_takes_nothing(ann: Actions
     with pytest.raises(HeadChanged, match="Nothing is ready") as caught:
         ann.pop("jobs", expect=shown.id)
     assert caught.value.item is None
+
+
+@pytest.mark.parametrize(
+    ("error", "act"),
+    [
+        (HeadChanged, lambda ann, ids: ann.pop("jobs", expect=ids[1])),
+        (HeadChanged, lambda ann, ids: ann.pop_many("jobs", 2, expect=ids[1])),
+        (HeadChanged, lambda ann, ids: ann.lease("jobs", seconds=60, expect=ids[1])),
+        (ItemChanged, lambda ann, ids: ann.lease("jobs", seconds=60, expect=ids[0], etag="another")),
+        (DepthChanged, lambda ann, ids: ann.purge("jobs", confirm="jobs", expect_depth=77)),
+        (BadText, lambda ann, ids: ann.purge("jobs", confirm="jobs", reason="\ud800")),
+        (BadText, lambda ann, ids: ann.pop("jobs", reason="\ud800")),
+        (BadText, lambda ann, ids: ann.delete_item("jobs", ids[0], reason="\ud800")),
+        (BadText, lambda ann, ids: ann.edit_item("jobs", ids[0], b"z", expect=b"a", reason="\ud800")),
+        (BadText, lambda ann, ids: ann.configure("jobs", note="x", reason="\ud800")),
+    ],
+)
+def test_a_refusal_that_the_caller_of_a_transaction_catches_has_changed_nothing(
+    store: Store, error: type[Exception], act: Callable[[Actions, list[str]], object]
+) -> None:
+    jobs = store.create_queue("jobs")
+    jobs.push(b"later", 1, delay=60)
+    ids = [item.id for item in jobs.push_many([(b"a", 1), (b"b", 2)])]
+    before, config = dump(store, jobs), jobs.config
+
+    def refused(tr: Transaction) -> None:
+        with pytest.raises(error):
+            act(store.actions("ann", tr=tr), ids)
+
+    store.transact(refused)
+    assert dump(store, jobs) == before
+    assert store.queue("jobs").config == config
+    assert (store.trash.entries().entries, verbs(store)) == ((), [])
 
 
 def test_every_act_is_audited_and_failed_ones_are_not(store: Store, clock: Clock) -> None:
