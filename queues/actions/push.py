@@ -141,10 +141,12 @@ def begin_push(
     context, kv, keyspace = frame.context, frame.context.kv, frame.context.keyspace
     job_id, when = context.id_generator.new_id(), either(delay, due)
     ready_ms = None if when is None else due_ms(when, context.clock())
-    checked = _checked(frame.catalog.queue(queue_name), items)
+    meant = frame.catalog.queue(queue_name)
+    checked = _checked(meant, items)
 
     def admitted(action: Action) -> Queue:
-        queue = action.queue(queue_name, expect_id)
+        # The items were checked for the one that had the name then.
+        queue = action.queue(queue_name, meant.id if expect_id is None else expect_id)
         if queue.attached:
             raise NotForAttached(queue.name, "its items are pushed 1,000 at once at most.")
         admit(action.tr, keyspace.queue(queue.id), queue.config, (len(value) for value, _ in checked))

@@ -21,6 +21,7 @@ from queues.errors import (
     OutcomeUnknown,
     QueueClosed,
     QueueFull,
+    QueueNotFound,
     StoreUnavailable,
     TooLarge,
     ValueTooLarge,
@@ -360,3 +361,20 @@ def test_a_beginning_on_its_way_lands_with_its_items_or_not_at_all(clock: Clock,
     (job,) = ann.jobs()
     assert ann.run_bulk(job.id).status == "done"
     assert jobs.depth() == N
+
+
+@pytest.mark.parametrize("made", [{"kind": "fifo"}, {"priority_type": "float"}, {"codec": "json"}])
+def test_another_queue_that_gets_the_name_while_items_are_laid_down_gets_none_of_them(
+    store: Store, jobs: Queue, ann: Actions, monkeypatch: pytest.MonkeyPatch, made: dict[str, Any]
+) -> None:
+    plain = push_parts.lay_down
+
+    def lay_down(*laid: Any) -> None:
+        plain(*laid)
+        ann.rename_queue("jobs", "jobs-old")
+        store.create_queue("jobs", **made)
+
+    monkeypatch.setattr(push_parts, "lay_down", lay_down)
+    with pytest.raises(QueueNotFound, match="Another queue"):
+        ann.begin_push("jobs", ITEMS)
+    assert (laid_down(store), ann.jobs()) == (0, [])
