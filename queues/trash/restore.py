@@ -182,8 +182,6 @@ class _Undoing:
         for one in logged:
             if not one.gone:
                 self._undo(one)
-        if self.items:
-            self._delta_of(self._source).traffic("restore", len(self.items))
         for delta in self._deltas.values():
             delta.apply(self._tr)
         return len(logged) - gone, gone
@@ -240,6 +238,8 @@ class _Undoing:
             return
         before = one.restored()
         self.items.append(before.id)
+        if one.now is None or source.id != target.id:
+            self._delta_of(source).traffic("restore")
         if one.now is not None and source.id != target.id:
             self._change(target, one.now, None)
             self._delta_of(target).traffic("move")

@@ -202,6 +202,17 @@ def test_an_item_gets_another_priority(store: Store, ann: Actions, how: dict, ex
     assert dump(store, jobs) == before
 
 
+def test_an_undo_counts_as_restored_what_had_left_the_queue(store: Store, ann: Actions) -> None:
+    jobs, _ = ann.create_queue("jobs"), ann.create_queue("review")
+    ids = [item.id for item in jobs.push_many([(b"x", n) for n in range(10)])]
+    ann.undo(ann.reprioritize("jobs", ids, priority=77).trash_id)
+    ann.undo(ann.delay("jobs", ids, delay=60).trash_id)
+    assert "restore" not in jobs.totals().traffic
+    ann.undo(ann.delete_items("jobs", ids[:3]).trash_id)
+    ann.undo(ann.move_items("jobs", ids[:4], to="review").trash_id)
+    assert jobs.totals().traffic["restore"] == 7
+
+
 def test_a_page_goes_to_the_front_in_its_own_order(store: Store, ann: Actions) -> None:
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         queue = ann.create_queue(name, kind=kind)
