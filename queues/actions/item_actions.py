@@ -193,7 +193,7 @@ def edit_item(
     """Give an item another value, its place kept. Raise `ValueChanged` unless its value still is `expect`.
 
     `expect` is the value that was shown, or `queues.items.stored_item.digest` of it. An item with another `etag` than
-    this raises `ItemChanged`.
+    this raises `ItemChanged`, a value above the queue's `max_value` `ValueTooLarge`; an undo brings back any.
     """
 
     def change(tr: Transaction, keyspace: Keyspace, config: Config, items: list[StoredItem]) -> Changes:

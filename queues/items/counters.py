@@ -6,7 +6,7 @@ more than 30 seconds without a look. (To compare with the earliest due time woul
 commit, and a thread that began to wait meanwhile would miss both.)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from queues.errors import QueueClosed, QueueFull, ValueTooLarge, Words, display_name
@@ -171,17 +171,7 @@ def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int]
     if not config.limited:
         return
     coming = list(sizes)
-    if config.max_value is not None and coming and max(coming) > config.max_value:
-        error = ValueTooLarge(
-            "{queue} takes values of at most {most:,} bytes; this one has {size:,}{outcome}",
-            queue=display_name(config.name),
-            most=config.max_value,
-            size=max(coming),
-            outcome=outcome,
-        )
-        if outcome is _END and len(coming) > 1:
-            error.index = coming.index(max(coming))
-        raise error
+    refuse_large(config, coming, outcome)
     if config.max_depth is not None:
         waiting = _waiting(tr, keys, config)
         if waiting + len(coming) > config.max_depth:
@@ -192,6 +182,22 @@ def admit(tr: Transaction, keys: QueueKeys, config: Config, sizes: Iterable[int]
                 most=config.max_depth,
                 outcome=outcome,
             )
+
+
+def refuse_large(config: Config, sizes: Sequence[int], outcome: Words = _END) -> None:
+    """Raise `ValueTooLarge` for a value that is larger than the queue takes."""
+    if config.max_value is None or not sizes or max(sizes) <= config.max_value:
+        return
+    error = ValueTooLarge(
+        "{queue} takes values of at most {most:,} bytes; this one has {size:,}{outcome}",
+        queue=display_name(config.name),
+        most=config.max_value,
+        size=max(sizes),
+        outcome=outcome,
+    )
+    if outcome is _END and len(sizes) > 1:
+        error.index = sizes.index(max(sizes))
+    raise error
 
 
 def _waiting(tr: Transaction, keys: QueueKeys, config: Config) -> int:

@@ -21,7 +21,7 @@ from queues.errors import (
 )
 from queues.items import attached as attached_items
 from queues.items import state_machine
-from queues.items.counters import admit
+from queues.items.counters import admit, refuse_large
 from queues.items.ready import Heads, stored
 from queues.items.state_machine import Change
 from queues.items.stored_item import StoredItem, as_item, attached, digest
@@ -175,6 +175,8 @@ def edit(
             "The item has another value now than the one you saw: nothing was changed.",
             as_item(there, fifo=config.fifo, codec=config.values),
         )
+    if value != now:
+        refuse_large(config, [len(value)])
     after = state_machine.with_value(there, value)
     changes = [Change(there, after)] if value != now else []
     return state_machine.apply(tr, keyspace, config, changes, "edit")

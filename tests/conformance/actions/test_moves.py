@@ -213,6 +213,18 @@ def test_an_undo_counts_as_restored_what_had_left_the_queue(store: Store, ann: A
     assert jobs.totals().traffic["restore"] == 7
 
 
+def test_an_edit_keeps_to_the_largest_value_of_its_queue(store: Store, ann: Actions) -> None:
+    jobs = ann.create_queue("jobs")
+    large, small = jobs.push_many([(b"x" * 20, 1), (b"x", 2)])
+    jobs.configure(max_value=10, max_depth=1, closed=True)
+    with pytest.raises(ValueTooLarge, match="takes values of at most 10 bytes; this one has 11"):
+        ann.edit_item("jobs", small.id, b"z" * 11, expect=b"x")
+    assert jobs.find(small.id).value == b"x"
+    edited = ann.edit_item("jobs", large.id, b"z" * 10, expect=b"x" * 20)
+    ann.undo(edited.trash_id)
+    assert jobs.find(large.id).size == 20, "what an undo brings back may be larger"
+
+
 def test_a_page_goes_to_the_front_in_its_own_order(store: Store, ann: Actions) -> None:
     for name, kind in (("jobs", "priority"), ("mail", "fifo")):
         queue = ann.create_queue(name, kind=kind)
