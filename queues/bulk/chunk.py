@@ -47,7 +47,7 @@ from queues.items.scan import lanes_of
 from queues.items.state_machine import AnyChange, Change
 from queues.items.stored_item import StoredItem, find
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_suffix, timed_elements
+from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_since, ready_suffix, timed_elements
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
 from queues.model.records import UNREADABLE, why
@@ -104,7 +104,10 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
             if place > job.bound:
                 seen.ended = True
                 return seen
-            seen.mark, seen.met = place, seen.met + 1
+            seen.mark = place
+            if job.shift is not None and _came_back(job, where):
+                continue
+            seen.met += 1
             if one is None:
                 continue
             size += len(one.value)
@@ -116,6 +119,12 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
         if last or seen.met >= SCAN or size >= LOOK_BYTES:
             return seen
         number = max(1, min(4 * number, MAX_CHUNK, LOOK_BYTES * seen.met // max(size, 1)))
+
+
+def _came_back(job: Job, where: bytes) -> bool:
+    """Say whether an item became ready again after the job was started: behind the mark if the clock was set back."""
+    since_ms = ready_since(where) if job.state == "ready" else None
+    return since_ms is not None and job.started_ms is not None and since_ms > job.started_ms
 
 
 def _rand(place: bytes, where: bytes, job: Job, config: Config) -> bytes:

@@ -516,3 +516,29 @@ def test_a_retried_item_that_dies_again_is_not_met_again_after_a_clock_was_set_b
 
     job = ann.run_bulk(job.id, progress=fail)
     assert (job.status, job.total, job.met, job.done) == ("done", 20, 20, 20)
+
+
+def test_an_item_is_shifted_once_after_a_clock_was_set_back(
+    store: Store, ann: Actions, jobs: Queue, clock: Clock
+) -> None:
+    taken = jobs.push(b"old", 5)
+    clock.advance(10)
+    jobs.push_many([(b"%d" % n, 50) for n in range(20)])
+    clock.advance(3600)
+    ahead = jobs.push(b"last", 50)
+    clock.advance(60 - 3600)
+    job = ann.begin_bulk("reprioritize", "jobs", shift=10)
+    shifted: list[object] = []
+
+    def take(job: Job) -> bool:
+        clock.advance(1)
+        if not shifted:
+            lease = jobs.lease(seconds=30)
+            shifted.append(lease.item.priority)
+            jobs.release(lease)
+        return True
+
+    job = ann.run_bulk(job.id, progress=take)
+    assert shifted == [15]
+    assert (jobs.find(taken.id).priority, jobs.find(ahead.id).priority) == (15, 60)
+    assert (job.status, job.total, job.met, job.done) == ("done", 22, 22, 22)
