@@ -19,7 +19,8 @@ from queues.serving.leadership import Leadership
 
 log = logging.getLogger(__name__)
 
-#: Jobs that one runner does at once; further ones wait for it or for another runner.
+#: Jobs that one runner does at once, besides those that rest for their rates; further ones wait for it or for another
+#: runner.
 AT_ONCE = 8
 #: Seconds for which a runner holds its job.
 HELD = HELD_MS / 1000
@@ -41,6 +42,8 @@ class _Known:
     job: Job
     #: This runner holds it.
     mine: bool = False
+    #: Its rate let it rest after its last chunk.
+    rests: bool = False
     #: When it was last held or stepped, by our count.
     renewed: float = 0.0
     #: Not before.
@@ -126,7 +129,8 @@ class JobRunner:
         self._known = {job.id: self._known.get(job.id) or self._new(job) for job in jobs}
         for job in jobs:
             known = self._known[job.id]
-            if not known.mine and len(self._mine()) < AT_ONCE and known.leadership.is_free(job.holding):
+            busy = sum(not mine.rests for mine in self._mine())
+            if not known.mine and busy < AT_ONCE and known.leadership.is_free(job.holding):
                 self._hold(known)
 
     def _new(self, job: Job) -> _Known:
@@ -159,7 +163,9 @@ class JobRunner:
         if not known.job.running or not known.steps.holds(known.job):
             known.mine, self._looked = False, -LONGEST
             return 0.0
-        return known.job.wait(self._context.clock.now_ms())
+        wait = known.job.wait(self._context.clock.now_ms())
+        known.rests = wait > 0
+        return wait
 
     def _let_go(self) -> None:
         for known in self._mine():

@@ -9,7 +9,7 @@ from queues import Actions, Job, Queue, Store
 from queues.background import empty_trash
 from queues.bulk import chunk
 from queues.bulk.bulk_job import HELD_MS
-from queues.bulk.runner import JobRunner
+from queues.bulk.runner import AT_ONCE, JobRunner
 from queues.errors import (
     AlreadyRestored,
     BadSetting,
@@ -542,3 +542,19 @@ def test_an_item_is_shifted_once_after_a_clock_was_set_back(
     assert shifted == [15]
     assert (jobs.find(taken.id).priority, jobs.find(ahead.id).priority) == (15, 60)
     assert (job.status, job.total, job.met, job.done) == ("done", 22, 22, 22)
+
+
+def test_jobs_that_rest_for_their_rates_let_the_rest_begin(store: Store, ann: Actions, clock: Clock) -> None:
+    slow, fast = fill(store, clock), fill(store, clock, "fast")
+    for n in range(AT_ONCE):
+        ann.begin_bulk("reprioritize", "jobs", priority=10 + n, rate=1)
+    ninth = ann.begin_bulk("delete", "fast")
+    count = Clock(0.0)
+    one = runner(store, count)
+    for _ in range(12):
+        one.round()
+        count.advance(1)
+        clock.advance(1)
+    assert (ann.job(ninth.id).status, fast.depth()) == ("done", 0)
+    assert all(0 < job.done <= 13 for job in ann.jobs() if job.rate), "one a second"
+    assert slow.depth() == N
