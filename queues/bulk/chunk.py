@@ -57,8 +57,8 @@ from queues.trash.trash import Trash
 
 #: Items of one chunk: at most, and to begin with.
 MAX_CHUNK, FIRST_CHUNK = 200, 50
-#: Items that one chunk meets at most, and bytes of their values.
-SCAN, LOOK_BYTES = 2_000, 1_000_000
+#: Items that one chunk meets: at most, and to begin with; and bytes of their values at most.
+SCAN, FIRST_SCAN, LOOK_BYTES = 2_000, 200, 1_000_000
 #: Items of its first read.
 _FIRST_READ = 25
 #: Seconds of work that a chunk should take: with one writer, all other work waits for it.
@@ -91,15 +91,17 @@ class Look:
     ended: bool = False
 
 
-def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limit: int, shown: Shown) -> Look:
-    """Return what lies behind a job's mark: at most `limit` items that match, `SCAN` items and `LOOK_BYTES` bytes."""
+def look(
+    tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limit: int, most: int, shown: Shown
+) -> Look:
+    """Return what lies behind a job's mark: at most `limit` items that match, `most` items and `LOOK_BYTES` bytes."""
     query = job.wanted
     filters, lanes = query.filters, lanes_of(keys, config, job.order, query)
     sees = shown(config) if query.text else None
     read = scan.read_index if job.order == "age" else partial(scan.read_places, timed=query.timed)
     seen, number, size = Look(job.mark), _FIRST_READ, 0
     while True:
-        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(number, SCAN - seen.met))
+        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(number, most - seen.met))
         for (place, _, (_, where)), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
             if place > job.bound:
                 seen.ended = True
@@ -116,7 +118,7 @@ def look(tr: ReadTransaction, keys: QueueKeys, config: Config, job: Job, *, limi
             if len(seen.wanted) == limit or (size >= LOOK_BYTES and seen.wanted):
                 return seen
         seen.ended = last
-        if last or seen.met >= SCAN or size >= LOOK_BYTES:
+        if last or seen.met >= most or size >= LOOK_BYTES:
             return seen
         number = max(1, min(4 * number, MAX_CHUNK, LOOK_BYTES * seen.met // max(size, 1)))
 
@@ -147,13 +149,16 @@ class Steps:
         self._shown = shown
         #: The most items of the next chunk, by the work that the last one took; fewer after a refusal.
         self._most = FIRST_CHUNK
-        #: The ids of the items that the last chunk was to change, and the seconds of work.
+        #: The most items that it meets, by the same work.
+        self._most_met = FIRST_SCAN
+        #: The ids of the items that the last chunk was to change, how many it met, and the seconds of work.
         self._wanted: list[bytes] = []
+        self._met = 0
         self._took = 0.0
 
     def take(self, job: Job) -> Job:
         """Do the next step of a job and return it as it is then. Another runner's job is returned as it is."""
-        self._wanted, self._took = [], 0.0
+        self._wanted, self._met, self._took = [], 0, 0.0
         try:
             after = self._advance({PUSH: self._push, UNDO: self._undo}.get(job.act, self._change))
         except (Conflict, TransactionTooOld):
@@ -167,9 +172,13 @@ class Steps:
                 self._most = len(wanted) // 2
                 return job
             return self.fail(error, wanted[0].hex() if wanted else None)
+        share = _CHUNK_WORK / max(self._took, 1e-6)
         if self._wanted:
-            fitting = int(_CHUNK_WORK * len(self._wanted) / max(self._took, 1e-6))
-            self._most = max(1, min(4 * self._most, MAX_CHUNK, fitting))
+            self._most = max(1, min(4 * self._most, MAX_CHUNK, int(share * len(self._wanted))))
+        elif job.act in (PUSH, UNDO):
+            self._most = FIRST_CHUNK  # their parts have one size: only conflicts in a row end a try
+        if self._met:
+            self._most_met = max(1, min(4 * self._most_met, SCAN, int(share * self._met)))
         return after
 
     def holds(self, job: Job) -> bool:
@@ -242,8 +251,8 @@ class Steps:
         keys, limit = self._keyspace.queue(config.id), self._most
         if job.rate is not None:
             limit = max(1, min(limit, int(job.rate)))
-        seen = look(tr.snapshot, keys, config, job, limit=limit, shown=self._shown)
-        self._wanted = seen.wanted
+        seen = look(tr.snapshot, keys, config, job, limit=limit, most=self._most_met, shown=self._shown)
+        self._wanted, self._met = seen.wanted, seen.met
         found = find(tr, keys, config, seen.wanted, (job.state,)) if seen.wanted else []
         some = [one for one in found if one is not None]
         changes = _changes(tr, self._keyspace, job, config, target, some, now_ms) if some else []

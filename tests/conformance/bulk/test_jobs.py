@@ -2,6 +2,7 @@
 
 import threading
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -558,3 +559,24 @@ def test_jobs_that_rest_for_their_rates_let_the_rest_begin(store: Store, ann: Ac
     assert (ann.job(ninth.id).status, fast.depth()) == ("done", 0)
     assert all(0 < job.done <= 13 for job in ann.jobs() if job.rate), "one a second"
     assert slow.depth() == N
+
+
+def test_a_job_that_finds_nothing_looks_at_as_much_as_the_time_of_a_chunk_allows(
+    ann: Actions, jobs: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b"other", 1)] * 900)
+    spent, plain = [0.0], chunk.scan.read_places
+
+    def slow(tr, keys, config, state, found, **options):
+        spent[0] += 0.001 * len(found)
+        return plain(tr, keys, config, state, found, **options)
+
+    monkeypatch.setattr(chunk.scan, "read_places", slow)
+    monkeypatch.setattr(chunk.time, "thread_time", lambda: spent[0])
+    seen = [0]
+    job = ann.begin_bulk("delete", "jobs", query=Query(text="nowhere"))
+    job = ann.run_bulk(job.id, progress=lambda job: seen.append(job.met) is None)
+    met = [after - before for before, after in pairwise(seen)]
+    assert (job.status, job.met) == ("done", 900)
+    assert met[0] <= 200
+    assert 15 <= max(met[1:]) <= 20, "each takes 20 ms"

@@ -378,3 +378,20 @@ def test_another_queue_that_gets_the_name_while_items_are_laid_down_gets_none_of
     with pytest.raises(QueueNotFound, match="Another queue"):
         ann.begin_push("jobs", ITEMS)
     assert (laid_down(store), ann.jobs()) == (0, [])
+
+
+def test_conflicts_in_the_life_of_a_push_job_do_not_stop_it(
+    jobs: Queue, ann: Actions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_parts, "MAX_ITEMS", 50)
+    plain, conflicts = push_parts.read_part, set[int]()
+
+    def read_part(tr: Transaction, keyspace: Keyspace, job_id: bytes, n: int) -> Any:
+        if n not in conflicts:
+            conflicts.add(n)
+            raise Conflict("busy")
+        return plain(tr, keyspace, job_id, n)
+
+    monkeypatch.setattr(push_parts, "read_part", read_part)
+    job = ann.run_bulk(ann.begin_push("jobs", ITEMS).id)
+    assert (job.status, jobs.depth(), len(conflicts)) == ("done", N, 9)
