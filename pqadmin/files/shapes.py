@@ -116,6 +116,7 @@ def queue_shape(queue: Queue) -> Shape:
     """Describe a queue without its items."""
     return {
         "queue": queue.name,
+        "id": queue.id,
         "kind": queue.kind,
         "priority_type": _type(queue.kind, queue.priority_type),
         "codec": queue.codec,

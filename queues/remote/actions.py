@@ -3,6 +3,7 @@
 import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from queues.actions.take import Popped
 from queues.actions.undo import Undone
 from queues.bulk.bulk_job import Job
 from queues.context import StoreContext
-from queues.errors import ItemNotFound, LocalStoreOnly, QueueNotFound, ValueChanged
+from queues.errors import ItemNotFound, LocalStoreOnly, QueueError, QueueNotFound, StoreError, ValueChanged
 from queues.items.locate import Picked, Selection
 from queues.items.scan import Query
 from queues.items.stored_item import digest
@@ -317,11 +318,18 @@ class RemoteActions(Actions):
             queue=found["queue"],
             count=found["items"],
             skipped=found["skipped"],
+            item=self._back(found["queue"], found["item"]),
             trash_id=found["trash_id"],
             job=None if found["job"] is None else job_of(found["job"]),
         )
 
     # Inside
+
+    def _back(self, name: str, item_id: str | None) -> Item | None:
+        """Return the item that is back. None where it cannot be read: the undo is done."""
+        with suppress(QueueError, StoreError):
+            return None if item_id is None else self.catalog.queue(name).find(item_id)
+        return None
 
     def _unless_changed(self, name: str, item_id: str, expect: bytes | str, expect_id: int | None) -> str:
         """Return the etag of an item that has the value that was seen, or that of this digest."""

@@ -1,6 +1,7 @@
 """Remote stores: the queues of a site, by its HTTP API."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -11,7 +12,19 @@ from queues.catalog import directory
 from queues.consumers.consumer import Client
 from queues.consumers.presence import Consumption, Presence
 from queues.context import StoreContext
-from queues.errors import BadLimit, BadName, QueueExists, QueueNotFound, QueueUnreadable, TrashNotFound, Words
+from queues.errors import (
+    AnswerLost,
+    BadLimit,
+    BadName,
+    NotPermitted,
+    QueueError,
+    QueueExists,
+    QueueNotFound,
+    QueueUnreadable,
+    StoreError,
+    TrashNotFound,
+    Words,
+)
 from queues.keys.keyspace import Keyspace
 from queues.kv.boottime import boottime
 from queues.kv.port import ReadTransaction, Transaction
@@ -149,14 +162,14 @@ class RemoteStore(Store):
         if bands is not None:
             body["bands"] = list(bands)
         try:
-            self._write("POST", "queues", body=body, tr=tr)
+            made = self._write("POST", "queues", body=body, tr=tr)
         except QueueExists:
             if not exist_ok:
                 raise
             there = self.queue(name)
             directory.check_same(there.config, wanted, any_bands=bands is None)
             return there
-        return self.queue(name)
+        return self._made(made, bands=wanted.edges)
 
     def attach(
         self,
@@ -171,8 +184,7 @@ class RemoteStore(Store):
         """Attach a subspace as a queue: see `Store.attach`."""
         directory.own_config(name, kind=kind, priority_type=priority_type, bands=None, codec=codec, created_ms=0)
         body = {"prefix": repr(prefix), "kind": kind, "priority_type": priority_type, "codec": codec}
-        self._write("POST", "queues", name, "attach", body=body, tr=tr)
-        return self.queue(name)
+        return self._made(self._write("POST", "queues", name, "attach", body=body, tr=tr))
 
     def detach(self, name: str, *, tr: Transaction | None = None) -> None:
         """Forget an attached queue: see `Store.detach`."""
@@ -214,9 +226,15 @@ class RemoteStore(Store):
         if ids.parse(trash_id) is None:
             raise TrashNotFound("This is no id of anything in the trash.")
         undone = self._write("POST", "undo", trash_id, tr=tr)
-        queue = self.queue(undone["queue"])
-        item = None if undone["item"] is None else queue.find(undone["item"])
-        return queue if item is None else item
+        try:
+            queue = self.queue(undone["queue"])
+            with suppress(NotPermitted):  # the token may bring back what it may not read
+                return queue if undone["item"] is None else queue.find(undone["item"]) or queue
+            return queue
+        except (QueueError, StoreError) as error:
+            raise AnswerLost(
+                "This was undone, but what came back cannot be read: {words}", words=error.words
+            ) from error
 
     # Waiting
 
@@ -235,6 +253,10 @@ class RemoteStore(Store):
         if shape.get("unreadable"):
             raise QueueUnreadable(shape["queue"], Words(shape["unreadable"]))
         return queue_of(RemoteQueue(self.context, config_of(shape)))
+
+    def _made(self, shape: Mapping[str, Any], bands: Sequence[Priority] = ()) -> AnyQueue:
+        """Return a queue that was just made, without a read, which may fail."""
+        return self._open({**shape, "bands": bands, "pause": None})
 
     def _listed(
         self, prefix: str, after: str, limit: int | None, tr: ReadTransaction | None

@@ -21,6 +21,7 @@ async def test_a_queue_is_created_configured_renamed_deleted_and_restored(progra
     assert (made.status_code, made.headers["Location"]) == (201, "/api/v1/queues/jobs")
     assert made.json() == {
         "queue": "jobs",
+        "id": site.queue("jobs").id,
         "kind": "priority",
         "priority_type": "str",
         "codec": "json",

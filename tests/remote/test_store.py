@@ -370,8 +370,10 @@ def written_once() -> Any:
         (lambda store: store.actions("").configure("jobs", note="x").config.note, "x"),
         (lambda store: store.actions("").rename_queue("jobs", "work").name, "work"),
         (lambda store: store.rename_queue("jobs", "work").name, "work"),
+        (lambda store: store.create_queue("more", bands=[3, 5]).config.edges, (3, 5)),
+        (lambda store: store.attach("theirs", prefix=("app", 1), kind="fifo").config.prefix, b"\x02app\x00\x15\x01"),
     ],
-    ids=["pop_many", "configure", "rename_queue", "rename_queue of the store"],
+    ids=["pop_many", "configure", "rename_queue", "rename_queue of the store", "create_queue", "attach"],
 )
 def test_what_was_written_is_told_though_nothing_can_be_read_after_it(
     local: Store, transactional_db: None, token: Callable[..., str], act: Callable[[Store], Any], told: Any
@@ -381,6 +383,44 @@ def test_what_was_written_is_told_though_nothing_can_be_read_after_it(
         assert act(store) == told
         with pytest.raises(NotAuthenticated):
             store.directory()
+
+
+def test_a_queue_is_made_as_it_is_found(local: Store, remote: Store) -> None:
+    made = [
+        remote.create_queue("a"),
+        remote.create_queue("b", priority_type="str", codec="json", bands=["x"]),
+        remote.create_queue("c", kind="fifo"),
+        remote.attach("d", prefix=("app", 1)),
+    ]
+    for queue in made:
+        assert (queue.id, queue.config) == (local.queue(queue.name).id, remote.queue(queue.name).config)
+
+
+def test_what_is_restored_and_cannot_be_read_is_not_said_to_be_left_alone(
+    local: Store, transactional_db: None, token: Callable[..., str]
+) -> None:
+    jobs = local.create_queue("jobs")
+    item = jobs.push(b"x", 1)
+    trash_id = local.actions("ann").delete_item("jobs", item.id).trash_id
+    with opened(token(), written_once()) as store, pytest.raises(AnswerLost, match="was undone"):
+        store.restore(trash_id)
+    assert jobs.depth() == 1
+    for undo in (
+        lambda store, trash_id: store.restore(trash_id).id == jobs.id,
+        lambda store, trash_id: store.actions("").undo(trash_id).item is None,
+    ):
+        trash_id = local.actions("ann").delete_item("jobs", item.id).trash_id
+        with opened(token(verbs=[Verb.MANAGE])) as store:
+            assert undo(store, trash_id)
+        assert jobs.depth() == 1
+
+
+def test_an_undo_returns_the_item_that_is_back(local: Store, remote: Store) -> None:
+    jobs = remote.create_queue("jobs")
+    item = jobs.push(b"x", 1)
+    for undo in (remote.restore, lambda trash_id: remote.actions("").undo(trash_id).item):
+        trash_id = local.actions("ann").delete_item("jobs", item.id).trash_id
+        assert undo(trash_id).id == item.id
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])

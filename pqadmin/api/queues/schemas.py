@@ -70,6 +70,7 @@ class QueueMade(Schema):
     """A queue without its items."""
 
     queue: str
+    id: int = Field(description="The same through renames.")
     kind: str
     priority_type: str | None
     codec: str
@@ -150,7 +151,6 @@ class StoreOfCaller(Schema):
 class QueueDescription(QueueMade):
     """What a program needs to know of a queue before it uses it."""
 
-    id: int = Field(description="The same through renames.")
     bands: list[Priority] = Field(description="The edges of the priority mix.")
     pause: Pause | None
     settings: dict[str, Any] | None = Field(description="Null for a caller that may not read.")

@@ -83,7 +83,6 @@ def describe_queue(
     return answer(
         {
             **queue_shape(there),
-            "id": there.id,
             "bands": list(there.config.edges),
             "pause": pause_shape(there.pause_state, opened.now()),
             "settings": plain_settings(settings_of(there.config)) if reads else None,
