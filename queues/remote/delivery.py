@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn, TypeVar
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -30,8 +31,8 @@ T = TypeVar("T")
 POLL = 30.0
 #: Seconds after which queues that are gone are looked for again.
 AGAIN = 2.0
-#: What a server answers of queues that are gone.
-_GONE: Mapping[str, Any] = {"queues": []}
+#: Queues that one call asks about, and the bytes of its address that name them: servers and proxies limit both.
+MOST, LONGEST = 100, 7_000
 
 #: Makes the calls of a request, and returns its answer: (connection, queue, request, idempotency key).
 Handler = Callable[[Connection, OpenQueue, Any, str], Awaitable[Any]]
@@ -153,11 +154,11 @@ class Delivery:
         deadline = time.monotonic() + timeout
         names = {int(queue_id): name.decode() for queue_id, name in known.items() if name is not None}
         while (left := deadline - time.monotonic()) > 0:
-            ask = partial(self.connection.send, outlook_call(names, min(left, POLL)))
-            ready = self.connection.thread.run(self.connection.thread.interruptibly(ask)) if names else _GONE
-            if ready is None or any(queue["ready"] for queue in ready["queues"]):
+            ask = partial(outlook, self.connection, names, min(left, POLL))
+            found = self.connection.thread.run(self.connection.thread.interruptibly(ask)) if names else []
+            if found is None or any(queue["ready"] for queue in found):
                 return True
-            if not ready["queues"]:  # the server waits for none of them: they are gone, but may be restored
+            if not found:  # the server waits for none of them: they are gone, but may be restored
                 rest = partial(asyncio.sleep, min(left, AGAIN), result=True)
                 if self.connection.thread.run(self.connection.thread.interruptibly(rest)) is None:
                     return True
@@ -237,9 +238,35 @@ def description_call(name: str, queue_id: int | None = None) -> Call:
     return Call(method="GET", path=("queues", name, "description"), query={"id": queue_id})
 
 
-def outlook_call(names: Mapping[int, str], wait: float) -> Call:
-    """Return the call that asks whether one of these queues, names by id, has an item to take."""
-    return Call(method="GET", path=("outlook",), query={"queue": [*names.values()], "id": [*names]}, wait=wait)
+def outlook_calls(names: Mapping[int, str], wait: float) -> list[Call]:
+    """Return the calls that ask whether one of these queues, names by id, has an item to take."""
+    parts, size = list[dict[int, str]](), 0
+    for queue_id, name in names.items():
+        size += len(f"&queue={quote(name, safe='')}&id={queue_id}")
+        if not parts or len(parts[-1]) == MOST or size > LONGEST:
+            parts.append({})
+            size = len(f"&queue={quote(name, safe='')}&id={queue_id}")
+        parts[-1][queue_id] = name
+    return [
+        Call(method="GET", path=("outlook",), query={"queue": [*part.values()], "id": [*part]}, wait=wait)
+        for part in parts
+    ]
+
+
+async def outlook(connection: Connection, names: Mapping[int, str], wait: float) -> list[Mapping[str, Any]]:
+    """Return what a server tells of these queues, names by id; with `wait` as soon as one has an item to take."""
+    asking = [asyncio.ensure_future(connection.send(call)) for call in outlook_calls(names, wait)]
+    found: list[Mapping[str, Any]] = []
+    try:
+        for answer in asyncio.as_completed(asking):
+            found += (await answer)["queues"]
+            if wait and any(queue["ready"] for queue in found):
+                break
+    finally:
+        for each in asking:
+            each.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    return found
 
 
 def _refuse_transaction(*_: Any) -> NoReturn:

@@ -15,7 +15,8 @@ from queues.operations.peek import PageRequest, PeekManyRequest, StatePageReques
 from queues.operations.search import FindRequest, Found, SearchRequest
 from queues.operations.wait import Outlook, OutlookRequest
 from queues.remote.connection import Connection
-from queues.remote.delivery import description_call, outlook_call, over_http, refuse
+from queues.remote.delivery import description_call, over_http, refuse
+from queues.remote.delivery import outlook as ask_outlook
 from queues.remote.shapes import consumers_of, item_of, judged_of, look_of, shape_of_query
 from queues.remote.verbs import call_on
 from queues.status.site_protocol import QueueLook
@@ -164,7 +165,7 @@ async def consumers(connection: Connection, queue: OpenQueue, request: Consumers
 @over_http(OutlookRequest)
 async def outlook(connection: Connection, queue: OpenQueue, request: OutlookRequest, key: str) -> Outlook:
     """Ask what there is to take; the server waits for something if it is to."""
-    found = (await connection.send(outlook_call({queue.id: queue.config.name}, request.wait)))["queues"]
+    found = await ask_outlook(connection, {queue.id: queue.config.name}, request.wait)
     if not found:
         await connection.send(description_call(queue.config.name, queue.id))  # it says why
         raise QueueNotFound(queue.config.name)

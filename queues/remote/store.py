@@ -42,7 +42,7 @@ from queues.remote import reads
 from queues.remote.actions import RemoteActions
 from queues.remote.call import Call
 from queues.remote.connection import Connection
-from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook_call, refuse
+from queues.remote.delivery import Delivery, RemoteQueue, description_call, outlook, refuse
 from queues.remote.records import RemoteAudit, RemoteTargets
 from queues.remote.shapes import config_of
 from queues.remote.site_client import PAGE, RemoteSite
@@ -244,7 +244,7 @@ class RemoteStore(Store):
             return {}
         by_id = {queue.id: queue for queue in queues}
         names = {queue_id: queue.name for queue_id, queue in by_id.items()}
-        found = self._connection.call(outlook_call(names, 0.0))["queues"]
+        found = self._connection.thread.run(outlook(self._connection, names, 0.0))
         return {by_id[each["id"]]: reads.outlook_of(by_id[each["id"]].opened, each["ready"]) for each in found}
 
     # Inside

@@ -46,6 +46,7 @@ from queues.errors import (
     TrashNotFound,
     ValueChanged,
 )
+from queues.remote.delivery import outlook_calls
 from queues.remote.store import open_remote
 from queues.workers import Job, Pool, Worker
 from tests.conftest import Clock
@@ -946,6 +947,28 @@ def test_workers_go_on_in_a_queue_that_is_made_anew_by_a_token_that_only_takes(
             await_true(lambda: done == [b"1", b"2"])
         finally:
             pool.stop(0)
+
+
+def test_any_number_of_queues_is_waited_for(local: Store, remote: Store) -> None:
+    name = "订单处理队列华东地区仓库发货优先级高"
+    queues = [remote.create_queue(f"{name}{n}") for n in range(101)]
+    outlooks = remote.outlooks(queues)
+    assert {queue: outlook.ready for queue, outlook in outlooks.items()} == dict.fromkeys(queues, 0)
+    assert not remote.wait_for_items(outlooks.values(), timeout=0.1)
+    waiting = begin(remote.wait_for_items, outlooks.values())
+    local.queue(queues[100].name).push(b"x", 1)
+    assert waiting.result(LONG)
+    assert remote.outlooks(queues)[queues[100]].ready == 1
+
+
+def test_the_address_of_an_outlook_is_one_that_servers_take() -> None:
+    names = {n: f"订单处理队列华东地区仓库发货优先级高{n}" for n in range(1 << 63, (1 << 63) + 250)}
+    calls = outlook_calls(names, 1.0)
+    assert [name for call in calls for name in call.query["queue"]] == [*names.values()]
+    assert [number for call in calls for number in call.query["id"]] == [*names]
+    longest = max(len(call.request("https://queues.example.org/", {}, 1.0, 9.0).url.raw_path) for call in calls)
+    assert longest < 8_000
+    assert {len(call.query["id"]) for call in outlook_calls(dict.fromkeys(range(300), "q"), 1.0)} == {100}
 
 
 def test_no_name_and_no_id_leads_to_another_address(remote: Store) -> None:
