@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from queues.actions.audited_action import Action, action
 from queues.bulk.bulk_job import CANCELED, DONE, RUNNING, UNDO, Job, begin_job, ended, exists, read_job, write_job
 from queues.bulk.checks import queue_of
-from queues.errors import JobEnded, TrashNotFound
+from queues.errors import JobEnded
 from queues.model.config import MAX_REASON, check_text
 from queues.model.ids import minted_ms
 from queues.model.item import Item
@@ -45,8 +45,6 @@ def undo(action: Action, action_id: str, *, partial: bool = False, reason: str =
     entry = trash.get(action_id, tr=tr)
     now_ms = action.context.clock.now_ms()
     restored = trash.restore(tr, action_id, partial=partial, by=action.actor, at_ms=now_ms, into=into)
-    if partial and not restored.count and restored.skipped:
-        raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")
     action.record(
         restored.config,
         {"queue": "restore_queue", "item": "put_back"}.get(entry.what, "undo"),

@@ -283,6 +283,8 @@ class Trash:
                 )
             tr.use_reserve()  # values are moved, the store does not grow
             restored = Restoring(tr, keyspace).run(rand, header, value, partial=partial, first=first or 0)
+        if partial and first is None and not restored.count and restored.skipped:
+            raise TrashNotFound("All of these items have gone on since: there is nothing left to undo.")
         if restored.lifted and into is not None:
             lifted = [Change(there, None) for there in restored.lifted]
             self.put_changes(tr, into, restored.config, lifted, by=by, act="delete")

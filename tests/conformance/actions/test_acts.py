@@ -17,6 +17,7 @@ from queues.errors import (
     QueueExists,
     QueueNotFound,
     QueuePaused,
+    TrashNotFound,
     WrongKind,
 )
 from queues.kv.port import Transaction
@@ -128,6 +129,22 @@ def test_a_refusal_that_the_caller_of_a_transaction_catches_has_changed_nothing(
     assert dump(store, jobs) == before
     assert store.queue("jobs").config == config
     assert (store.trash.entries().entries, verbs(store)) == ((), [])
+
+
+def test_an_undo_that_finds_nothing_left_keeps_its_entry(store: Store, ann: Actions) -> None:
+    jobs, review = ann.create_queue("jobs"), ann.create_queue("review")
+    moved = ann.move_items("jobs", [jobs.push(b"x", 1).id], to="review")
+    taken = review.lease(seconds=60)
+    before = dump(store, jobs, review)
+
+    def refused(tr: Transaction) -> None:
+        with pytest.raises(TrashNotFound, match="nothing left to undo"):
+            store.actions("ann", tr=tr).undo(moved.trash_id, partial=True)
+
+    store.transact(refused)
+    assert dump(store, jobs, review) == before
+    review.release(taken, count_attempt=False)
+    assert (ann.undo(moved.trash_id).count, jobs.depth()) == (1, 1), "it is where it was moved to, again"
 
 
 def test_every_act_is_audited_and_failed_ones_are_not(store: Store, clock: Clock) -> None:
