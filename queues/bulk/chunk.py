@@ -99,14 +99,14 @@ def look(
     filters, lanes = query.filters, lanes_of(keys, config, job.order, query)
     sees = shown(config) if query.text else None
     read = scan.read_index if job.order == "age" else partial(scan.read_places, timed=query.timed)
-    seen, number, size = Look(job.mark), _FIRST_READ, 0
+    seen, number, passed, size = Look(job.mark), _FIRST_READ, 0, 0
     while True:
-        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(number, most - seen.met))
+        found, last = scan.along(tr, lanes, after=seen.mark, end="min", limit=min(number, most - passed))
         for (place, _, (_, where)), one in zip(found, read(tr, keys, config, query.state, found), strict=True):
             if place > job.bound:
                 seen.ended = True
                 return seen
-            seen.mark = place
+            seen.mark, passed = place, passed + 1
             if job.shift is not None and _came_back(job, where):
                 continue
             seen.met += 1
@@ -118,9 +118,9 @@ def look(
             if len(seen.wanted) == limit or (size >= LOOK_BYTES and seen.wanted):
                 return seen
         seen.ended = last
-        if last or seen.met >= most or size >= LOOK_BYTES:
+        if last or passed >= most or size >= LOOK_BYTES:
             return seen
-        number = max(1, min(4 * number, MAX_CHUNK, LOOK_BYTES * seen.met // max(size, 1)))
+        number = max(1, min(4 * number, MAX_CHUNK, LOOK_BYTES * passed // max(size, 1)))
 
 
 def _came_back(job: Job, where: bytes) -> bool:
