@@ -66,7 +66,7 @@ class RemoteActions(Actions):
 
     def attach(self, name: str, *, reason: str = "", **options: Any) -> AnyQueue:
         """Attach a subspace as a queue."""
-        return self.catalog.attach(name, **options)
+        return self.catalog.attach(name, **{**options, "reason": reason})
 
     def detach(self, name: str, *, expect_id: int | None = None, reason: str = "") -> None:
         """Forget an attached queue."""

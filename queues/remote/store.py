@@ -180,10 +180,12 @@ class RemoteStore(Store):
         priority_type: str = "int",
         codec: CodecName = "bytes",
         tr: Transaction | None = None,
+        reason: str = "",
     ) -> AnyQueue:
-        """Attach a subspace as a queue: see `Store.attach`."""
+        """Attach a subspace as a queue: see `Store.attach`. The site's audit has the reason."""
         directory.own_config(name, kind=kind, priority_type=priority_type, bands=None, codec=codec, created_ms=0)
-        body = {"prefix": repr(prefix), "kind": kind, "priority_type": priority_type, "codec": codec}
+        options = {"kind": kind, "priority_type": priority_type, "codec": codec}
+        body = {"prefix": repr(prefix), "reason": reason, **options}
         return self._made(self._write("POST", "queues", name, "attach", body=body, tr=tr))
 
     def detach(self, name: str, *, tr: Transaction | None = None) -> None:

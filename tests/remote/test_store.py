@@ -416,6 +416,12 @@ def test_what_is_restored_and_cannot_be_read_is_not_said_to_be_left_alone(
         assert jobs.depth() == 1
 
 
+def test_the_reason_of_an_attach_is_in_the_audit(local: Store, remote: Store) -> None:
+    remote.actions("ann").attach("theirs", prefix=("app", 1), reason="their jobs")
+    (entry,) = local.audit.entries(limit=1).entries
+    assert (entry.verb, entry.reason) == ("attach", "their jobs")
+
+
 def test_an_undo_returns_the_item_that_is_back(local: Store, remote: Store) -> None:
     jobs = remote.create_queue("jobs")
     item = jobs.push(b"x", 1)
