@@ -125,7 +125,11 @@ def act(
     actions = get_store().actions(caller_in(request).name, via="api", keep=keep, key=key)
     try:
         actions.refuse_repeated()  # before it reads what the first one changed
-        result = perform(actions)
+        try:
+            result = perform(actions)
+        except (QueueError, Problem):
+            actions.refuse_repeated()  # the first one was executed meanwhile
+            raise
         get_monitor().outdated()
     except AlreadyDone as done:
         return unpack(done.answer, repeated=True)

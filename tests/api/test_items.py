@@ -7,7 +7,7 @@ import pytest
 
 from pqadmin.accounts.caller import Verb
 from pqadmin.accounts.rights import Role
-from queues import PriorityQueue, Store
+from queues import Actions, PriorityQueue, Store
 from tests.api.conftest import Program, in_thread
 from tests.api.test_verbs import problem
 
@@ -297,6 +297,27 @@ async def test_jobs_that_run_are_told_to_those_that_see_their_queues(
     assert [job["job"] for job in (await theirs.get("jobs?running=true")).json()["jobs"]] == begun[:1]
     site.actions("ann").cancel_bulk(begun[0])
     assert (await theirs.get("jobs?running=true")).json() == {"jobs": [], "next": None}
+
+
+async def test_a_bulk_job_that_the_same_request_began_meanwhile_is_told(
+    program: Program, site: Store, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.push_many([(b'"red"', n) for n in range(20)])
+    body = {"action": "delete", "query": {"match": "red"}, "expected": 20}
+    key = {"Idempotency-Key": "again"}
+    begun = (await program.post("queues/jobs/bulk", json=body, headers=key)).json()
+    await in_thread(site.actions("ann").run_bulk, begun["job"])
+    look, looks = Actions.refuse_repeated, list[Actions]()
+
+    def late(actions: Actions) -> None:
+        """Look for the first answer, which is not there yet at the first look."""
+        looks.append(actions)
+        if len(looks) > 1:
+            look(actions)
+
+    monkeypatch.setattr(Actions, "refuse_repeated", late)
+    again = await program.post("queues/jobs/bulk", json=body, headers=key)
+    assert (again.status_code, again.json()["job"]) == (202, begun["job"])
 
 
 async def test_a_queue_is_looked_at_again_when_it_changed(program: Program, site: Store, jobs) -> None:
