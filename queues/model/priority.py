@@ -5,6 +5,7 @@ The tuple encoding orders by type before value (every int before every float, a 
 """
 
 import math
+import operator
 import unicodedata
 from typing import Literal, cast, get_args
 
@@ -51,7 +52,7 @@ def _int(priority: object) -> int:
         raise BadPriority("A priority of this queue is a whole number, not {kind}.", kind=_kind(priority))
     if not -_INT_BOUND < priority < _INT_BOUND:
         raise BadPriority("The priority is too large: a whole number has at most 255 bytes (614 digits).")
-    return priority
+    return operator.index(priority)  # of a subclass, such as an IntEnum, the plain number
 
 
 def _float(priority: object) -> float:
@@ -80,7 +81,8 @@ def _str(priority: object) -> str:
         raise BadPriority("A priority of this queue is text, not {kind}.", kind=_kind(priority))
     if len(priority) > MAX_STR_BYTES:
         raise BadPriority("A text priority has at most {most} bytes in UTF-8.", most=MAX_STR_BYTES)
-    text = unicodedata.normalize("NFC", priority)
+    # Of a subclass the plain text: `str()` of an Enum is another one.
+    text = unicodedata.normalize("NFC", str.__str__(priority))
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

@@ -1,5 +1,6 @@
 """Searching: bounded steps that together find exactly what fits, whatever comes and goes meanwhile."""
 
+import enum
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -340,6 +341,39 @@ def test_what_makes_no_sense_is_refused(store: Store) -> None:
     with pytest.raises(BadQueueKind):
         jobs.search(Query(), end="middle")
     assert jobs.search(Query(low=9, high=3)).ended
+
+
+class Level(enum.IntEnum):
+    HIGH = 1
+    LOW = 5
+
+
+class Plain(int):
+    pass
+
+
+class Name(enum.StrEnum):
+    A = "a"
+
+
+class Mixed(str, enum.Enum):  # noqa: UP042 # programs have such, and `str()` of one is another text
+    A = "a"
+
+
+@pytest.mark.parametrize(
+    ("priority_type", "priority", "plain"),
+    [("int", Level.HIGH, 1), ("int", Plain(1), 1), ("str", Name.A, "a"), ("str", Mixed.A, "a")],
+)
+def test_a_bound_of_a_subclass_is_the_number_or_text_that_it_is(
+    store: Store, priority_type: str, priority: object, plain: object
+) -> None:
+    queue = store.create_queue("jobs", priority_type=priority_type)
+    queue.push_many([(b"x", priority), (b"y", plain)])
+    returned = queue.push(b"later", priority, delay=SECOND).priority
+    assert (type(returned), returned) == (type(plain), plain)
+    for query in (Query(low=priority), Query(high=priority), Query(low=priority, high=priority)):
+        found = queue.search(query).items
+        assert [(item.value, type(item.priority)) for item in found] == [(b"x", type(plain)), (b"y", type(plain))]
 
 
 def test_a_fifo_queue_is_searched_from_head_to_tail(store: Store) -> None:
