@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from queues import Queue, Store
 from tests.browser.conftest import PATIENCE, NewPage, Strict, open_live, ready_of, until, wait_live, wait_value
@@ -206,6 +206,45 @@ def test_an_act_that_no_longer_fits_stays_under_the_finger(page: Page, jobs: Que
     assert attends(page)
     page.keyboard.press("Tab")
     expect(resume).to_be_visible()
+
+
+def test_resume_takes_no_press_that_was_meant_for_pause(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
+    pause, resume = page.get_by_role("link", name="Pause…"), page.get_by_role("button", name="Resume")
+    note_pressed(page, pause)
+    jobs.pause(reason="incident", by="ops-2")
+    expect(resume).to_be_visible()
+    assert "Resume" not in page.evaluate("window.pressed")
+    resume.click()
+    expect(page.locator(".toast")).to_contain_text("Resumed")
+    expect(pause).to_be_visible()
+
+
+def test_what_a_job_offers_next_takes_no_press_that_was_meant_for_cancel(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", n) for n in range(1_000)])
+    job = store.actions("ann").begin_bulk("delete", "jobs", rate=50.0)
+    page.goto(f"/jobs/{job.id}/")
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_visible()
+    note_pressed(page, page.get_by_role("button", name="Cancel"))
+    store.actions("ann").cancel_bulk(job.id)
+    expect(page.get_by_role("button", name="Continue")).to_be_visible()
+    assert page.evaluate("window.pressed.filter(words => words && words !== 'Cancel')") == []
+    undo.click()
+    expect(page.locator("h1")).to_have_text(re.compile("^Undo in"))
+
+
+def note_pressed(page: Page, target: Locator) -> None:
+    """Note in window.pressed, at each change of the page, which button a press at this one's place would meet."""
+    target.evaluate("""target => {
+        const {x, y, width, height} = target.getBoundingClientRect();
+        window.pressed = [];
+        const look = () => {
+            const met = document.elementFromPoint(x + width / 2, y + height / 2)?.closest('button');
+            window.pressed.push(met?.textContent.trim() ?? '');
+        };
+        new MutationObserver(look).observe(document, {subtree: true, childList: true, attributes: true});
+    }""")
 
 
 def test_choices_and_typed_text_of_a_queue_page_stay(page: Page, jobs: Queue) -> None:

@@ -3,6 +3,8 @@
 
 /** Milliseconds for which selected text is kept from changing: a person that returns must find no old number. */
 const SELECTED_FOR = 60_000;
+/** Milliseconds in which what came in another's place takes no press: it was meant for the other. */
+const SETTLES_IN = 1000;
 const TYPED = "input:not([type=hidden], [type=checkbox], [type=radio]), textarea";
 
 /** The selection, while there is one that keeps text from changing. */
@@ -81,6 +83,15 @@ export function onceLeft(element, act) {
 /** What was to be done with an element is no longer wanted. */
 export function stay(element) {
   leaving.delete(element);
+}
+
+/**
+ * Something that acts at once came by itself, maybe under a pointer that is about to press: no press meets it for a moment.
+ * A key needs no such thing, as the focus never goes to another control by itself.
+ */
+export function settle(element) {
+  clearTimeout(Number(element.dataset.settles));
+  element.dataset.settles = String(setTimeout(() => delete element.dataset.settles, SETTLES_IN));
 }
 
 /** Put an element before another of the same list, or last; the focus stays in it. */

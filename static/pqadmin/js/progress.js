@@ -1,7 +1,7 @@
 // @ts-check
 // Keeps the progress of running jobs current: asks their address anew while something runs and the page is visible.
 
-import { replace } from "./attention.js";
+import { replace, settle } from "./attention.js";
 import { pageSoon } from "./patience.js";
 
 /** Milliseconds between two looks, and after one that failed. */
@@ -52,6 +52,7 @@ function show(page) {
   }
   if (mine.dataset.set !== theirs.dataset.set) {
     replace(mine, theirs);
+    for (const form of theirs.querySelectorAll("form")) settle(form);
     return;
   }
   for (const element of mine.querySelectorAll("[data-live]")) {

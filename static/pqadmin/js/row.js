@@ -1,7 +1,7 @@
 // @ts-check
 // Writes one queue's numbers into the elements that carry its data-fields, touching only what differs.
 
-import { moveBefore, onceLeft, setText, stay } from "./attention.js";
+import { moveBefore, onceLeft, setText, settle, stay } from "./attention.js";
 import { setCountdown } from "./countdown.js";
 import { UNKNOWN, age, brief, counted, momentAndUtc, number, rate } from "./format.js";
 import {
@@ -310,7 +310,9 @@ export function applyRow(root, row, now) {
   }
   for (const element of root.querySelectorAll("[data-level]:not([data-reason])")) setLevel(element, row);
   for (const element of root.querySelectorAll("[data-when]")) {
-    setHidden(element, !WHEN[element.dataset.when]?.(row));
+    const hidden = !WHEN[element.dataset.when]?.(row);
+    if (element.hidden && !hidden) settle(element);
+    setHidden(element, hidden);
   }
   for (const form of document.querySelectorAll("#toasts form")) {
     if (form.getAttribute("action") === `${row.url}resume/`) setHidden(form.closest(".toast"), !isPaused(row));
