@@ -20,6 +20,18 @@ export function startForms() {
     event.preventDefault();
     sendPage(form, event.submitter);
   });
+  document.addEventListener("htmx:before:response", led);
+}
+
+/** An answer to htmx leads elsewhere only after a click: after a poll or a preview, what is typed here would be lost. */
+function led(/** @type {CustomEvent} */ event) {
+  const { ctx } = event.detail;
+  const to = ctx.hx.redirect;
+  if (to === undefined) return;
+  const form = ctx.sourceElement.closest("form[method=post]");
+  if (ctx.response.status === 401 && form !== null) loggedOut(form, to);
+  else if (ctx.sourceEvent?.type === "click") return;
+  event.preventDefault();
 }
 
 async function sendPage(form, submitter) {

@@ -1,0 +1,76 @@
+"""What comes late, or by itself, takes nothing of what the reader typed, ticked or looks at."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from queues import Queue, Store
+from tests.browser.conftest import NewPage, Site, Strict, open_live, sign_in, until
+
+#: What a browser says of answers that refuse.
+REFUSED = [r"status of 40[149]", r"WebSocket .* 403"]
+
+
+@pytest.fixture
+def jobs(store: Store) -> Queue:
+    """A few items."""
+    jobs = store.create_queue("jobs")
+    jobs.push_many([(b"v%d" % n, n) for n in range(9)])
+    return jobs
+
+
+def hold(page: Page, address: str, *, post: bool = True) -> list[Route]:
+    """Hold back what is sent to these addresses, or what is read from them, and return it as it comes."""
+    held: list[Route] = []
+
+    def decide(route: Route) -> None:
+        if (route.request.method == "POST") is post:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route(re.compile(address), decide)
+    return held
+
+
+def menu(page: Page, words: str) -> None:
+    """Open the sheet of an act in the menu."""
+    page.locator("summary.button", has_text="More").click()
+    page.get_by_role("link", name=words).click()
+    expect(page.locator("#sheet form.body")).to_be_visible()
+
+
+def test_a_page_whose_session_ended_stays_with_what_is_typed(
+    new_page: NewPage, site: Site, jobs: Queue, strict: Strict
+) -> None:
+    strict.allowed += REFUSED
+    page = new_page(storage_state=None)
+    sign_in(page, "admin", site.password)
+    open_live(page, "/queues/jobs/")
+    page.locator("[data-drawer]").click()
+    page.fill("#push-value", "{typed with care}")
+    page.context.clear_cookies(name="pqadmin_session")
+    polls: list[int] = []
+    page.on("response", lambda answer: polls.append(answer.status) if "/jobs/jobs/" in answer.url else None)
+    until(page, lambda: 401 in polls)
+    page.get_by_role("button", name="Check as JSON").click()
+    alert = page.locator("#drawer [role=alert]")
+    expect(alert).to_contain_text("you are not logged in any more")
+    expect(alert.get_by_role("link")).to_have_attribute("href", re.compile("^/accounts/login/"))
+    expect(page.locator("#push-value")).to_have_value("{typed with care}")
+
+
+def test_a_preview_of_an_ended_session_leads_nowhere(
+    new_page: NewPage, site: Site, jobs: Queue, strict: Strict
+) -> None:
+    strict.allowed += REFUSED
+    page = new_page(storage_state=None)
+    sign_in(page, "admin", site.password)
+    page.goto(f"/queues/jobs/act/?act=reprioritize&id={jobs.peek_min().id}")
+    page.fill("[name=reason]", "typed with care")
+    page.context.clear_cookies(name="pqadmin_session")
+    page.fill("[name=priority]", "7")
+    page.keyboard.press("Tab")
+    expect(page.locator("main [role=alert]")).to_contain_text("you are not logged in any more")
+    expect(page.locator("[name=reason]")).to_have_value("typed with care")
