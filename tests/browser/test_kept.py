@@ -74,3 +74,16 @@ def test_a_preview_of_an_ended_session_leads_nowhere(
     page.keyboard.press("Tab")
     expect(page.locator("main [role=alert]")).to_contain_text("you are not logged in any more")
     expect(page.locator("[name=reason]")).to_have_value("typed with care")
+
+
+def test_the_back_button_ticks_no_other_items(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
+    boxes = page.locator("#items input[type=checkbox]")
+    boxes.nth(1).check()
+    page.locator("#items tbody tr").nth(1).locator("a[href*='/items/']").first.click()
+    page.wait_for_url("**/items/**")
+    jobs.pop_min()
+    jobs.pop_min()
+    page.go_back()
+    expect(boxes).to_have_count(7)
+    expect(page.locator("#items :checked")).to_have_count(0)
