@@ -126,6 +126,9 @@ _WORDS = {
         "Nothing was changed: you are not logged in any more. Send this again after the login."
     ),
     "form-login": gettext_lazy("Log in in a new tab"),
+    "other-name": gettext_lazy("This queue has another name now:"),
+    "other-queue": gettext_lazy("Another queue has this name now:"),
+    "other-acts": gettext_lazy("This page shows its last numbers, and acts on nothing any more."),
     "gone-title": gettext_lazy("This queue was deleted; these are its last numbers."),
     "fresh-live": gettext_lazy("live"),
     "fresh-live-title": gettext_lazy("What you see is the store's state now."),

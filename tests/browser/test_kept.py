@@ -1,6 +1,7 @@
 """What comes late, or by itself, takes nothing of what the reader typed, ticked or looks at."""
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -61,6 +62,25 @@ def test_a_page_whose_session_ended_stays_with_what_is_typed(
     expect(page.locator("#push-value")).to_have_value("{typed with care}")
 
 
+def test_a_page_of_a_deleted_queue_stays_and_says_so(page: Page, jobs: Queue, store: Store, strict: Strict) -> None:
+    strict.allowed += REFUSED
+    open_live(page, "/queues/jobs/")
+    page.locator("[data-drawer]").click()
+    page.fill("#push-value", "typed with care")
+    polls: list[int] = []
+    page.on("response", lambda answer: polls.append(answer.status) if "/jobs/jobs/" in answer.url else None)
+    trash = store.delete_queue("jobs")
+    expect(page).to_have_title(re.compile("^gone · jobs"))
+    expect(page.locator("[data-fresh]")).to_contain_text("reload the page")
+    until(page, lambda: 404 in polls)
+    page.wait_for_timeout(200)
+    expect(page.locator("#push-value")).to_have_value("typed with care")
+    expect(page).to_have_title(re.compile("^gone · jobs"))
+    store.restore(trash)
+    expect(page).to_have_title(re.compile(r"\(9\) · jobs"))
+    expect(page.locator("[data-fresh]")).to_have_text("live")
+
+
 def test_a_preview_of_an_ended_session_leads_nowhere(
     new_page: NewPage, site: Site, jobs: Queue, strict: Strict
 ) -> None:
@@ -87,3 +107,54 @@ def test_the_back_button_ticks_no_other_items(page: Page, jobs: Queue) -> None:
     page.go_back()
     expect(boxes).to_have_count(7)
     expect(page.locator("#items :checked")).to_have_count(0)
+
+
+def test_a_page_says_that_its_queue_was_renamed_and_acts_on_no_other(page: Page, jobs: Queue, store: Store) -> None:
+    open_live(page, "/queues/jobs/")
+    page.locator("[data-drawer]").click()
+    page.fill("#push-value", "typed with care")
+    store.actions("eve").rename_queue("jobs", "old-jobs")
+    store.create_queue("jobs").push_many([(b"new", n) for n in range(77)])
+    notice = page.locator("[data-part=other-queue]")
+    expect(notice).to_have_count(2)
+    expect(page.locator("#drawer [data-part=other-queue]")).to_be_visible()
+    notice = notice.first
+    expect(notice).to_contain_text("This queue has another name now: old-jobs")
+    expect(page.locator("[data-fresh]")).to_contain_text("reload the page")
+    expect(page.locator("#push-value")).to_have_value("typed with care")
+    expect(page.locator("#drawer button.primary")).to_be_disabled()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.locator("summary.button", has_text="More").click(force=True)
+    expect(page.get_by_role("link", name="Purge…")).to_be_hidden()
+    page.wait_for_timeout(5_500)  # a poll comes every 5 seconds
+    assert [url for url in asked if "/queues/jobs/" in url] == []
+    page.locator("#drawer [data-close]").click()
+    notice.get_by_role("link").click()
+    expect(page.locator("h1")).to_have_text("old-jobs")
+    assert store.queue("jobs").depth() == 77
+
+
+def test_a_page_whose_name_another_queue_has_says_so(page: Page, jobs: Queue, store: Store, strict: Strict) -> None:
+    strict.allowed += REFUSED
+    away: list[bool] = []
+
+    def through(route: Any) -> None:
+        server = route.connect_to_server()
+        route.on_message(server.send)
+        server.on_message(lambda text: None if away else route.send(text))
+        sockets.append(route)
+
+    sockets: list[Any] = []
+    page.route_web_socket(re.compile("/live/"), through)
+    open_live(page, "/queues/jobs/")
+    away.append(True)
+    store.actions("eve").delete_queue("jobs", confirm="jobs")
+    store.create_queue("jobs").push_many([(b"new", n) for n in range(77)])
+    away.clear()
+    sockets[0].close()
+    expect(page.locator("[data-part=other-queue]")).to_contain_text("Another queue has this name now: jobs")
+    expect(page.locator("dd[data-field=ready]").first).to_have_text("9")
+    page.locator("[data-part=other-queue]").get_by_role("link").click()
+    expect(page.locator("dd[data-field=ready]").first).to_have_text("77")
+    expect(page.locator("[data-part=other-queue]")).to_have_count(0)

@@ -149,6 +149,7 @@ function refreshWith(host, patience, show) {
   }, LATE);
 
   async function ask() {
+    if (host.closest("[data-other]")) return;
     try {
       const url = `${host.dataset.here}data/?${host.dataset.query}`;
       const answer = await fetch(url, { headers: { Accept: "application/json" }, cache: "no-store" });

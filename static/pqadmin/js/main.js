@@ -14,6 +14,7 @@ import { startPresses } from "./hold_while_pressed.js";
 import { startKeys } from "./keys.js";
 import { startMore } from "./more.js";
 import { filter, isFiltered, keepOrder } from "./order.js";
+import { isOther } from "./other_queue.js";
 import { startPalette } from "./palette.js";
 import { refetchTable, startFolds } from "./refetch.js";
 import { nameRows, tickAges } from "./row.js";
@@ -56,6 +57,8 @@ function start(topic) {
   /** What the newest frame is of: nothing has changed until another one comes. */
   let change = null;
   let greeted = false;
+  /** Whether the queue of this page is deleted; it may come back from the trash. */
+  let gone = false;
   let patience = 5;
   let watched = "";
   /** Whether this page is of another release than the server: these scripts cannot read its rows. */
@@ -73,9 +76,13 @@ function start(topic) {
       change = null;
     },
     frame(message) {
+      if (!overview && isOther(message.rows[0])) return connection.end("outdated");
       screen.setClock(message.now);
       screen.add(message);
-      fresh.heard();
+      if (overview || message.rows.length > 0) gone = false;
+      else if (message.gone.length > 0) gone = true;
+      if (gone) fresh.connection("outdated");
+      else fresh.heard();
       const now = overview ? message.seq : (message.rows[0]?.change ?? change);
       if (change !== null && now !== change) document.dispatchEvent(new Event("pqadmin:changed"));
       change = now;
@@ -94,6 +101,7 @@ function start(topic) {
     },
     beat(message) {
       screen.setClock(message.now);
+      if (gone) return;
       fresh.heard(message.now - message.checked);
       if (message.level !== null) standing = { level: message.level, queues: message.queues, ready: message.ready };
       showSumsAge(message.now - message.as_of, patience);
@@ -141,8 +149,9 @@ function start(topic) {
     const told = fresh.show();
     if (told !== null) announcer.tell("fresh", told);
     const { level, queues, ready } = standing;
-    if (level === null) return;
-    if (overview) screen.title(tabWords(level, queues), fresh.live);
+    if (gone) screen.title(word("gone"), true);
+    else if (level === null) return;
+    else if (overview) screen.title(tabWords(level, queues), fresh.live);
     else screen.title(`${word(`level-${level}`)} (${attached ? counted(ready) : number(ready)})`, fresh.live);
   }
 
