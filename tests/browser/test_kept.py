@@ -158,3 +158,35 @@ def test_a_page_whose_name_another_queue_has_says_so(page: Page, jobs: Queue, st
     page.locator("[data-part=other-queue]").get_by_role("link").click()
     expect(page.locator("dd[data-field=ready]").first).to_have_text("77")
     expect(page.locator("[data-part=other-queue]")).to_have_count(0)
+
+
+def test_a_late_answer_leaves_the_sheet_that_is_shown_by_then(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
+    held = hold(page, "/queues/jobs/pop/")
+    page.get_by_role("link", name="Pop min…").click()
+    page.locator("#sheet form.body button.primary").first.click(no_wait_after=True)
+    until(page, lambda: held)
+    page.keyboard.press("Escape")
+    menu(page, "Purge…")
+    page.locator("#sheet [name=reason]").fill("typed for the purge")
+    held.pop().continue_()
+    expect(page.locator(".toast")).to_contain_text("Taken from the queue")
+    expect(page.locator("#sheet [name=reason]")).to_have_value("typed for the purge")
+    expect(page.locator("#sheet [name=reason]")).to_be_focused()
+    assert jobs.depth() == 8
+
+
+def test_a_late_refusal_leaves_the_sheet_that_is_shown_by_then(page: Page, jobs: Queue, store: Store) -> None:
+    store.create_queue("taken")
+    open_live(page, "/queues/jobs/")
+    held = hold(page, "/queues/jobs/rename/")
+    menu(page, "Rename…")
+    page.fill("#sheet [name=name]", "taken")
+    page.keyboard.press("Enter")
+    until(page, lambda: held)
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Pause…").click()
+    page.locator("#sheet [name=reason]").fill("incident 42")
+    held.pop().continue_()
+    expect(page.locator(".toast")).to_contain_text("taken")
+    expect(page.locator("#sheet [name=reason]")).to_have_value("incident 42")

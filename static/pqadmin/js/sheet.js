@@ -131,10 +131,11 @@ async function load(address, from) {
   open(sheet, from);
 }
 
-/** Show a message in the place of the last one: on the page, or in the sheet that covers it. */
-function tell(text) {
-  const [toast, said, button] = ["div", "span", "button"].map((name) => document.createElement(name));
-  toast.className = "toast bad";
+/** Show a message in the place of the last one, on the page or in the sheet that covers it: a fault, or what is at an address. */
+function tell(text, address = "") {
+  const [toast, said, button] = ["div", address ? "a" : "span", "button"].map((name) => document.createElement(name));
+  toast.className = address ? "toast" : "toast bad";
+  if (address) Object.assign(said, { className: "link", href: address });
   said.textContent = text;
   toast.append(said);
   const covering = document.querySelector("dialog.side:modal")?.firstElementChild;
@@ -188,6 +189,11 @@ function open(dialog, from) {
   (dialog.querySelector(first) ?? heading)?.focus();
 }
 
+/** The sheet or the drawer that is shown; null for none. */
+function shownDialog() {
+  return document.querySelector("dialog.side:is(:modal, :popover-open)");
+}
+
 function hide(dialog) {
   if (dialog.open) dialog.close();
   else if (dialog.matches(":popover-open")) dialog.hidePopover();
@@ -225,6 +231,9 @@ async function send(form, submitter) {
   if (form.ariaBusy) return;
   form.ariaBusy = "true";
   const dialog = form.closest("dialog.side");
+  const [number, before] = [asked, shownDialog()];
+  /** Whether the reader has gone on to another sheet, or closed this one: a late answer does not take its place. */
+  const isLate = () => asked !== number || shownDialog() !== before;
   let answer;
   let text = "";
   try {
@@ -234,13 +243,15 @@ async function send(form, submitter) {
     text = await answer.text();
   } catch {
     form.ariaBusy = null;
-    return notAnswered(form);
+    return isLate() ? tell(word("form-failed")) : notAnswered(form);
   }
   form.ariaBusy = null;
   const to = answer.headers.get("HX-Redirect");
+  if (answer.status === 401 && isLate()) return tell(word("form-signed-out"));
   if (answer.status === 401 && dialog !== null) return loggedOut(form, to);
-  if (to !== null) return done(dialog, new URL(to, location.href), idsOf(form));
+  if (to !== null) return done(form, dialog, new URL(to, location.href), isLate);
   const part = partOf(text);
+  if (isLate()) return tell(part?.querySelector("[role=alert]")?.textContent ?? word("form-failed"));
   const sheet = /** @type {HTMLDialogElement | null} */ (dialog ?? document.getElementById("sheet"));
   if (sheet === null || part === null) return natively(form, submitter); // another page answers: to log in, to arm
   fill(sheet, part);
@@ -248,17 +259,25 @@ async function send(form, submitter) {
 }
 
 /** Stay on this page if the answer leads to it or to a bulk job, and tell what it tells. */
-async function done(dialog, to, ids) {
+async function done(form, dialog, to, isLate) {
+  const ids = idsOf(form);
   /** @type {HTMLAnchorElement | null} */
   const jobs = document.querySelector("a:has([data-running-jobs])");
   const stays = isHere(to) || (jobs !== null && to.pathname.startsWith(jobs.pathname));
   const page = stays ? await fetchPage(to) : null;
   const told = page?.getElementById("toasts");
-  if (!told) return leave(to);
+  if (!told) return isLate() ? changed(ids) : leave(to);
   showToasts(document.adoptNode(told).childNodes);
   const popped = to.searchParams.get("taken") !== new URLSearchParams(location.search).get("taken");
   const shown = page.querySelector(popped ? ".taken, #jobs" : "#jobs");
   const push = page.getElementById("push");
+  const late = isLate();
+  if (dialog?.id === "drawer" && push !== null) {
+    fill(dialog, push.parentElement);
+    if (late && shownDialog() === dialog) open(dialog, opener);
+  }
+  if (late && shown !== null) tell(shown.querySelector("h1, h2").textContent, to.href);
+  if (late) return changed(ids);
   if (shown !== null) {
     const sheet = dialog ?? /** @type {HTMLDialogElement} */ (document.getElementById("sheet"));
     const part = document.createElement("div");
@@ -266,10 +285,7 @@ async function done(dialog, to, ids) {
     fill(sheet, part);
     open(sheet, opener);
     followJob();
-  } else if (dialog !== null) {
-    if (dialog.id === "drawer" && push !== null) fill(dialog, push.parentElement);
-    close(dialog);
-  }
+  } else if (dialog !== null) close(dialog);
   changed(ids);
 }
 
