@@ -190,3 +190,39 @@ def test_a_late_refusal_leaves_the_sheet_that_is_shown_by_then(page: Page, jobs:
     held.pop().continue_()
     expect(page.locator(".toast")).to_contain_text("taken")
     expect(page.locator("#sheet [name=reason]")).to_have_value("incident 42")
+
+
+def test_the_drawer_takes_no_text_until_it_is_empty_again(page: Page, jobs: Queue) -> None:
+    open_live(page, "/queues/jobs/")
+    page.locator("[data-drawer]").click()
+    page.fill("#push-value", "first")
+    page.fill("#push-priority", "30")
+    posts: list[str] = []
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    held: list[Route] = []
+
+    def decide(route: Route) -> None:
+        if route.request.headers.get("hx-target") == "div#toasts":
+            held.append(route)
+        else:
+            route.continue_()
+
+    address = re.compile("/queues/jobs/")
+    page.route(address, decide)
+    page.keyboard.press("Enter")
+    until(page, lambda: held)
+    page.keyboard.press("Enter")
+    page.locator("#push-value").focus()
+    page.keyboard.type("lost")
+    expect(page.locator("#push-value")).to_have_value("first")
+    held.pop().continue_()
+    page.unroute(address, decide)
+    expect(page.locator("#drawer")).to_be_hidden()
+    page.keyboard.press("p")
+    expect(page.locator("#push-value")).to_have_value("")
+    page.keyboard.type("second")
+    page.fill("#push-priority", "31")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("with priority 31")
+    assert [item.value for item in jobs.peek_many(20)][-2:] == [b"first", b"second"]
+    assert len(posts) == 2

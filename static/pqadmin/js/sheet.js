@@ -229,7 +229,26 @@ function dismiss(toast) {
 /** Send a form from here: what it did is told beside the list, why it was refused in its sheet. */
 async function send(form, submitter) {
   if (form.ariaBusy) return;
+  const free = occupy(form);
+  try {
+    await deliver(form, submitter);
+  } finally {
+    free();
+  }
+}
+
+/** What is sent takes no text: what is typed now would be lost with the answer. */
+function occupy(form) {
+  const fields = [...form.elements].filter((field) => "readOnly" in field && !field.readOnly);
   form.ariaBusy = "true";
+  for (const field of fields) field.readOnly = true;
+  return () => {
+    form.ariaBusy = null;
+    for (const field of fields) field.readOnly = false;
+  };
+}
+
+async function deliver(form, submitter) {
   const dialog = form.closest("dialog.side");
   const [number, before] = [asked, shownDialog()];
   /** Whether the reader has gone on to another sheet, or closed this one: a late answer does not take its place. */
@@ -242,10 +261,8 @@ async function send(form, submitter) {
     answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers: HEADERS, redirect: "manual" });
     text = await answer.text();
   } catch {
-    form.ariaBusy = null;
     return isLate() ? tell(word("form-failed")) : notAnswered(form);
   }
-  form.ariaBusy = null;
   const to = answer.headers.get("HX-Redirect");
   if (answer.status === 401 && isLate()) return tell(word("form-signed-out"));
   if (answer.status === 401 && dialog !== null) return loggedOut(form, to);
