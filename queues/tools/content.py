@@ -26,6 +26,8 @@ MAX_KEYS, MAX_BYTES = 2_000, 750_000
 _MIN_STEP, _MAX_STEP = 4, 250
 #: Seconds after which a chunk ends where it is; a transaction has five.
 _MAX_SECONDS = 1.0
+#: The newest audit records and answers that a seal covers: processes may write a few out of order.
+_NEWEST = 50
 _FIRST_KEY = b"\x00"
 _FRAME = struct.Struct(">HI")
 #: Receives the keys and bytes read so far.
@@ -164,8 +166,9 @@ def with_base(record: bytes, change: Callable[[int], int]) -> bytes:
 
 
 def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
-    """Return a digest of all change keys, which differs as soon as a queue or a space changes.
+    """Return a digest of all change keys, which differs as soon as a queue, a space or a bulk job changes.
 
+    It differs, too, as soon as there is a newer audit record or answer to a request with an idempotency key.
     Two equal seals prove that nothing changed between the end of the first and the start of the second.
     """
 
@@ -173,9 +176,17 @@ def seal(kv: KeyValueStore, keyspace: Keyspace) -> str:
         changes = [(key, tr.get(keyspace.queue(keyspace.configs.elements(key)[0]).change)) for key, _ in configs]
         return [(key, change.wait() or b"") for key, change in changes]
 
+    def read_rest(tr: ReadTransaction) -> list[tuple[bytes, bytes]]:
+        job = tr.get(keyspace.job_change)
+        newest = [
+            tr.get_range(*within.all, limit=_NEWEST, reverse=True) for within in (keyspace.audit, keyspace.answer_times)
+        ]
+        return [(keyspace.job_change, job.wait() or b""), *chain.from_iterable(found.wait() for found in newest)]
+
     look = in_background(kv)
     total = hashlib.sha256(look(lambda tr: tr.get(keyspace.directory_change).wait()) or b"")
-    for some in chain(steps(look, keyspace.configs.all, read), [pairs(look, keyspace.space_changes.all)]):
+    rest = [pairs(look, keyspace.space_changes.all), look(read_rest)]
+    for some in chain(steps(look, keyspace.configs.all, read), rest):
         for key, change in some:
             total.update(_FRAME.pack(len(key), len(change)) + key + change)
     return total.hexdigest()

@@ -270,6 +270,33 @@ def test_a_space_that_changes_while_a_copy_ends_is_noticed(two: tuple[str, str],
             assert copied.space("app").get("x") == b"after"
 
 
+@pytest.mark.parametrize("phase", ["verifying", "finishing"])
+@pytest.mark.parametrize("what", ["cancel", "begin", "reveal", "once"])
+def test_what_changes_no_queue_while_a_copy_ends_is_noticed(two: tuple[str, str], phase: str, what: str) -> None:
+    here, there = two
+    with open_store(here) as store:
+        fill(store)
+        ann = store.actions("ann")
+        job, item = ann.begin_bulk("delete", "jobs"), store.queue("jobs").peek_min()
+        changes: dict[str, Callable[[], object]] = {
+            "cancel": lambda: ann.cancel_bulk(job.id),
+            "begin": lambda: ann.begin_bulk("delete", "mail"),
+            "reveal": lambda: ann.reveal("jobs", item.id),
+            "once": lambda: store.once("key", lambda tr: b"answer"),
+        }
+        told: list[str] = []
+
+        def change(progress: Progress) -> None:
+            told.append(progress.phase)
+            if progress.phase == phase and told.count(phase) == 1:
+                changes[what]()
+
+        with pytest.raises(SourceChanged):
+            copy_store(here, there, on_progress=change)
+        copy_store(here, there)
+        assert contents(there) == contents(here)
+
+
 def refused(here: str, there: str, error: type[Exception], words: str) -> None:
     """Assert that a copy is refused and leaves both sides alone."""
 
