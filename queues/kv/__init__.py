@@ -80,14 +80,15 @@ def restore_kv(backup: str, url: str, check: Callable[[KeyValueStore], T]) -> T:
 def verify_store(url: str) -> None:
     """Read all pages of an embedded store, which may be in use. Other engines look after their own.
 
+    What a power cut has taken from its file is executed again first, as by `open_kv`.
     Raises `StoreDamaged`, and `StoreUnavailable` when the pages could not be read. Damage that still reads as a key
     and a value is not found here.
     """
     engine, path = _parts(url)
     if engine == "lmdb" and path and Path(path).is_dir():
-        from queues.kv.embedded.damage import verify
+        from queues.kv.embedded import verify_embedded
 
-        verify(Path(path))
+        verify_embedded(path)
 
 
 def _parts(url: str) -> tuple[str, str]:

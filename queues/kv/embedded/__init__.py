@@ -1,5 +1,5 @@
 """The default engine: an LMDB file shared by the processes of one machine, with group commit."""
 
-from queues.kv.embedded.store import EmbeddedStore, open_embedded
+from queues.kv.embedded.store import EmbeddedStore, open_embedded, verify_embedded
 
-__all__ = ["EmbeddedStore", "open_embedded"]
+__all__ = ["EmbeddedStore", "open_embedded", "verify_embedded"]

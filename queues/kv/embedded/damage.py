@@ -66,14 +66,23 @@ def refuse_cut_off(folder: Path, data: Path) -> None:
         raise damaged(str(folder), "its file data.mdb was cut off")
 
 
-def verify(folder: Path, of: str | None = None, *, private: bool = False) -> None:
+def verify(folder: Path, of: str | None = None, *, private: bool = False, recovered: bool = True) -> None:
     """Have a child process read all of a store, or of a `private` copy `of` one.
 
-    Raises `StoreDamaged`, and `StoreUnavailable` when it could not be read; the log says why.
+    A file is not damaged that is not `recovered` yet. Raises `StoreDamaged`, and `StoreUnavailable` when it could not
+    be read; the log says why.
     """
     refuse_empty(folder, folder / "data.mdb")
     path = of or str(folder)
     found = find_damage(str(folder), private=private)
+    if found and not recovered and write_ahead_log.WriteAheadLog.holds_records(folder):
+        log.warning(
+            "The store %s was not read whole: its log holds transactions, which have to be executed again first, by a "
+            "program that may write and opens it once the rest are stopped (%s)",
+            path,
+            found,
+        )
+        found = None
     if found is None:
         raise StoreUnavailable(
             "The file of the store {path} could not be read whole to look for damage; the log says why. "

@@ -6,12 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import lmdb
 
 from queues.kv import boottime, lifecycle
+from queues.kv.embedded import damage, write_ahead_log
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
 from queues.kv.embedded.host import HOST, Request
@@ -19,7 +21,7 @@ from queues.kv.embedded.host_client import Sharing
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.space_limit import DEFAULT_MAX_BYTES
 from queues.kv.embedded.transaction import Batch, EmbeddedReads
-from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError
+from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError, StoreReadOnly
 from queues.kv.group_commit import Combiner, fail
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.limits import MOST_BYTES
@@ -450,6 +452,22 @@ def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float
             engine.space.max_bytes = max_bytes
         engine.openers += 1
         return EmbeddedStore(engine, f"lmdb:{path}")
+
+
+def verify_embedded(path: str) -> None:
+    """Have all of the store in a folder read, once what it has lost in a power cut was executed again.
+
+    It is open meanwhile, so that no other process recovers it. Raises `StoreDamaged`, `StoreUnavailable`.
+    """
+    folder, kv = Path(path), None
+    if all((folder / name).exists() for name in ("data.mdb", write_ahead_log.NAME)):
+        with suppress(StoreReadOnly):
+            kv = open_embedded(path, max_bytes=None, clock=time.monotonic)
+    try:
+        damage.verify(folder, recovered=kv is not None and not kv.engine.environment.checkpoints.log.failed)
+    finally:
+        if kv is not None:
+            kv.close()
 
 
 def _default_max_bytes() -> int:

@@ -112,6 +112,21 @@ class WriteAheadLog:
         if self.sole:  # what is there is from before
             self._map[:_SHARED_BYTES] = bytes(_SHARED_BYTES)
 
+    @classmethod
+    def holds_records(cls, folder: Path) -> bool:
+        """Say whether a log, which need not be writable, has records behind its checkpoint. Raises StoreUnavailable."""
+        self = cls.__new__(cls)
+        self._path = folder / NAME
+        try:
+            self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            checkpoint = self.newest()
+            return checkpoint is not None and any(self.records(checkpoint))
+        finally:
+            os.close(self._descriptor)
+
     @property
     def sound(self) -> bool:
         """Whether the last commit is done and in the log: false while one is made, and after one that failed."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from queues.kv import open_kv
+from queues.kv import open_kv, verify_store
 from queues.kv.embedded import checkpoints, environment, write_ahead_log
 from queues.kv.embedded.write_ahead_log import WriteAheadLog
 from queues.kv.errors import OutcomeUnknown, StoreFull, StoreUnavailable
@@ -59,8 +59,11 @@ def get(kv: KeyValueStore, key: bytes) -> bytes | None:
     return kv.read(lambda tr: tr.get(key).wait())
 
 
-def lose(folder: Path, *steps: str) -> None:
-    """Have a process commit each of some steps and be killed; the data file loses them all, the log none."""
+def lose(folder: Path, *steps: str, metas: bool = False) -> None:
+    """Have a process commit each of some steps and be killed; the data file loses them all, the log none.
+
+    With `metas` only LMDB's two meta pages are left of them, which lead nowhere then.
+    """
     data = folder / "data.mdb"
     before = data.read_bytes()
     program = f"""
@@ -72,6 +75,9 @@ for step in {steps!r}:
 os._exit(0)
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+    if metas:
+        after = data.read_bytes()
+        before = after[:8_192] + before[8_192:].ljust(len(after) - 8_192, b"\0")
     data.write_bytes(before)
 
 
@@ -85,6 +91,57 @@ def test_what_the_data_file_has_lost_is_executed_again(folder: Path, caplog: pyt
         put(kv, b"new", b"3")
     with closing(open_kv(f"lmdb:{folder}")) as kv:
         assert get(kv, b"new") == b"3"
+
+
+MANY = [f"[tr.set(b'new%d' % n, bytes(300)) for n in range({n}, {n + 20})]" for n in range(0, 600, 20)]
+
+
+def test_a_store_is_verified_once_it_was_recovered(folder: Path) -> None:
+    lose(folder, *MANY, metas=True)
+    verify_store(f"lmdb:{folder}")
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        assert get(kv, b"new599") == bytes(300)
+
+
+def test_no_other_process_recovers_a_store_while_it_is_verified(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = subprocess.run
+
+    def used_meanwhile(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(subprocess, "run", run)
+        lose(folder, *MANY[:2])
+        descriptor = os.open(folder / write_ahead_log.NAME, os.O_RDWR)
+        with pytest.raises(BlockingIOError), os.fdopen(descriptor) as log:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(subprocess, "run", used_meanwhile)
+    verify_store(f"lmdb:{folder}")
+
+
+@pytest.mark.parametrize("hindrance", ["no right to write", "a failed disk"])
+def test_a_store_that_cannot_be_recovered_here_is_not_called_damaged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hindrance: str
+) -> None:
+    using = open_kv(f"lmdb:{folder}") if hindrance == "a failed disk" else None
+    lose(folder, *MANY, metas=True)
+    if using is not None:
+        with failing_flushes(monkeypatch), pytest.raises(StoreUnavailable):
+            put(using, b"key", b"2")
+    else:
+        opened = os.open
+
+        def refuse(path: Any, flags: int, *rest: Any, **named: Any) -> int:
+            if flags & os.O_RDWR and str(path).startswith(str(folder)):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+            return opened(path, flags, *rest, **named)
+
+        monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StoreUnavailable, match="could not be read whole") as raised:
+        verify_store(f"lmdb:{folder}")
+    assert type(raised.value) is StoreUnavailable
+    assert "its log holds transactions" in caplog.text
+    if using is not None:
+        using.close()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -338,7 +395,7 @@ def test_a_checkpoint_that_fails_on_its_way_leaves_no_commit_out_of_the_log(fold
     """The header of the next one may be on the disk when the rest of it fails."""
     program = f"""
 import errno, os, shutil, time
-from queues.kv import open_kv
+from queues.kv import open_kv, verify_store
 from queues.kv.embedded import checkpoints
 checkpoints.REST = 0.05
 kv = open_kv("lmdb:{folder}")
