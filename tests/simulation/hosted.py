@@ -8,6 +8,7 @@ hours; sockets take parts of what is sent; commits fail.
 
 from __future__ import annotations
 
+import errno
 import logging
 import random
 import select
@@ -205,7 +206,7 @@ class HostedSocket(socket.socket):
         super().sendall(data[:half])
         schedule.point(Point.WAIT)
         if schedule.happens("a message is cut off", schedule.trouble.cuts / 4):
-            raise BlockingIOError
+            raise BlockingIOError(errno.EAGAIN, "it would block")
         super().sendall(data[half:])
 
     def send(self, data: Any, flags: int = 0) -> int:
@@ -214,7 +215,7 @@ class HostedSocket(socket.socket):
         schedule.point(Point.WAIT)
         if schedule.happens("a reply is cut short", schedule.trouble.cuts):
             if not (size := schedule.chance.randrange(len(data) + 1)):
-                raise BlockingIOError
+                raise BlockingIOError(errno.EAGAIN, "it would block")
             data = data[:size]
         return super().send(data)
 

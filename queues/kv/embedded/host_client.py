@@ -13,6 +13,7 @@ what is not answered there is never executed by the old host.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import select
@@ -29,6 +30,7 @@ import lmdb
 import msgspec
 
 from queues.kv.boottime import boottime
+from queues.kv.embedded.failures import is_interrupt
 from queues.kv.embedded.host import (
     CHUNK,
     HOST,
@@ -122,7 +124,7 @@ class Connection:
         self.socket.sendall(MESSAGE.pack(len(packed), self.number, len(root), idle) + root + packed)
 
     def receive(self, seconds: float = SILENCE) -> Answers:
-        """Return the answers to what was sent, once they have come. Raises OSError, EOFError.
+        """Return the answers to what was sent, once they have come. Raises OSError, with a number: see `is_interrupt`.
 
         It waits so many seconds for the beginning, and for each part that follows.
         """
@@ -138,14 +140,17 @@ class Connection:
                 if len(data) >= REPLY.size + size:
                     return decode(memoryview(data)[REPLY.size :])
         else:
-            raise TimeoutError("it is silent")
-        raise EOFError("it is gone")
+            raise TimeoutError(errno.ETIMEDOUT, "it is silent")
+        raise ConnectionResetError(errno.ECONNRESET, "it is gone")
 
     def rest(self) -> Answers:
         """Return the answers that have come meanwhile, perhaps before the host's end. None if there are not all."""
-        with contextlib.suppress(OSError, EOFError):
+        try:
             return self.receive(0.0)
-        return []
+        except OSError as error:
+            if is_interrupt(error):
+                raise
+            return []
 
     def settle(self, txn: lmdb.Transaction[bytes], at: int, ticket: Ticket) -> None:
         """Note the answer to a request in doubt, if the host executed it.
@@ -234,52 +239,46 @@ class Sharing:
         return wire is not None and self._deliver(wire, sent)
 
     def _deliver(self, wire: Wire, tickets: Sequence[Ticket]) -> bool:
+        """Send a message and note the answers. False without any: there is no host, or the requests are in doubt."""
         packed = wire.pack(tickets)
-        connection = None if packed is None else self._send(wire, packed)
-        if connection is None:
-            return False
-        try:
-            _settle(wire, tickets, connection.receive())
-            if self._able:  # the store is not being closed
-                self._spare.append(connection)
-            return True
-        except (OSError, EOFError) as error:
-            log.info("The host of %s does not answer (%s)", self._folder, error)
-            self.doubt(connection, tickets)
-        except BaseException:  # a signal handler raised: the outcome is waited for
-            try:
-                _settle(wire, tickets, connection.receive())
-            except (OSError, EOFError):
-                self.doubt(connection, tickets)
-            raise
-        finally:
-            self._lent.discard(connection)
-        return False
-
-    def _send(self, wire: Wire, packed: bytes) -> Connection | None:
-        """Send a message, and return the connection that the reply comes by. None where there is no host."""
         idle = self._load.share() < _IDLE
-        while True:
+        while packed is not None:
             try:
                 connection, known = self._spare.pop(), True
             except IndexError:
                 found, known = self._connect(), False
                 if found is None:
-                    return None
+                    break
                 connection = found
             self._lent.add(connection)
+            sent = False
             try:
                 connection.send(wire.root, packed, idle=idle)
-                return connection
+                sent = True
+                _settle(wire, tickets, connection.receive())
+                if self._able:  # the store is not being closed
+                    self._spare.append(connection)
+                return True
             except BaseException as error:
-                self._lent.discard(connection)
-                connection.close()
-                if not isinstance(error, OSError):
+                if not isinstance(error, OSError) or is_interrupt(error):
+                    # A signal handler raised, perhaps after all was sent: the outcome is waited for.
+                    try:
+                        _settle(wire, tickets, connection.receive())
+                    except OSError:
+                        self.doubt(connection, tickets)
                     raise
+                if sent:
+                    log.info("The host of %s does not answer (%s)", self._folder, error)
+                    self.doubt(connection, tickets)
+                    break
+                connection.close()
                 log.info("The host of %s is gone (%s)", self._folder, error)
                 if isinstance(error, BlockingIOError) or not known:  # it is suspended, or refuses this process
                     self.election.gone = (connection.record,)
-                    return None
+                    break
+            finally:
+                self._lent.discard(connection)
+        return False
 
     def doubt(self, connection: Connection, tickets: Sequence[Ticket]) -> None:
         """Note that a host may have executed what was sent: it is gone, or silent."""
@@ -309,6 +308,8 @@ class Sharing:
         try:
             connection = Connection(self._folder, record, found)
         except OSError as error:
+            if is_interrupt(error):
+                raise
             if isinstance(error, _GONE):
                 self.election.gone = (record,)
             else:  # another user's, or no descriptor is left: that host goes on, beside this process

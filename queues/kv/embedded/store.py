@@ -147,8 +147,8 @@ class Engine:
                             self._commit_batch(rest, more=False)
                         return time.perf_counter() - began
                     return self._commit_batch(tickets)
-                except Exception:
-                    if self.sharing.end_doubts(tickets, failed=True):
+                except Exception as error:
+                    if self.sharing.end_doubts(tickets, failed=True) and not is_interrupt(error):
                         return 0.0
                     raise
                 finally:

@@ -90,6 +90,63 @@ def test_pushes_and_pops_answer_whole_items(jobs: PriorityQueue) -> None:
     assert (traffic["push"], traffic["pop"]) == (4, 4)
 
 
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeoutError])
+@pytest.mark.parametrize("call", ["sendall", "recv"])
+def test_a_request_that_a_signal_handler_interrupts_is_executed_once(
+    jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch, call: str, interrupt: type[BaseException]
+) -> None:
+    def interrupted(connection: socket.socket, data: Any) -> None:
+        monkeypatch.undo()
+        if call == "sendall":  # the handler runs once the last byte is sent
+            connection.sendall(data)
+        raise interrupt
+
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+    monkeypatch.setattr(socket.socket, call, interrupted)
+    with pytest.raises(interrupt):
+        jobs.pop_min()
+    jobs.push(b"c", 3)  # by a new connection
+    monkeypatch.setattr(socket.socket, call, interrupted)
+    with pytest.raises(interrupt):
+        jobs.push(b"d", 4)
+    assert [item.raw for item in jobs.pop_many(9)] == [b"b", b"c", b"d"]
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_an_interrupted_request_without_an_answer_raises_what_the_handler_raised(url: str, silent: bool) -> None:
+    with hosting(url) as process, open_store(url) as store, pytest.MonkeyPatch.context() as patched:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+
+        def interrupted(connection: socket.socket, data: bytes) -> None:
+            patched.undo()
+            if silent:
+                store.transact(lambda tr: suspend(process))
+            else:
+                process.kill()
+                process.wait()
+            raise TimeoutError("job took too long")
+
+        patched.setattr(socket.socket, "sendall", interrupted)
+        with pytest.raises(TimeoutError, match="job took too long"):
+            jobs.push(b"b", 2)
+        assert [item.raw for item in jobs.pop_many(9)] == [b"a"]
+
+
+def test_an_interrupt_while_connecting_is_raised_and_leaves_the_host(
+    store: Store, jobs: PriorityQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(connection: socket.socket, address: str) -> None:
+        monkeypatch.undo()
+        raise TimeoutError("job took too long")
+
+    monkeypatch.setattr(socket.socket, "connect", interrupted)
+    with pytest.raises(TimeoutError, match="job took too long"):
+        jobs.push(b"a", 1)
+    jobs.push(b"b", 1)
+    assert [item.raw for item in jobs.pop_many(9)] == [b"b"]
+
+
 def test_values_are_decoded_by_the_queue_s_codec(store: Store) -> None:
     mail = store.create_queue("mail", codec="json", priority_type="str")
     assert mail.push({"to": "ann"}, "high").value == {"to": "ann"}
