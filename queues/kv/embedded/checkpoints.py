@@ -23,6 +23,7 @@ import lmdb
 
 from queues.kv.descriptor import Descriptor
 from queues.kv.embedded import recovery
+from queues.kv.embedded.failures import is_interrupt
 from queues.kv.embedded.meta_pages import MetaPages
 from queues.kv.embedded.write_ahead_log import (
     LINK_BYTES,
@@ -409,8 +410,9 @@ def flush(path: Path) -> None:
 def _flush_data(data: int, shared: WriteAheadLog) -> None:
     try:
         os.fdatasync(data)
-    except OSError:
-        shared.fail()
+    except OSError as error:
+        if not is_interrupt(error):
+            shared.fail()
         raise
 
 

@@ -306,6 +306,8 @@ class Environment:
         try:
             identity, size = file_status(self._data_path)
         except OSError as error:
+            if is_interrupt(error):
+                raise
             raise StoreUnavailable(
                 "The store's file {path} is gone. Put it back, or restart to begin an empty store.",
                 path=str(self._data),

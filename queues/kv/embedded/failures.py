@@ -38,7 +38,9 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def translate(error: Exception, path: str) -> StoreError:
-    """Turn an error of LMDB or of the file system into one of ours."""
+    """Turn an error of LMDB or of the file system into one of ours. Raises what a signal handler raised."""
+    if is_interrupt(error):
+        raise error
     code = (error.errno if isinstance(error, OSError) else getattr(error, "code", 0)) or 0
     if isinstance(error, lmdb.MapFullError):
         return StoreFull(

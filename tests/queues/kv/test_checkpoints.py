@@ -477,6 +477,77 @@ def test_records_go_round_the_ring(tmp_path: Path) -> None:
         assert state.tail > 2 * write_ahead_log.RING_BYTES
 
 
+def interrupt_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a signal handler raise in the next flush of a data file."""
+    flush = os.fdatasync
+
+    def interrupted(descriptor: int) -> None:
+        flush(descriptor)
+        if Path(f"/proc/self/fd/{descriptor}").readlink().name == "data.mdb":
+            monkeypatch.setattr(os, "fdatasync", flush)
+            raise TimeoutError("job took too long")
+
+    monkeypatch.setattr(os, "fdatasync", interrupted)
+
+
+def test_an_interrupted_flush_is_no_failure_of_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        interrupt_flush(monkeypatch)
+        with pytest.raises(TimeoutError, match="job took too long"):
+            kv.transact(lambda tr: [tr.set(b"large%d" % n, bytes(90_000)) for n in range(6)])  # flushed with the file
+        put(kv, b"key", b"2")
+        assert (get(kv, b"key"), get(kv, b"large5")) == (b"2", bytes(90_000))
+
+
+def test_an_interrupted_flush_before_a_commit_raises_what_the_handler_raised(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        write = f"open_kv('lmdb:{folder}').transact(lambda tr: tr.set(b'a', b'1'))"
+        program = f"import os; from queues.kv import open_kv; {write}; os._exit(0)"
+        subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+        interrupt_flush(monkeypatch)
+        with pytest.raises(TimeoutError, match="job took too long"):
+            put(kv, b"key", b"2")
+        put(kv, b"key", b"3")
+        assert (get(kv, b"key"), get(kv, b"a")) == (b"3", b"1")
+
+
+def read(tr):
+    tr.get(b"key").wait()
+    print("reads", flush=True)
+    sys.stdin.read()
+kv.read(read)
+"""
+    kept, killed = (
+        subprocess.Popen(
+            [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    )
+    with kept, killed:
+        for process in (kept, killed):
+            assert process.stdout.readline() == "reads\n"
+        killed.kill()
+        killed.wait()
+        with (folder / "lock.mdb").open("r+b") as file:
+            slots, slot = file.read(), struct.Struct("=Qi")  # commit, process
+            places = [at for at in range(128, len(slots), 64) if slot.unpack_from(slots, at)[1] == killed.pid]
+            assert places
+            for at in places:
+                file.seek(at + 8)
+                file.write(struct.pack("=i", os.getpid()))
+        with closing(open_kv(f"lmdb:{folder}")) as kv:
+            show = f"import lmdb; print(lmdb.open({str(folder)!r}, readonly=True, create=False).readers())"
+            shown = subprocess.run([sys.executable, "-c", show], check=True, capture_output=True, text=True).stdout
+            rows = [row for line in shown.splitlines()[1:] if (row := line.split())]
+            assert not [row for row in rows if row[0] == str(os.getpid()) and row[2].isdigit()], shown
+            assert any(row[0] == str(kept.pid) and row[2].isdigit() for row in rows)
+            put(kv, b"key", b"2")
+            assert get(kv, b"key") == b"2"
+        kept.communicate()
+
+
 @contextmanager
 def failing_flushes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let flushes fail, as those of a broken disk do."""

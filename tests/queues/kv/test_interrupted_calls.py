@@ -2,22 +2,27 @@
 
 import ctypes
 import itertools
+import os
+import select
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
 
-from queues.kv import open_kv
-from queues.kv.embedded import EmbeddedStore, transaction
+from queues.kv import group_commit, open_kv
+from queues.kv.bells import Bell
+from queues.kv.embedded import EmbeddedStore, environment, store, transaction
 from queues.kv.embedded.transaction import Batch
 from queues.kv.port import Transaction
 from tests.queues.kv.writers import held_up
 
 LONG = 120
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -67,7 +72,7 @@ def test_a_function_that_is_interrupted_at_any_line_has_written_all_or_nothing(k
         tr.set(b"key", b"after")
         tr.add_all(counts)
 
-    def interrupt_at(line: int) -> None:
+    def interrupt_line(line: int) -> None:
         """Run it, and interrupt it at the n-th line of the engine that executes it."""
         left = line
 
@@ -90,7 +95,7 @@ def test_a_function_that_is_interrupted_at_any_line_has_written_all_or_nothing(k
     for line in itertools.count(1):
         done = True
         try:
-            interrupt_at(line)
+            interrupt_line(line)
         except KeyboardInterrupt:
             done = False
         found = kv.read(lambda tr: [tr.get(key).wait() for key in (b"key", *counts)])
@@ -98,6 +103,21 @@ def test_a_function_that_is_interrupted_at_any_line_has_written_all_or_nothing(k
         if done:
             break
     assert line > 20
+
+
+@pytest.mark.parametrize("of", [(os, "statvfs"), (environment, "file_status")], ids=["the room", "the file"])
+def test_an_interrupted_look_at_the_disk_is_no_failure_of_it(
+    kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, of: tuple[Any, str]
+) -> None:
+    def interrupted(path: Any) -> None:
+        monkeypatch.undo()
+        raise TimeoutError("job took too long")
+
+    monkeypatch.setattr(*of, interrupted)
+    with pytest.raises(TimeoutError, match="job took too long"):
+        kv.transact(lambda tr: tr.add(b"n", 1))
+    kv.transact(lambda tr: tr.add(b"n", 1))
+    assert kv.read(lambda tr: tr.get(b"n").wait()) == (1).to_bytes(8, "little")
 
 
 def _within(name: str, frame: FrameType | None) -> bool:
