@@ -73,6 +73,8 @@ class Environment:
         #: Called when the file was opened again: it may be another one, with other numbers of commits.
         self.reopened: Callable[[], None] = lambda: None
         self._spares: list[lmdb.Transaction[bytes]] = []
+        #: From `begin_write` to `end_write`.
+        self._writing: lmdb.Transaction[bytes] | None = None
         self._sweep_at = 0.0
         try:
             path.mkdir(mode=file_permissions.FOLDER, parents=True, exist_ok=True)
@@ -193,7 +195,10 @@ class Environment:
                 fairness.marks[slot] = 0
 
     def end_write(self) -> None:
-        """Tell other processes that this one does not have the write lock any more."""
+        """Let go of the write lock, if an interrupt left that behind, and tell other processes."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.abort()
         if self.fairness.slot is not None:
             self.fairness.writing[self.fairness.slot] = 0
 
@@ -425,7 +430,7 @@ class Environment:
     def _begin_write(self) -> lmdb.Transaction[bytes]:
         with self._lock:
             env = self._opened()
-        txn = env.begin(write=True)
+        txn = self._writing = env.begin(write=True)
         try:
             if time.monotonic() > self._sweep_at:
                 self._sweep(env)

@@ -203,8 +203,8 @@ class Engine:
     def _commit(self, batch: Batch, done: Sequence[Ticket]) -> StoreError | None:
         """Commit, and answer these requests; return the error when nothing was written, so that all may run again."""
         environment = self.environment
-        self._note_own(batch.version)
         try:
+            self._note_own(batch.version)
             environment.commit(batch)
             self._told(batch, done)
         except BaseException as error:

@@ -105,6 +105,61 @@ def test_a_function_that_is_interrupted_at_any_line_has_written_all_or_nothing(k
     assert line > 20
 
 
+def interrupt_at(place: int, module: ModuleType, within: str, call: Callable[[], Any]) -> None:
+    """Call, and interrupt it at the n-th place of a module, below a function of this name.
+
+    As the interpreter runs signal handlers: where a function begins, or has called one that is written in C.
+    """
+    left = place
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        nonlocal left
+        if event in {"call", "c_return"} and frame.f_code.co_filename == module.__file__ and _within(within, frame):
+            left -= 1
+            if not left:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("module", [store, environment], ids=lambda module: module.__name__)
+def test_an_interrupted_write_whose_error_is_kept_holds_up_no_other_process(
+    kv: EmbeddedStore, module: ModuleType
+) -> None:
+    program = f"""
+import sys
+from queues.kv import open_kv
+kv = open_kv("lmdb:{kv.engine.environment.path}")
+for line in sys.stdin:
+    kv.transact(lambda tr: tr.set(b"other", line.encode()))
+    print("done", flush=True)
+"""
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    other = subprocess.Popen([sys.executable, "-c", program], text=True, cwd=ROOT, bufsize=1, **pipes)
+    with other:
+        for place in itertools.count(1):
+            kept: BaseException | None = None
+            try:
+                interrupt_at(place, module, "_execute", lambda: kv.transact(lambda tr: tr.add(b"n", 1)))
+            except KeyboardInterrupt as error:
+                kept = error
+            other.stdin.write("now\n")
+            if not select.select([other.stdout], [], [], 10)[0]:
+                other.kill()
+                pytest.fail(f"it waits for what was interrupted at place {place}")
+            assert other.stdout.readline() == "done\n"
+            if kept is None:
+                break
+        other.stdin.close()
+    assert place > 10
+
+
 @pytest.mark.parametrize("of", [(os, "statvfs"), (environment, "file_status")], ids=["the room", "the file"])
 def test_an_interrupted_look_at_the_disk_is_no_failure_of_it(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, of: tuple[Any, str]
