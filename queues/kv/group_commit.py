@@ -324,7 +324,7 @@ class Combiner:
         _thread.call = None  # the helper may still ring for this one
         with self._mutex:
             self.withdraw(call)
-            call.abandoned = self._leader is not call and (call.answered or call in self._batch)
+            call.abandoned = call in self._batch  # no other thread rings
             self._pass_on(call if self._leader is call else None)
         if call.abandoned and call.others is _NONE:
             call.bell.listen_for(OUTCOME)

@@ -160,6 +160,18 @@ for line in sys.stdin:
     assert place > 10
 
 
+def test_an_interrupted_lone_call_raises_at_once(kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Bell, "listen_for", lambda bell, seconds: waits.append(seconds))
+    for place in itertools.count(1):
+        try:
+            interrupt_at(place, group_commit, "serve", lambda: kv.transact(lambda tr: tr.add(b"n", 1)))
+            break
+        except KeyboardInterrupt:
+            assert not waits, place
+    assert place > 5
+
+
 @pytest.mark.parametrize("of", [(os, "statvfs"), (environment, "file_status")], ids=["the room", "the file"])
 def test_an_interrupted_look_at_the_disk_is_no_failure_of_it(
     kv: EmbeddedStore, monkeypatch: pytest.MonkeyPatch, of: tuple[Any, str]
