@@ -173,14 +173,14 @@ class Combiner:
             if self._leader is None:
                 with self._mutex:
                     if self._closed:
-                        raise self._closed()
-                    if self._leader is None:
+                        fail([call], self._closed())
+                    elif self._leader is None:
                         self._leader = call
             if self._leader is call:
                 while not call.answered:
                     self._execute([call])
                 self._pass_on(call)
-            else:
+            elif not call.answered:
                 self._append(call)
                 call.bell.listen()
                 next(call.others, None)
@@ -498,7 +498,10 @@ def settle(batch: Sequence[Ticket], answers: Sequence[Any]) -> None:
 
 
 def fail(batch: Sequence[Ticket], error: BaseException) -> None:
-    """Note an error of requests; each thread raises its own."""
+    """Note an error of requests; each thread raises its own. Of one in doubt, the outcome is not known."""
     for ticket in batch:
+        if ticket.doubt is not None:
+            ticket.doubt[0].give_up(ticket)
+            continue
         own = type(error)(*error.args) if len(batch) > 1 and isinstance(error, StoreError) else error
         ticket.answer, ticket.error, ticket.answered = None, own, True

@@ -226,7 +226,7 @@ class Ticket:
         self.answer: Any = None
         self.error: BaseException | None = None
         self.answered = False
-        #: What tells an engine whether it was executed before, where that is not known.
+        #: What tells an engine whether it was executed before, where that is not known, and its place there.
         self.doubt: Any = None
 
     def result(self) -> Any:

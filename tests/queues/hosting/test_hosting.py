@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -145,6 +146,39 @@ def test_an_interrupt_while_connecting_is_raised_and_leaves_the_host(
         jobs.push(b"a", 1)
     jobs.push(b"b", 1)
     assert [item.raw for item in jobs.pop_many(9)] == [b"b"]
+
+
+def test_a_request_in_doubt_is_not_called_unwritten_when_its_store_is_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host that is silent may execute it later."""
+    poll = select.poll
+
+    class Polled:
+        """Closes the store while a caller waits for its host."""
+
+        def __init__(self) -> None:
+            self.polled = poll()
+            self.register = self.polled.register
+
+        def poll(self, milliseconds: float) -> list[tuple[int, int]]:
+            if silent:
+                silent.pop().close()
+            return self.polled.poll(milliseconds)
+
+    silent: list[Store] = []
+    monkeypatch.setattr(select, "poll", Polled)
+    with hosting(url) as process, open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        jobs.push(b"a", 1)
+        store.transact(lambda tr: suspend(process))
+        silent.append(store)
+        with pytest.raises(OutcomeUnknown):
+            jobs.push(b"b", 2)
+        process.send_signal(signal.SIGCONT)
+        process.communicate()
+    with open_store(url) as store:
+        assert [item.raw for item in store.queue("jobs").pop_many(9)] == [b"a", b"b"]
 
 
 def test_values_are_decoded_by_the_queue_s_codec(store: Store) -> None:

@@ -18,6 +18,33 @@ LONG = 120
 SLOTS = b"\x01slots"
 
 
+class Doubt:
+    """What tells an engine of a request whose outcome it does not know."""
+
+    def give_up(self, ticket: Ticket) -> None:
+        ticket.error, ticket.answered, ticket.doubt = OutcomeUnknown("It may be executed later."), True, None
+
+
+def test_a_request_in_doubt_is_not_refused_as_unwritten() -> None:
+    combiner = group_commit.Combiner(lambda batch: 0.0)
+    combiner.close(lambda: StoreClosed("The store was closed."))
+    with pytest.raises(OutcomeUnknown, match="later"):
+        combiner.serve(None, None, (Doubt(), 0))
+    doubtful, plain = (Ticket(None, None, Nowhere()) for _ in range(2))
+    doubtful.doubt = (Doubt(), 0)
+    for ticket, told in [(doubtful, OutcomeUnknown), (plain, StoreClosed)]:
+        combiner.submit(ticket)
+        with pytest.raises(told):
+            ticket.result()
+
+
+class Nowhere:
+    """Where no ticket is looked at."""
+
+    def land(self, tickets: Sequence[Ticket]) -> None:
+        pass
+
+
 class Counting:
     """A server that writes each request under its name and answers with it; its transactions can be held up."""
 
