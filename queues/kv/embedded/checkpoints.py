@@ -15,7 +15,7 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,7 +128,9 @@ class Checkpoints:
         elif shared.sole:
             self._trust(env)
         if shared.state.holder == os.getpid():  # a process that has ended had this number
-            shared.state = shared.state._replace(holder=0)
+            with env.begin(write=True):
+                if (state := shared.state).holder == os.getpid():
+                    shared.state = state._replace(holder=0)
         shared.share()
 
     def _trust(self, env: lmdb.Environment) -> None:
@@ -418,8 +420,13 @@ def _flush_data(data: int, shared: WriteAheadLog) -> None:
 
 def _keeps(env: lmdb.Environment, state: State) -> bool:
     """Say whether the process that keeps the checkpoint's pages still has its read transaction."""
-    rows = (line.split() for line in env.readers().splitlines())  # process, thread, commit
     return any(
-        len(row) == 3 and row[0] == str(state.holder) and row[2].isdigit() and int(row[2]) <= state.checkpoint
-        for row in rows
+        process == state.holder and txnid is not None and txnid <= state.checkpoint for process, txnid in readers(env)
     )
+
+
+def readers(env: lmdb.Environment) -> Iterator[tuple[int, int | None]]:
+    """Return the process of each reader's slot, and the commit that is read; None where none is."""
+    for line in env.readers().splitlines()[1:]:  # below: process, thread, commit
+        if len(row := line.split()) == 3:
+            yield int(row[0]), int(row[2]) if row[2].isdigit() else None

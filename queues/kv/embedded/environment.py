@@ -15,7 +15,7 @@ from pathlib import Path
 import lmdb
 
 from queues.kv.embedded import damage, file_permissions
-from queues.kv.embedded.checkpoints import Checkpoints
+from queues.kv.embedded.checkpoints import Checkpoints, readers
 from queues.kv.embedded.failures import FileReplaced, is_interrupt, translate
 from queues.kv.embedded.fairness import NOT_WAITING, WriterFairness
 from queues.kv.embedded.file_system import refuse_network
@@ -348,6 +348,12 @@ class Environment:
             self.checkpoints.prepare()
             damage.check(self.folder, self._data, opened_before=(self.folder / "turns").exists())
             env = self._map_some(create=create)
+            if any(process == os.getpid() for process, _ in readers(env)):  # of a killed one, in a container, say
+                with env.begin(write=True):
+                    self.checkpoints.log.sound = False  # no writer relies on what it read
+                env.begin().abort()  # with that, closing clears all slots of this number
+                env.close()
+                env = self._map_some(create=False)
             self._identity, self._size = file_status(self._data_path)
             self.checkpoints.opened(env)
         except BaseException as error:
@@ -473,8 +479,8 @@ class Environment:
     def _warn_of_old_readers(self, env: lmdb.Environment) -> None:
         """Warn of processes that read an old commit: no page that was freed since is used again, and the file grows."""
         newest = env.info()["last_txnid"]
-        for process, _, txnid in (line.split() for line in env.readers().splitlines()[1:]):
-            if txnid.isdigit() and newest - int(txnid) > _OLD:
+        for process, txnid in readers(env):
+            if txnid is not None and newest - txnid > _OLD:
                 log.warning(
                     "The store %s grows: process %s reads an old commit, perhaps as it is suspended", self.path, process
                 )

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -513,6 +514,12 @@ def test_an_interrupted_flush_before_a_commit_raises_what_the_handler_raised(
         assert (get(kv, b"key"), get(kv, b"a")) == (b"3", b"1")
 
 
+def test_a_new_process_with_the_number_of_a_killed_one_does_not_keep_what_that_read(folder: Path) -> None:
+    """As in a container that is started again."""
+    program = f"""
+import sys
+from queues.kv import open_kv
+kv = open_kv("lmdb:{folder}")
 def read(tr):
     tr.get(b"key").wait()
     print("reads", flush=True)
