@@ -293,6 +293,25 @@ def test_arrivals_are_counted_and_shown_when_asked_for(page: Page, jobs: Queue) 
     expect(page.locator("#q")).to_have_value("half typ")
 
 
+def test_ticks_made_while_a_new_list_loads_stay(page: Page, jobs: Queue) -> None:
+    held: list[Route] = []
+    open_live(page, "/queues/jobs/?state=ready")
+    boxes = page.locator("#items .pick input")
+    for n in (1, 2):
+        boxes.nth(n).check()
+    jobs.push(b"early", -5)
+    news = page.locator("[data-news]")
+    expect(news).to_have_text("1 new item · show")
+    page.route(re.compile("/queues/jobs/"), lambda route: route.continue_() if held else held.append(route))
+    news.click()
+    until(page, lambda: held)
+    boxes.nth(1).uncheck()
+    boxes.nth(5).check()
+    held[0].continue_()
+    expect(row_of(page, "early")).to_have_count(1)
+    expect(page.locator("#items tr:has(:checked)")).to_contain_text(["ready-02", "ready-05"])
+
+
 def test_a_search_counts_what_came_or_says_that_it_did_not(page: Page, jobs: Queue) -> None:
     open_live(page, "/queues/jobs/?state=ready&q=ready-1")
     jobs.push_many([(b"ready-1 again", 900), (b"another", -1)])

@@ -173,11 +173,11 @@ async function countErrors(items, dead) {
 async function renew() {
   const items = /** @type {HTMLElement | null} */ (document.querySelector("#items[data-url]"));
   if (items === null) return;
+  const fresh = await fetchList(items);
+  if (fresh === null || !items.isConnected) return;
   /** @type {NodeListOf<HTMLInputElement>} */
   const ticked = items.querySelectorAll(".pick :checked");
   const chosen = new Set([...ticked].map((box) => box.value));
-  const fresh = await fetchList(items);
-  if (fresh === null || !items.isConnected) return;
   const focused = items.querySelector("[data-news]") === document.activeElement;
   replace(items, fresh);
   window.htmx?.process?.(fresh);
