@@ -12,6 +12,11 @@ from queues import Queue, Store
 from tests.browser.axe import findings
 from tests.browser.conftest import NewPage, Site, Strict, open_live, sign_in, until
 
+#: Hides the tab, or shows it again.
+HIDDEN = """value => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
 EVIL = "<img src=x onerror=alert(1)>\u202e"
 
 
@@ -180,6 +185,25 @@ def test_a_search_is_canceled_and_continued(page: Page, large: Queue) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("[data-scope]")).to_have_text("searched 150 items, all there are · 6 found")
     expect(rows_of(page)).to_have_count(6)
+
+
+def test_a_continued_search_goes_on_once_its_tab_is_shown_again(page: Page, store: Store) -> None:
+    large = store.create_queue("large")
+    for _ in range(4):
+        large.push_many([((b"other", b"wanted")[n % 2] + b"x" * 89_000, 1) for n in range(50)])
+    open_live(page, "/queues/large/?q=wanted")
+    onward = page.get_by_role("link", name="Continue")
+    expect(onward).to_be_visible()
+    assert 50 <= rows_of(page).count() < 100
+    held: list[Route] = []
+    page.route(lambda url: "after=" in url, lambda route: route.continue_() if held else held.append(route))
+    onward.click()
+    until(page, lambda: held)
+    for hidden in (True, False):
+        page.evaluate(HIDDEN, hidden)
+    expect(page.locator("[data-scope]")).to_have_text("searched 200 items, all there are · 100 found")
+    expect(rows_of(page)).to_have_count(100)
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
 
 
 def test_a_search_that_the_server_does_not_answer_says_so(page: Page, large: Queue, strict: Any) -> None:

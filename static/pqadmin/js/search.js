@@ -32,7 +32,9 @@ function begin() {
     running.abort.abort();
     running = null;
   }
-  if (scope !== null && running === null && !document.hidden && rows().length < MOST) run(scope, MOST);
+  if (scope === null || running !== null || document.hidden) return;
+  const most = Number(scope.dataset.most ?? MOST); // what it was after before the page was hidden
+  if (rows().length < most) run(scope, most);
 }
 
 function rows() {
@@ -42,6 +44,7 @@ function rows() {
 async function run(scope, most) {
   const mine = { scope, abort: new AbortController() };
   running = mine;
+  scope.dataset.most = String(most);
   delete scope.dataset.stopped;
   buttons(scope, true);
   while (running === mine && scope.dataset.searchNext && rows().length < most) {
