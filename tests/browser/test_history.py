@@ -240,6 +240,18 @@ def test_charts_of_all_queues_are_loaded_when_they_are_unfolded(page: Page, stor
     expect(page.locator("[data-chart=depth] canvas")).to_be_visible()
 
 
+def test_single_keys_pass_over_the_rows_of_charts_that_were_shut_again(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push_many([(b"x", 1)] * 20)
+    open_live(page, "/")
+    recorded(store)
+    page.locator(".all-charts > summary").click()
+    expect(page.locator("#movers a")).to_have_text("jobs")
+    page.locator(".all-charts > summary").click()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("j")
+    expect(page.locator('tr[data-queue="jobs"] a[data-part=link]')).to_be_focused()
+
+
 #: Waits of half a minute are over at once, repeated ones too; and changes that the page was told of are counted.
 _SOON = """
 for (const name of ["setTimeout", "setInterval"]) {

@@ -124,7 +124,8 @@ function focus(element) {
 
 /** Move the focus to the link of the next or previous row. */
 function step(by) {
-  const rows = [...document.querySelectorAll("main table tbody tr")].filter((row) => row.querySelector("a[href]"));
+  const shown = [...document.querySelectorAll("main table tbody tr")].filter((row) => row.checkVisibility());
+  const rows = shown.filter((row) => row.querySelector("a[href]"));
   if (rows.length === 0) return false;
   const at = rows.indexOf(document.activeElement?.closest("tr"));
   const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.min(Math.max(at + by, 0), rows.length - 1);
