@@ -47,3 +47,31 @@ def test_a_long_host_leaves_the_process_in_sight_on_a_phone(new_page: NewPage, s
     panel.locator("[data-part=host]").evaluate("host => { host.textContent = 'invoice-worker-'.repeat(9); }")
     assert panel.evaluate("panel => panel.scrollWidth - panel.clientWidth") == 0
     presence.stop()
+
+
+def test_the_focus_stays_in_a_row_while_those_around_it_end(page: Page, store: Store) -> None:
+    """In one that ends, too, until it leaves by itself."""
+    jobs, context = store.create_queue("jobs"), store.context
+    presences = []
+    for n in range(3):
+        presences.append(presence := Presence(context.kv, context.keyspace, context.clock, BackgroundThreads()))
+        presence.of(jobs.id).leased({b"1234567%d" % n: context.clock.now_ms() + 600_000}, f"w{n}")
+        presence.beat()
+    open_live(page, "/queues/jobs/")
+    rows = page.locator("tr[data-consumer]:not([data-gone])")
+    expect(rows).to_have_count(3)
+    names = [row.locator("[data-part=worker]").inner_text() for row in rows.all()]
+    rows.nth(1).get_by_role("link").focus()
+    presences[int(names[0][1:])].stop()
+    expect(rows).to_have_count(2)
+    expect(rows.first.get_by_role("link")).to_be_focused()
+    presences[int(names[1][1:])].stop()
+    expect(rows.locator("[data-part=worker]")).to_have_text([names[2]])
+    ended = page.locator("tr[data-consumer][data-gone]")
+    expect(ended.get_by_role("link")).to_be_focused()
+    presences[int(names[2][1:])].stop()
+    expect(rows).to_have_count(0)
+    expect(ended.get_by_role("link")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(ended).to_have_count(0)
+    expect(page.locator("#consumers table")).to_be_hidden()

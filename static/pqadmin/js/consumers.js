@@ -1,7 +1,7 @@
 // @ts-check
 // Shows the processes that take from a queue: one row each, which stays the same element while its process is live.
 
-import { setText } from "./attention.js";
+import { moveBefore, onceLeft, setText, stay } from "./attention.js";
 import { number } from "./format.js";
 import { setAge, setData, setRate } from "./row.js";
 
@@ -14,7 +14,9 @@ export function applyConsumers(told, now) {
   const table = panel.querySelector("table");
   /** @type {HTMLTemplateElement} */
   const blank = panel.querySelector("template");
-  setHidden(table, told.none !== "");
+  stay(table);
+  if (told.none === "") setHidden(table, false);
+  else onceLeft(table, () => setHidden(table, true));
   for (const note of panel.querySelectorAll("[data-none]")) setHidden(note, note.dataset.none !== told.none);
   const count = panel.querySelector("[data-part=count]");
   setText(count, number(told.count));
@@ -25,14 +27,23 @@ export function applyConsumers(told, now) {
   if (told.ended !== null) write(ended, told.ended, now);
   const body = table.tBodies[0];
   const rows = new Map([...body.rows].map((row) => [row.dataset.consumer, row]));
-  told.live.forEach((consumer, n) => {
+  const live = new Set(told.live.map((consumer) => consumer.id));
+  // A row with the focus stays, marked, until the focus leaves it.
+  for (const [id, row] of rows) if (!live.has(id) && onceLeft(row, () => row.remove())) row.dataset.gone = "";
+  const next = (row) => {
+    while (row && !live.has(row.dataset.consumer)) row = row.nextElementSibling;
+    return row ?? null;
+  };
+  let before = next(body.rows[0]);
+  for (const consumer of told.live) {
     const row = rows.get(consumer.id) ?? blank.content.firstElementChild.cloneNode(true);
-    rows.delete(consumer.id);
+    stay(row);
+    delete row.dataset.gone;
     setData(row, "consumer", consumer.id);
     write(row, consumer, now);
-    if (body.rows[n] !== row) body.insertBefore(row, body.rows[n] ?? null);
-  });
-  for (const row of rows.values()) row.remove();
+    if (row === before) before = next(row.nextElementSibling);
+    else moveBefore(body, row, before);
+  }
 }
 
 function write(element, consumer, now) {
@@ -52,7 +63,8 @@ function write(element, consumer, now) {
         break;
       case "holds":
         setText(part, number(value));
-        if (value === 0) part.removeAttribute("href");
+        stay(part);
+        if (value === 0) onceLeft(part, () => part.removeAttribute("href")); // which ends the focus
         else if (part.getAttribute("href") !== consumer.held) part.href = consumer.held;
         break;
       default:
