@@ -83,7 +83,7 @@ def rate(per_second: float | None) -> str:
 
 def share(part: float) -> str:
     """Write a share of a whole in percent. What rounds to none or to all of it, and is not, says so."""
-    percent = round(100 * part)
+    percent = math.floor(100 * part + 0.5)
     if percent in (0, 100) and part not in (0, 1):
         return f"<{THIN}1{THIN}%" if part < 0.5 else f">{THIN}99{THIN}%"
     return f"{percent}{THIN}%"

@@ -254,7 +254,7 @@ def reason_words(row: Row, reason: HealthReason, now: datetime, *, whole: bool =
         n=n if exact or code is HealthCode.DEAD else f"~{n}",
         held=write.number(totals.leased),
         rate=write.rate(value),
-        percent=f"{round(100 * value)}{write.THIN}%",
+        percent=write.share(value),
         wait=write.age(value),
         limit=write.age(reason.limit) if waits else write.number(int(reason.limit or 0)),
     )

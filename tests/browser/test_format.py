@@ -64,7 +64,7 @@ def test_the_browser_writes_what_python_writes(page: Page) -> None:
     def written(name: str, calls: Sequence[Sequence[Any]]) -> Any:
         return page.evaluate(CALL, [name, calls])
 
-    for kind in ("number", "brief", "counted", "rate", "age", "about", "countdown", "size"):
+    for kind in ("number", "brief", "counted", "rate", "share", "age", "about", "countdown", "size"):
         vectors = VECTORS[kind]
         assert written(kind, [[vector[0]] for vector in vectors]) == [vector[1] for vector in vectors], kind
     for kind in ("clock", "clock_in_zone"):  # moments show their date unless it is today

@@ -43,7 +43,7 @@ def tell(job: Job, now: datetime) -> dict[str, Any]:
         "word": pgettext("job", "waiting for a server") if waiting else str(JOB_STATUS.get(job.status, job.status)),
         # How far: 0 to 1000, None when unknown.
         "parts": parts,
-        "percent": "" if parts is None else _("%(n)s %%") % {"n": f"{parts / 10:.0f}"},
+        "percent": "" if parts is None else write.share((parts or min(job.met, 1)) / 1000),
         "progress": _progress(job),
         "speed": _("%(rate)s/s") % {"rate": write.rate(job.speed)} if job.running and job.speed and not waiting else "",
         "left": _left(job, waiting),

@@ -2,7 +2,7 @@
 // Draws histories: one chart a card, one cursor over all of them, zoomed together. The address says what is shown.
 
 import { drawMarks, paintHeat, shadePauses, shadeUnfinished } from "./chart_layers.js";
-import { age, local, number, rate, readersZone } from "./format.js";
+import { THIN, age, local, number, rate, readersZone, share } from "./format.js";
 import { released } from "./hold_while_pressed.js";
 
 const WRITTEN = { number, rate, age };
@@ -312,8 +312,9 @@ function heatSeries(chart) {
   return { times: chart.times, columns: last, series };
 }
 
-function percent(share) {
-  return share < 0.001 ? "< 0.1 %" : `${share < 0.1 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
+function percent(part) {
+  if (part < 0.001) return `<${THIN}0.1${THIN}%`;
+  return part < 0.1 ? `${(100 * part).toFixed(1)}${THIN}%` : share(part);
 }
 
 // Zooming, by pointer and by keys

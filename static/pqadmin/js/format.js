@@ -45,6 +45,14 @@ export function rate(perSecond) {
   return number(Math.floor(perSecond + 0.5));
 }
 
+/** A share of a whole in percent. What rounds to none or to all of it, and is not, says so. */
+export function share(part) {
+  const percent = Math.floor(100 * part + 0.5);
+  if (percent === 0 && part !== 0) return `<${THIN}1${THIN}%`;
+  if (percent === 100 && part !== 1) return `>${THIN}99${THIN}%`;
+  return `${percent}${THIN}%`;
+}
+
 /** A length of time in its one fitting unit, cut and never rounded up. */
 export function age(seconds) {
   if (seconds === null || seconds === undefined) return UNKNOWN;

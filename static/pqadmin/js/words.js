@@ -3,7 +3,7 @@
 // wall brings them along, its own too: <template id="live-words">, <template id="wall-words">. Where the file did not
 // come it is asked for until it does: no script that tells words starts before, and the page stays as it was drawn.
 
-import { THIN, about, age, clock, number, rate, shorten } from "./format.js";
+import { about, age, clock, number, rate, share, shorten } from "./format.js";
 
 const REASON_WIDTH = 120;
 /** Levels that are no good news, the worst first. */
@@ -123,7 +123,7 @@ export function reasonWords(row, reason, now, whole = false) {
     n: isExact || least ? n : `~${n}`,
     held: number(row.leased),
     rate: rate(value),
-    percent: `${Math.round(100 * value)}${THIN}%`,
+    percent: share(value ?? 0),
     wait: age(value),
     limit: code === "waits" ? age(limit) : number(Math.floor(limit ?? 0)),
   });

@@ -37,6 +37,7 @@ NOW = datetime(2026, 11, 20, 14, 2, 11, tzinfo=UTC)
         ("brief", write.brief),
         ("counted", write.counted),
         ("rate", write.rate),
+        ("share", write.share),
         ("age", write.age),
         ("about", write.about),
         ("countdown", write.countdown),

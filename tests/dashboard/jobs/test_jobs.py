@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from pqadmin.accounts.roles import Role
+from pqadmin.dashboard.jobs.words import tell
 from pqadmin.display.values import what_searchers_see
 from queues import Job, Queue, Store
 from queues.items.scan import Query
@@ -265,6 +267,15 @@ def test_a_person_that_is_about_to_act_sees_running_jobs_of_other_people(
     assert {f"/jobs/{job.id}/", f"/jobs/{mine.id}/"} <= set(page.links)
     run(store)
     assert "Under way on this queue now" not in operator.open(path)
+
+
+def test_a_job_is_at_none_or_all_only_when_it_is(store: Store, jobs: Queue) -> None:
+    job = store.actions("bob").begin_bulk("move", "jobs", to="review")
+    told = {met: tell(replace(job, met=met, total=10**6), store.now()) for met in (0, 1, 500_000, 10**6 - 1, 10**6)}
+    assert [each["percent"] for each in told.values()] == [
+        f"{text}\u202f%" for text in ("0", "<\u202f1", "50", ">\u202f99", ">\u202f99")
+    ]
+    assert tell(replace(job, status="done", met=1, total=1), store.now())["percent"] == "100\u202f%"
 
 
 def test_a_queue_page_tells_of_a_running_job_until_it_has_ended(operator: Desk, store: Store, jobs: Queue) -> None:
