@@ -38,7 +38,7 @@ from queues.items import delayed, lease_expiry
 from queues.items.finished import sweep_finished
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
-from queues.model.records import warn
+from queues.model.records import Tell, warn
 from queues.operations.idempotency import KEPT_MS as ANSWERS_MS
 from queues.operations.idempotency import sweep_answers
 from queues.trash.trash import KEPT_MS, Trash
@@ -305,12 +305,17 @@ class Sweeper:
     def _visit(self, queue_id: int, now_ms: int) -> Swept:
         """Do what is late in one queue, or some of it. A queue that fails is left alone for a while."""
         swept = Swept()
+        told: dict[str, Exception] = {}
         try:
             for _ in range(_TURNS):
-                done = self._kv.transact(lambda tr: self._promote_and_expire(tr, queue_id, now_ms))
+                done = self._kv.transact(lambda tr: self._promote_and_expire(tr, queue_id, now_ms, told.__setitem__))
                 swept += done
                 if not done or self._stopping():
                     break
+            for what, error in told.items():
+                self._tell_once(what, error)
+            if told and not done:  # there is nothing but what cannot be read
+                self._resting[queue_id] = self._count() + _AFTER_DAMAGE
         except (StoreClosed, ForkedStore):
             raise
         except Conflict:
@@ -322,13 +327,15 @@ class Sweeper:
             self._resting[queue_id] = self._count() + rest
         return swept
 
-    def _promote_and_expire(self, tr: Transaction, queue_id: int, now_ms: int) -> Swept:
+    def _promote_and_expire(self, tr: Transaction, queue_id: int, now_ms: int, tell: Tell) -> Swept:
         record = tr.get(self._keyspace.configs.key(queue_id)).wait()
         if record is None:
             return Swept()
         config, keys = Config.decode(record), self._keyspace.queue(queue_id)
-        promoted = delayed.promote_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS)
-        expired = lease_expiry.expire_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET)
+        promoted = delayed.promote_due(tr, keys, config, until_ms=now_ms, limit=_ITEMS, tell=tell)
+        expired = lease_expiry.expire_due(
+            tr, keys, config, until_ms=now_ms, limit=_ITEMS, budget=delayed.BUDGET, tell=tell
+        )
         return Swept(promoted=promoted, expired=expired)
 
     def _merge(self) -> Iterator[int]:

@@ -11,10 +11,12 @@ import random
 
 from queues.items import state_machine
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import from_record
-from queues.keys.queue_keys import QueueKeys
-from queues.kv.port import Transaction
+from queues.items.stored_item import StoredItem, from_record, sound
+from queues.keys.queue_keys import GenerationKeys, QueueKeys
+from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config
+from queues.model.records import UNREADABLE, Tell
+from queues.model.tuples import FIRST
 
 #: Bytes of values that one transaction promotes or expires, unless one item alone is larger.
 BUDGET = 1_000_000
@@ -22,22 +24,37 @@ BUDGET = 1_000_000
 _dice = random.SystemRandom()
 
 
+#: Reads of one transaction of what is due, at most: it reads on where there is nothing but what cannot be read.
+PAGES = 10
+
+
 def promote_due(
-    tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, few: int | None = None
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    *,
+    until_ms: int,
+    limit: int,
+    few: int | None = None,
+    tell: Tell = lambda what, error: None,
 ) -> int:
     """Make at most `limit` items that are due by `until_ms` ready, in due order. Return their number.
 
-    With `few` only so many of them, chosen at random.
+    With `few` only so many of them, chosen at random. `tell` is told of records that cannot be read: they stay.
     """
     reads = [
         (generation, delayed, tr.snapshot.get_range(*delayed.delayed.before(until_ms + 1), limit=limit))
         for generation, delayed in ((generation, keys.generation(generation)) for generation in config.generations)
     ]
-    due = [
-        from_record("delayed", delayed.delayed.suffix_of(key), record, generation=generation)
-        for generation, delayed, read in reads
-        for key, record in read.wait()
-    ]
+    due: list[StoredItem] = []
+    for generation, delayed, read in reads:
+        for _ in range(PAGES):
+            found = read.wait()
+            readable = [_readable(delayed, config, generation, pair, tell) for pair in found]
+            due += (there for there in readable if there is not None)
+            if len(found) < limit or any(readable):
+                break
+            read = tr.snapshot.get_range(found[-1][0] + FIRST, delayed.delayed.key(until_ms + 1), limit=limit)
     due = sorted(due, key=lambda there: there.suffix)[:limit]
     if few is not None and len(due) > few:
         due = [due[n] for n in sorted(_dice.sample(range(len(due)), few))]
@@ -56,3 +73,15 @@ def promote_due(
         delta.traffic("promote", promoted)
         delta.apply(tr)
     return promoted
+
+
+def _readable(
+    delayed: GenerationKeys, config: Config, generation: int, pair: KeyValue, tell: Tell
+) -> StoredItem | None:
+    """Return the item of a pair; None where its record cannot be read."""
+    key, record = pair
+    try:
+        return sound(from_record("delayed", delayed.delayed.suffix_of(key), record, generation=generation), config)
+    except UNREADABLE as error:
+        tell(f"A delayed item of {config.name!r}", error)
+        return None

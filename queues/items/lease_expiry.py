@@ -9,10 +9,13 @@ happened since, or that it was undone, and the lease can still be acknowledged.
 
 from queues.items import state_machine
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import ItemRead, PlaceRead, StoredItem, at_place, from_lease
+from queues.items.delayed import PAGES
+from queues.items.stored_item import ItemRead, PlaceRead, StoredItem, at_place, from_lease, sound
 from queues.keys.queue_keys import STATES, QueueKeys, expired_nonce, timed_elements
 from queues.kv.port import Transaction
 from queues.model.config import Config
+from queues.model.records import UNREADABLE, Tell
+from queues.model.tuples import FIRST
 
 
 class ExpiredRead:
@@ -49,27 +52,50 @@ class ExpiredRead:
         return None
 
 
-def expire_due(tr: Transaction, keys: QueueKeys, config: Config, *, until_ms: int, limit: int, budget: int) -> int:
-    """End at most `limit` leases that have expired by `until_ms`, and so many bytes. Return their number."""
-    expiries = tr.snapshot.get_range(*keys.expiries.before(until_ms + 1), limit=limit).wait()
+def expire_due(
+    tr: Transaction,
+    keys: QueueKeys,
+    config: Config,
+    *,
+    until_ms: int,
+    limit: int,
+    budget: int,
+    tell: Tell = lambda what, error: None,
+) -> int:
+    """End at most `limit` leases that have expired by `until_ms`, and so many bytes. Return their number.
+
+    `tell` is told of records that cannot be read: they stay.
+    """
+    begin, end = keys.expiries.before(until_ms + 1)
     delta = CounterDelta(keys, wake=False)
     ended = 0
-    reads = []
-    for key, _ in expiries:
-        expires_ms, rand = timed_elements(keys.expiries.suffix_of(key))
-        reads.append((key, expires_ms, rand, tr.get(keys.leases.key(rand))))
-    for key, expires_ms, rand, read in reads:
-        record = read.wait()
-        there = None if record is None else from_lease(rand, record)
-        if there is None or there.expires_ms != expires_ms:
-            tr.clear(key)  # no transition writes one without the other, but a sweep must never stop at it
-            continue
-        budget -= there.weight
-        if budget < 0 and ended:
+    for _ in range(PAGES):
+        expiries = tr.snapshot.get_range(begin, end, limit=limit).wait()
+        reads = []
+        for key, _ in expiries:
+            expires_ms, rand = timed_elements(keys.expiries.suffix_of(key))
+            reads.append((key, expires_ms, rand, tr.get(keys.leases.key(rand))))
+        unreadable = 0
+        for key, expires_ms, rand, read in reads:
+            record = read.wait()
+            try:
+                there = None if record is None else sound(from_lease(rand, record), config)
+            except UNREADABLE as error:
+                tell(f"A leased item of {config.name!r}", error)
+                unreadable += 1
+                continue
+            if there is None or there.expires_ms != expires_ms:
+                tr.clear(key)  # no transition writes one without the other, but a sweep must never stop at it
+                continue
+            budget -= there.weight
+            if budget < 0 and ended:
+                break
+            tr.use_reserve()
+            state_machine.change(tr, keys, config, there, state_machine.expired(there, config, now_ms=until_ms), delta)
+            ended += 1
+        if len(expiries) < limit or unreadable < limit:
             break
-        tr.use_reserve()
-        state_machine.change(tr, keys, config, there, state_machine.expired(there, config, now_ms=until_ms), delta)
-        ended += 1
+        begin = expiries[-1][0] + FIRST
     if ended:
         delta.traffic("expire", ended)
         delta.apply(tr)

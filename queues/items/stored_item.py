@@ -235,6 +235,16 @@ def from_lease(rand: bytes, record: bytes) -> StoredItem:
     )
 
 
+_TYPES = {"int": int, "float": float, "str": str}
+
+
+def sound(there: StoredItem, config: Config) -> StoredItem:
+    """Return a delayed, leased or dead item; raise one of `UNREADABLE` where its priority is none of its queue."""
+    if not isinstance(there.priority(fifo=config.fifo), type(None) if config.fifo else _TYPES[config.priority_type]):
+        raise TypeError("a priority of another type than the queue's")
+    return there
+
+
 def from_record(state: str, suffix: bytes, record: bytes, *, generation: int) -> StoredItem:
     """Return the delayed or dead item of a record."""
     header, value = _decode(state, record)

@@ -13,7 +13,7 @@ from typing import Any
 
 from queues.items.counters import counted_in, total
 from queues.items.finished import FINISHED
-from queues.items.stored_item import PlaceRead, StoredItem, at_place
+from queues.items.stored_item import PlaceRead, StoredItem, at_place, from_lease, from_record, sound
 from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import (
     OUTSIDE,
@@ -31,6 +31,7 @@ from queues.kv.port import KeyValue, KeyValueStore, ReadTransaction
 from queues.model.config import Config
 from queues.model.priority import Priority
 from queues.model.range_in_steps import Look, T, in_background, pairs, steps
+from queues.model.records import UNREADABLE
 
 #: Of one transaction: keys, and seconds; a transaction has five.
 _MAX_KEYS, _MAX_SECONDS = 10_000, 1.5
@@ -51,6 +52,8 @@ class QueueCount:
     bands: Counter[tuple[int, int]] = field(default_factory=Counter)
     #: Keys among the ready items that neither this project nor the recipe writes.
     strange: int = 0
+    #: Items by state with a record that cannot be read.
+    unreadable: Counter[str] = field(default_factory=Counter)
     #: Items by state that the index does not show at their places.
     unindexed: Counter[str] = field(default_factory=Counter)
     #: Entries of the index by state.
@@ -125,6 +128,7 @@ def _add(found: QueueCount, keys: QueueKeys, config: Config, item: "CountedItem 
         found.strange += 1
         return
     there = item.there
+    found.unreadable[there.state] += not item.readable
     found.max_count = max(found.max_count, item.count)
     if item.priority is not None:
         found.bands[there.generation, bisect_right(config.edges, item.priority)] += 1
@@ -165,6 +169,8 @@ class CountedItem:
     #: Of a ready item; its push order.
     priority: Priority | None
     count: int
+    #: Its record can be read; a ready item has none.
+    readable: bool = True
     #: The index shows this place.
     indexed: bool = False
     #: Another item has this id, and the index shows that one.
@@ -184,7 +190,7 @@ def items_of(
     within = {"ready": of.ready.all, "delayed": of.delayed.all, "leased": keys.leases.all, "dead": keys.dead.all}
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[CountedItem | None]:
-        items = [_parsed(keys, of, config, state, generation, key) for key, _ in found]
+        items = [_parsed(keys, of, config, state, generation, pair) for pair in found]
         reads = [
             (
                 item,
@@ -207,10 +213,10 @@ def items_of(
 
 
 def _parsed(
-    keys: QueueKeys, of: GenerationKeys, config: Config, state: str, generation: int, key: bytes
+    keys: QueueKeys, of: GenerationKeys, config: Config, state: str, generation: int, pair: KeyValue
 ) -> CountedItem | None:
-    """Return the item of a key with its priority and push order. None for a strange key."""
-    suffix, priority, count = b"", None, 0
+    """Return the item of a pair with its priority and push order. None for a strange key."""
+    (key, record), suffix, priority, count = pair, b"", None, 0
     if state != "ready":
         ms, rand = keys.elements(key)[-2:]
         suffix = suffix if state == "leased" else timed_suffix(ms, rand)
@@ -225,7 +231,19 @@ def _parsed(
         except Exception:  # the tuple layer raises whatever it stumbles over
             return None
     there = StoredItem(state=state, rand=rand, generation=generation, suffix=suffix, attempts=0, value=b"")
-    return CountedItem(there, priority, count)
+    return CountedItem(there, priority, count, readable=state == "ready" or _is_readable(config, there, record))
+
+
+def _is_readable(config: Config, bare: StoredItem, record: bytes) -> bool:
+    """Say whether the record of an item that is not ready can be read."""
+    try:
+        if bare.state == "leased":
+            sound(from_lease(bare.rand, record), config)
+        else:
+            sound(from_record(bare.state, bare.suffix, record, generation=bare.generation), config)
+    except UNREADABLE:
+        return False
+    return True
 
 
 def _compare(

@@ -247,6 +247,10 @@ def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Findin
     if count.doubles:
         items = counted(len(count.doubles), "item")
         found("id", f"{items} with the id of another item here: --repair gives other ids.")
+    for state, number in sorted(count.unreadable.items()):
+        if number:
+            says = f"{_are(number, state)} with a record that cannot be read: left alone, and passed over by takes."
+            found("record", says, mendable=False)
     for state, number in sorted(count.unindexed.items()):
         if number:
             says = f"{_are(number, state)} but not found by id: the index does not show their places."

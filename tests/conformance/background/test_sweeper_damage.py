@@ -65,14 +65,15 @@ def test_a_queue_with_many_marks_that_cannot_be_swept_holds_nothing_up(
         key = store.read(lambda tr: tr.get_key(*broken.opened.keys.generation(1).delayed.all).wait())
     was = make_newer(store, key)
     clock.advance(100)
-    assert rounds(sweeper) == Swept(promoted=1)
+    beside = 59 if what == "damaged" else 0
+    assert rounds(sweeper) == Swept(promoted=1 + beside)
     assert jobs.depth() == 1
     assert number_of_marks(store, broken) == 1, "the rest are not read again and again"
     jobs.push(b"z", priority=1, delay=timedelta(seconds=1))
     clock.advance(2)
     assert rounds(sweeper) == Swept(promoted=1)
     store.transact(lambda tr: tr.set(key, was))
-    assert rounds(Sweeper(store.context)).promoted == 60, "its place in the due index was kept"
+    assert rounds(Sweeper(store.context)).promoted == 60 - beside, "its place in the due index was kept"
     check_full_count(store, broken)
 
 

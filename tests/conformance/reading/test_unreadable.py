@@ -8,9 +8,14 @@ import pytest
 from queues import Queue, Store
 from queues.errors import QueueUnreadable
 from queues.items.scan import Query
+from queues.kv.port import Transaction
+from queues.model import records
+from tests.conftest import Clock
 
 #: Of a later release, damaged, and what is no record at all.
 RECORDS = [b"\x07nonsense", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02{}", b""]
+#: Stands for a record of an item whose priority is none.
+WRONG_PRIORITY = b"wrong priority"
 
 
 def damage(store: Store, queue: Queue, record: bytes) -> None:
@@ -89,3 +94,49 @@ def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, 
             way()
     for other in {"delayed", "leased", "dead"} - {state}:
         assert len(jobs.search(Query(state=other)).items) == 1
+
+
+def damage_first(store: Store, jobs: Queue, state: str, number: int, record: bytes) -> list[tuple[bytes, bytes]]:
+    """Damage the records of the first items of a state, and return what they were."""
+    keys = jobs.opened.keys
+    within = keys.generation(1).delayed.all if state == "delayed" else keys.leases.all
+    was: list[tuple[bytes, bytes]] = store.read(lambda tr: tr.get_range(*within, limit=number).wait())
+
+    def write(tr: Transaction) -> None:
+        for key, _ in was:
+            tr.set(key, record)
+
+    store.transact(write)
+    return was
+
+
+@pytest.mark.parametrize("number", [1, 120])
+@pytest.mark.parametrize("record", [*RECORDS, WRONG_PRIORITY])
+@pytest.mark.parametrize("state", ["delayed", "leased"])
+def test_takes_and_sweeps_go_on_past_records_that_cannot_be_read(
+    store: Store, jobs: Queue, clock: Clock, state: str, record: bytes, number: int
+) -> None:
+    if state == "delayed":
+        jobs.push_many([(b"late", 1, timedelta(seconds=n + 1)) for n in range(number)])
+    else:
+        jobs.push_many([(b"late", 1)] * number)
+        jobs.lease_many(number, seconds=10)
+    if record == WRONG_PRIORITY:
+        ((_, sound),) = damage_first(store, jobs, state, 1, record)
+        header, value = records.decode(sound)
+        record = records.encode(header | {"priority": [], "suffix": "ff"}, value)
+    was = damage_first(store, jobs, state, number, record)
+    jobs.push_many([(b"ready", 2)] * 8)
+    jobs.push_many([(b"due", 3, timedelta(seconds=number + 1))] * 2)
+    clock.advance(2 * number + 20)
+    assert jobs.pop_min().value == b"ready"
+    lease = jobs.lease(seconds=5)
+    assert lease is not None
+    jobs.ack(lease)
+    assert jobs.expire() == 0
+    store.sweep()
+    assert jobs.depth() == 8, "what was due beside it is there"
+    assert jobs.promote() == 0
+    assert jobs.pop_max().value == b"due"
+    store.transact(lambda tr: [tr.set(key, each) for key, each in was])
+    assert jobs.promote(limit=200) + jobs.expire(limit=200) == (number if record in RECORDS else number - 1)

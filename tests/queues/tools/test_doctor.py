@@ -380,6 +380,26 @@ def test_what_cannot_be_mended_is_left_and_said(store: Store) -> None:
     assert store.read(lambda tr: tr.get(keys.generation(1).ready.at(suffix)).wait()) is not None
 
 
+@pytest.mark.parametrize("state", ["delayed", "leased", "dead"])
+def test_a_record_of_an_item_that_cannot_be_read_is_told_and_left(store: Store, state: str) -> None:
+    queue = store.create_queue("damaged")
+    queue.configure(max_attempts=1)
+    queue.push_many([(b"x", 2**70)] * 4 + [(b"y", 2**70, 60.0)] * 2)
+    for lease in queue.lease_many(2, seconds=60):
+        queue.release(lease)
+    queue.lease_many(2, seconds=60)
+    assert store.doctor.examine().healthy
+    keys = store.context.keyspace.queue(queue.id)
+    within = {"delayed": keys.generation(1).delayed.all, "leased": keys.leases.all, "dead": keys.dead.all}[state]
+    key = store.read(lambda tr: tr.get_key(*within).wait())
+    write(store, key, b"\x09 of a later release")
+    for found in (store.doctor.examine(), store.doctor.repair()):
+        (finding,) = found.findings
+        assert (finding.kind, finding.queue, finding.mendable) == ("record", "damaged", False)
+        assert finding.says.startswith(f"1 item is {state} with a record that cannot be read")
+    assert store.read(lambda tr: tr.get(key).wait()) == b"\x09 of a later release"
+
+
 @pytest.mark.parametrize("record", [b"\x09 of a later release", b"\x01\x00\x00\x02[]", b""])
 def test_a_queue_whose_record_cannot_be_read_keeps_its_name(store: Store, record: bytes) -> None:
     before, config = store.directory(), store.queue("jobs").config
