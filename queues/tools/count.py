@@ -23,7 +23,6 @@ from queues.keys.queue_keys import (
     Side,
     id_by_age,
     last_element,
-    read_place,
     ready_elements,
     timed_suffix,
 )
@@ -202,8 +201,9 @@ def items_of(
         ]
         for item, own, others in reads:
             rand = item.there.rand
-            doubles = [at_place(rand, other, at) for other, read in others if (at := read.wait()) is not None]
-            _compare(tr, keys, config, item, own.wait(), doubles)
+            places = [entry_of(keys, rand, other, read.wait()) for other, read in others]
+            doubles = [double for double in places if double is not None]
+            _compare(tr, keys, config, item, entry_of(keys, rand, state, own.wait()), doubles)
         return items
 
     def place_read(tr: ReadTransaction, item: CountedItem, other: str) -> PlaceRead:
@@ -246,12 +246,23 @@ def _is_readable(config: Config, bare: StoredItem, record: bytes) -> bool:
     return True
 
 
+def entry_of(keys: QueueKeys, rand: bytes, state: str, where: bytes | None) -> StoredItem | None:
+    """Return the item that an entry of the index tells of; None without one, and for one that cannot be read."""
+    try:
+        there = None if where is None else at_place(rand, state, where)
+        if there is not None:
+            there.by_age(keys)
+    except UNREADABLE:
+        return None
+    return there
+
+
 def _compare(
     tr: ReadTransaction,
     keys: QueueKeys,
     config: Config,
     item: CountedItem,
-    entry: bytes | None,
+    entry: StoredItem | None,
     earlier: list[StoredItem],
 ) -> None:
     """Compare an item with its index entry, and with items of its id in earlier states."""
@@ -259,36 +270,36 @@ def _compare(
     if there.state == "leased":
         item.indexed, item.doubles = entry is not None, earlier
         return
-    generation, suffix = (0, b"") if entry is None else read_place(entry)[:2]
-    item.indexed = suffix == there.suffix
+    item.indexed = entry is not None and entry.suffix == there.suffix
     item.hidden = entry is not None and not item.indexed
     if there.state == "ready":
-        item.indexed = item.indexed and generation == there.generation
+        item.indexed = item.indexed and entry is not None and entry.generation == there.generation
         item.hidden = not item.indexed and _has_other(tr, keys, config, there.rand, entry)
-        item.indexed = item.indexed and _has_age(tr, keys, there.rand, entry)
+        item.indexed = item.indexed and _has_age(tr, keys, entry)
     if item.hidden or earlier:
         item.doubles = [there]
 
 
-def _has_age(tr: ReadTransaction, keys: QueueKeys, rand: bytes, entry: bytes | None) -> bool:
+def _has_age(tr: ReadTransaction, keys: QueueKeys, entry: StoredItem | None) -> bool:
     """Return whether a ready item is found by its age as it is by its id."""
-    found = None if entry is None else at_place(rand, "ready", entry).by_age(keys)
+    found = None if entry is None else entry.by_age(keys)
     return found is None or tr.get(found[0]).wait() == found[1]
 
 
-def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: bytes | None) -> bool:
+def _has_other(tr: ReadTransaction, keys: QueueKeys, config: Config, rand: bytes, entry: StoredItem | None) -> bool:
     """Return whether the ready item that the index shows is there, or an item of this id in another state."""
     reads = [PlaceRead(tr, keys, config.generations, rand, state) for state in STATES[1:]]
-    there = None if entry is None else tr.get(at_place(rand, "ready", entry).key(keys)).wait()
+    there = None if entry is None else tr.get(entry.key(keys)).wait()
     return there is not None or any(read.wait() is not None for read in reads)
 
 
 def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[list[bytes]]:
-    """Yield the keys of entries of ready items that are gone, or not as the entry says, in steps."""
+    """Yield the keys of entries that cannot be read, or of ready items that are gone or not as they say, in steps."""
 
     def read(tr: ReadTransaction, found: list[KeyValue]) -> list[bytes]:
-        items = [(key, value, tr.get(at_place(b"", "ready", value).key(keys))) for key, value in found]
-        return [key for key, value, item in items if item.wait() is None or is_stale(tr, keys, key, value)]
+        entries = [(key, value, entry_of(keys, b"", "ready", value)) for key, value in found]
+        items = [(key, value, entry and tr.get(entry.key(keys))) for key, value, entry in entries]
+        return [key for key, value, item in items if not item or item.wait() is None or is_stale(tr, keys, key, value)]
 
     for index in keys.indexes("ready", config.generations):
         yield from steps(look, index, read)
@@ -297,10 +308,10 @@ def stray_entries(look: Look[Any], keys: QueueKeys, config: Config) -> Iterator[
 
 
 def is_stale(tr: ReadTransaction, keys: QueueKeys, key: bytes, value: bytes) -> bool:
-    """Say whether an entry by age shows another time than the item's entry by its id."""
+    """Say whether an entry by age, which can be read, shows another time than the item's entry by its id."""
     there = at_place(id_by_age(last_element(key), value), "ready", value)
     by_age = there.by_age(keys)
     if by_age is None or by_age[0] != key:
         return False
-    by_id = tr.get(there.index(keys)).wait()
-    return by_id is None or at_place(there.rand, "ready", by_id).since_ms != there.since_ms
+    by_id = entry_of(keys, there.rand, "ready", tr.get(there.index(keys)).wait())
+    return by_id is None or by_id.since_ms != there.since_ms

@@ -12,13 +12,14 @@ from queues.background.stale_commit_slots import count_stale, sweep_slots
 from queues.background.unclaimed_staging import find_unclaimed
 from queues.catalog import directory
 from queues.context import StoreContext
-from queues.errors import display_name
+from queues.errors import QueueUnreadable, display_name
 from queues.items.finished import FINISHED
 from queues.keys.queue_keys import OUTSIDE
 from queues.kv.port import ReadTransaction
 from queues.model.config import Config, decode
 from queues.model.lookalikes import described, lookalikes
 from queues.model.range_in_steps import in_background, pairs
+from queues.model.records import reading
 from queues.tools.content import count_spaces
 from queues.tools.count import QueueCount, count_queue
 from queues.tools.orphans import clear_rest, find_orphans
@@ -113,13 +114,11 @@ class _Run:
                 self._notes.append(f"{name} is attached: other programs write it, so it has no counters to check.")
                 continue
             on_queue(config.name)
-            self._staging(config)
-            count, config = self._repaired(config) if self._repairs else (self._count(config), config)
-            if count is None:
-                self._notes.append(f"{name} changed while it was counted: look again when it is quieter.")
-                continue
-            items += sum(n for (_, state), n in count.items.items() if state != FINISHED)
-            self._findings += queue_findings(config, count, self._stamp())
+            try:
+                with reading(config.name):
+                    items += self._queue(config)
+            except QueueUnreadable as error:
+                self._found("record", config.name, str(error), mendable=False)
         self._slots()
         return Examination(
             findings=tuple(self._findings),
@@ -129,6 +128,17 @@ class _Run:
             items=items,
             spaces=count_spaces(self._kv, self._keyspace),
         )
+
+    def _queue(self, config: Config) -> int:
+        """Examine, and repair if asked, one queue, and return how many items it holds."""
+        self._staging(config)
+        count, config = self._repaired(config) if self._repairs else (self._count(config), config)
+        if count is None:
+            name = display_name(config.name)
+            self._notes.append(f"{name} changed while it was counted: look again when it is quieter.")
+            return 0
+        self._findings += queue_findings(config, count, self._stamp())
+        return sum(n for (_, state), n in count.items.items() if state != FINISHED)
 
     def _found(self, kind: Kind, queue: str | None, says: str, *, mendable: bool = True) -> None:
         self._findings.append(Finding(kind=kind, queue=queue, says=says, mendable=mendable))
@@ -256,7 +266,8 @@ def queue_findings(config: Config, count: QueueCount, stamp: int) -> list[Findin
             says = f"{_are(number, state)} but not found by id: the index does not show their places."
             found("index", says, mendable=state == "ready")
     if count.stray:
-        found("index", f"{counted(count.stray, 'entry', 'entries')} of the index for items that are not there.")
+        entries = counted(count.stray, "entry", "entries")
+        found("index", f"{entries} of the index for items that are not there, or that cannot be read.")
     for state in ("delayed", "leased", "dead"):
         there = sum(n for (_, of), n in count.items.items() if of == state)
         if count.index[state] != there - count.hidden[state] and not count.unindexed[state]:

@@ -13,14 +13,14 @@ from msgspec import structs
 
 from queues.items import state_machine
 from queues.items.counters import CounterDelta
-from queues.items.stored_item import PlaceRead, StoredItem, at_place, clear_entries, with_stored, write_entries
+from queues.items.stored_item import PlaceRead, StoredItem, clear_entries, with_stored, write_entries
 from queues.keys.keyspace import Keyspace
-from queues.keys.queue_keys import QueueKeys, Side, timed_suffix, with_rand
+from queues.keys.queue_keys import QueueKeys, Side, read_place, timed_suffix, with_rand
 from queues.kv.port import KeyValueStore, Transaction
 from queues.model.config import Config
 from queues.model.ids import another
 from queues.model.range_in_steps import in_background
-from queues.tools.count import QueueCount, is_stale, items_of, stray_entries
+from queues.tools.count import QueueCount, entry_of, is_stale, items_of, stray_entries
 
 #: Index entries of one transaction.
 _STEP = 200
@@ -55,7 +55,8 @@ def _give_id(tr: Transaction, keys: QueueKeys, bare: StoredItem, *, fifo: bool) 
     there, rand = with_stored(bare, stored), another(bare.rand, key)
     tried, header = there.header.get("attempts", 0), there.header
     tr.clear(key)
-    if where is not None and (entry := at_place(bare.rand, bare.state, where)).suffix == bare.suffix:
+    entry = entry_of(keys, bare.rand, bare.state, where)
+    if entry is not None and entry.suffix == bare.suffix:
         tried, header = entry.attempts, entry.header or header
         clear_entries(tr, keys, entry)
     ready = bare.state == "ready"
@@ -85,20 +86,23 @@ def _write_entry(tr: Transaction, keys: QueueKeys, there: StoredItem) -> int:
     if tr.get(there.key(keys)).wait() is None:
         return 0
     old = entry.wait()
-    if old is not None:
-        other = at_place(there.rand, "ready", old)
+    other = entry_of(keys, there.rand, "ready", old)
+    if other is not None:
         if other.key(keys) != there.key(keys) and tr.get(other.key(keys)).wait() is not None:
             return 0  # two items of one id: the index keeps the one that it shows
         there = structs.replace(there, attempts=other.attempts, header=other.header)
+    elif old is not None and (place := read_place(old))[1] == there.suffix:  # only the rest of it is damaged
+        there = structs.replace(there, attempts=place[2])
     write_entries(tr, keys, state_machine.with_time(there))
     return 1
 
 
 def _clear_entry(tr: Transaction, keys: QueueKeys, key: bytes) -> int:
-    entry = tr.get(key).wait()
-    if entry is None:
+    where = tr.get(key).wait()
+    if where is None:
         return 0
-    if tr.get(at_place(b"", "ready", entry).key(keys)).wait() is not None and not is_stale(tr, keys, key, entry):
+    entry = entry_of(keys, b"", "ready", where)
+    if entry is not None and tr.get(entry.key(keys)).wait() is not None and not is_stale(tr, keys, key, where):
         return 0
     tr.clear(key)
     return 1

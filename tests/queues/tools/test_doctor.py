@@ -15,7 +15,7 @@ from queues.items.stored_item import StoredItem, find, write_entries
 from queues.keys.queue_keys import OUTSIDE, QueueKeys, place, ready_suffix
 from queues.kv.commit_slots import Mark, SlotPool
 from queues.model import range_in_steps
-from queues.tools import count
+from queues.tools import count, doctor
 from queues.tools.doctor import Examination
 from tests import sweeps
 from tests.conftest import Clock
@@ -267,6 +267,75 @@ def test_damage_is_found_and_mended(
     if there is not None:
         there.pop("alias", None)
         assert items(store) == there
+
+
+def header_of_later_entry(store: Store) -> bytes:
+    key = RETURNED[0].index(keys_of(store))
+    write(store, key, store.read(lambda tr: tr.get(key).wait())[:12] + b"\x7f" + RETURNED[0].place[13:])
+    return key
+
+
+def later_entry_cut(store: Store) -> bytes:
+    key = RETURNED[0].index(keys_of(store))
+    write(store, key, b"")
+    return key
+
+
+def age_entry_damaged(store: Store) -> bytes:
+    key, value = RETURNED[0].by_age(keys_of(store))
+    write(store, key, value[:12] + b"\x7f" + value[13:])
+    return key
+
+
+def index_entry_cut(store: Store) -> bytes:
+    key = keys_of(store).index("ready").key(first_key(store)[1])
+    write(store, key, b"\x01")
+    return key
+
+
+def later_entry_of_nothing_damaged(store: Store) -> bytes:
+    later_entry_of_nothing(store)
+    key = msgspec.structs.replace(RETURNED[0], rand=b"\x01" * 20).index(keys_of(store))
+    write(store, key, b"\xff\x00")
+    return key
+
+
+@pytest.mark.parametrize("in_steps", [False, True], ids=["at-once", "in-steps"])
+@pytest.mark.parametrize(
+    "damage",
+    [header_of_later_entry, later_entry_cut, age_entry_damaged, index_entry_cut, later_entry_of_nothing_damaged],
+    ids=lambda damage: damage.__name__,
+)
+def test_an_entry_of_the_index_that_cannot_be_read_is_written_anew(
+    store: Store, damage: Damage, in_steps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if in_steps:
+        monkeypatch.setattr(count, "_MAX_KEYS", 0)
+        monkeypatch.setattr(range_in_steps.StepSize.__init__, "__defaults__", (9, 9, 500_000))
+    there = items(store)
+    damage(store)
+    before = dump(store)
+    found = store.doctor.examine()
+    assert {(finding.kind, finding.queue, finding.mendable) for finding in found.findings} == {("index", "jobs", True)}
+    assert dump(store) == before
+    check(store, store.doctor.repair())
+    assert items(store) == there
+    assert store.queue("jobs").pop_max().id == RETURNED[0].id
+
+
+def test_an_error_in_one_queue_keeps_the_doctor_from_no_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    count_queue = doctor.count_queue
+
+    def fail(*args: Any) -> Any:
+        if args[-1].name == "mail":
+            raise LookupError
+        return count_queue(*args)
+
+    monkeypatch.setattr(doctor, "count_queue", fail)
+    drift_flag(store)
+    found = store.doctor.examine()
+    assert {(finding.kind, finding.queue) for finding in found.findings} == {("record", "mail"), ("drift", "jobs")}
+    assert "cannot be read" in next(finding.says for finding in found.findings if finding.queue == "mail")
 
 
 def test_repair_heals_all_damages_at_once(store: Store) -> None:
