@@ -79,11 +79,11 @@ class OpenBlock:
         following._tail, following._mix, following._waits = self._tail, self._mix, self._waits
         return following
 
-    def without_points(self) -> "OpenBlock":
-        """Return an empty block with the same wait histogram."""
-        empty = OpenBlock(self._resolution)
-        empty._waits = self._waits
-        return empty
+    def with_points(self, points: Sequence[Point]) -> "OpenBlock":
+        """Return a block of these points with the same wait histogram."""
+        block = OpenBlock(self._resolution, points)
+        block._waits = self._waits
+        return block
 
     def block(self) -> bytes:
         """Return the compressed block, within its size limit."""

@@ -1,6 +1,6 @@
 """Blocks of histories that wait to be written, and when they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from queues.history.line import Line
@@ -17,9 +17,13 @@ FLUSH = 10.0
 class PendingWrites:
     """Ranges to clear, then blocks to set, in the next transaction that writes."""
 
-    def __init__(self, keyspace: Keyspace, count: Callable[[], float]) -> None:
+    def __init__(
+        self, keyspace: Keyspace, count: Callable[[], float], stored: Callable[[bytes], Sequence[Point]]
+    ) -> None:
         self._keyspace = keyspace
         self._count = count
+        #: Reads the points of a block that was written.
+        self._stored = stored
         self.forget()
 
     def forget(self) -> None:
@@ -65,8 +69,13 @@ class PendingWrites:
         known = line.unknown_after.pop(name, None)
         first, end = history.below(queue_id, name)
         if block.at is not None and block.at > now:  # the clock stepped back
-            self._clear(queue_id, history.key(queue_id, name, resolution.start(now)), end)
-            block = block.without_points()
+            key = history.key(queue_id, name, resolution.start(now))
+            there = self._blocks.get(queue_id, {}).get(key)
+            if resolution.start(block.at) == resolution.start(now):
+                there = block
+            points = self._stored(key) if there is None else there.points
+            self._clear(queue_id, key, end)
+            block = block.with_points([past for past in points if past.at < now])
         moments = [now]
         if block.at is not None and now - block.at > resolution.step + resolution.step // 2 + 1:
             same = now - resolution.step if known is None else min(known, now - 1)

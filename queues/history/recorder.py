@@ -78,7 +78,7 @@ class Recorder:
         self._tracks: dict[int, Track] = {}
         self._sums = SumsHistory()
         self._changes: dict[int, int] = {}
-        self._pending = PendingWrites(context.keyspace, count)
+        self._pending = PendingWrites(context.keyspace, count, self._stored)
         self._verdicts = Verdicts(context.keyspace, self._tracks, self._pending)
 
     def look(self) -> int:
@@ -166,6 +166,11 @@ class Recorder:
             self._verdicts.show(tr, news - gone)
 
         return write
+
+    def _stored(self, key: bytes) -> Sequence[Point]:
+        """Return the points of a block that was written; of a damaged one there are none."""
+        block = self._context.kv.read(lambda tr: tr.get(key).wait(), background=True)
+        return decoded(block) or () if block else ()
 
     def _gone(self, tr: ReadTransaction, queue_ids: Set[int]) -> set[int]:
         """Return those of these queues that are gone since the last look. The trash may have lost them already."""

@@ -7,7 +7,7 @@ import pytest
 from queues import Queue, Store
 from queues.background.leader import Candidate
 from queues.errors import NotElected
-from queues.history import ALL_QUEUES, MINUTES, SECONDS, Point, turns
+from queues.history import ALL_QUEUES, HOURS, MINUTES, SECONDS, Point, turns
 from queues.history.pending_writes import FLUSH
 from queues.history.points import RESOLUTIONS
 from queues.history.recorder import Recorder
@@ -350,6 +350,35 @@ def test_a_clock_that_steps_back_leaves_no_points_of_the_future(store: Store, jo
     jobs.push(b"x", priority=1)
     writer.look()
     assert [at <= clock.now for at, _ in depths(store, jobs.id, "s")] == [True, True]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("back", [61, 3_600, 3 * 3_600, 50 * 3_600])
+def test_a_clock_that_steps_back_leaves_the_past(
+    store: Store, jobs: Queue, clock: Clock, back: int, restarted: bool
+) -> None:
+    clock.advance(HOURS.block - clock.now % HOURS.block + 36 * 3_600 + 5)
+    writer = Writer(store)
+    for seconds in (3_600,) * 60 + (300,) * 13:
+        clock.advance(seconds)
+        jobs.push(b"x", priority=1)
+        writer.look()
+    before = {(of, r): depths(store, of, r) for of in (jobs.id, ALL_QUEUES) for r in RESOLUTIONS}
+    clock.advance(-back)
+    if restarted:
+        writer = Writer(store)
+    now = int(clock.now)
+    for seconds in (0, 3_600):
+        clock.advance(seconds)
+        jobs.push(b"x", priority=1)
+        writer.look()
+    for (of, name), points in before.items():
+        oldest = clock.now - RESOLUTIONS[name].kept
+        kept = [point for point in depths(store, of, name) if point[0] >= oldest]
+        past = [point for point in points if oldest <= point[0] < now]
+        assert kept[: len(past)] == past
+        assert kept[-1] == (int(clock.now), 75)
+        assert [at for at, _ in kept] == sorted({at for at, _ in kept})
 
 
 def test_of_many_queues_those_that_change_come_first_and_all_in_turn(store: Store, clock: Clock) -> None:

@@ -122,7 +122,7 @@ def test_a_histogram_that_is_noted_comes_back(histogram: dict[int, int]) -> None
     assert filling.waits is None
     filling.note_waits(histogram)
     assert filling.waits == histogram
-    assert filling.next_block().waits == filling.without_points().waits == histogram
+    assert filling.next_block().waits == filling.with_points([]).waits == histogram
 
 
 def test_the_packed_points_of_a_queue_stay_below_a_bound_whatever_happens() -> None:
