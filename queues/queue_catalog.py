@@ -225,10 +225,6 @@ class QueueCatalog:
             near = self.context.kv.read(lambda tr: directory.look_alikes(tr, self.context.keyspace, name))
             raise QueueNotFound(name, near) from None
 
-    def name_now(self, queue_id: int, name: str) -> str | None:
-        """Return the name of the queue of an id, which had `name` once; None if it is gone."""
-        return next((each for each, its_id in self.directory().items() if its_id == queue_id), None)
-
     def restore(self, trash_id: str, *, tr: Transaction | None = None) -> AnyQueue | Item:
         """Bring back from the trash a queue under its name, or items under their keys.
 

@@ -214,13 +214,6 @@ class RemoteStore(Store):
         """Return the id of every visible queue by name."""
         return {shape["queue"]: shape["id"] for shape in self._listed("", "", None, tr)}
 
-    def name_now(self, queue_id: int, name: str) -> str | None:
-        """Return the name of the queue of an id, which had `name` once; None if it is gone. Takes no verb read."""
-        try:
-            return str(self._connection.call(description_call(name, queue_id))["queue"])
-        except QueueNotFound:
-            return None
-
     def rename_queue(self, old: str, new: str, *, tr: Transaction | None = None) -> AnyQueue:
         """Give a queue another name; open queues go on, and items stay."""
         return self.actions("", tr=tr).rename_queue(old, new)

@@ -89,15 +89,14 @@ class HeartbeatProcess:
 def find_queue(store: Store, queue_id: int, name: str) -> Queue:
     """Return the queue of an id; `name` is the name that it had. Raises `QueueNotFound`."""
     known: str | None = name
-    taken = False
     while known is not None:
         with suppress(QueueNotFound):
             queue = store.queue(known)
             if queue.id == queue_id:
                 return queue
-            taken = taken or known == name
-        known = store.name_now(queue_id, name)  # it may be renamed again before it is opened by this name
-    raise QueueNotFound(name, name_taken=taken)
+        names = store.directory()  # a queue may be renamed again before it is opened by the name that it has
+        known = next((each for each, its_id in names.items() if its_id == queue_id), None)
+    raise QueueNotFound(name, name_taken=name in names)
 
 
 def tell(**what: Any) -> None:

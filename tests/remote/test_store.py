@@ -49,7 +49,6 @@ from queues.errors import (
 from queues.remote.delivery import outlook_calls
 from queues.remote.store import open_remote
 from queues.workers import Job, Pool, Worker
-from queues.workers.heartbeat_process import find_queue
 from tests.conftest import Clock
 from tests.waiting import LONG, await_true, begin
 
@@ -976,17 +975,6 @@ def test_the_address_of_an_outlook_is_one_that_servers_take() -> None:
     longest = max(len(call.request("https://queues.example.org/", {}, 1.0, 9.0).url.raw_path) for call in calls)
     assert longest < 8_000
     assert {len(call.query["id"]) for call in outlook_calls(dict.fromkeys(range(300), "q"), 1.0)} == {100}
-
-
-def test_a_token_that_only_takes_finds_a_queue_that_is_renamed(
-    local: Store, transactional_db: None, token: Callable[..., str]
-) -> None:
-    jobs = local.create_queue("jobs")
-    local.rename_queue("jobs", "work")
-    with opened(token(verbs=[Verb.TAKE])) as store:
-        assert find_queue(store, jobs.id, "jobs").name == "work"
-        with pytest.raises(QueueNotFound):
-            find_queue(store, jobs.id + 1, "work")
 
 
 def test_no_name_and_no_id_leads_to_another_address(remote: Store) -> None:
