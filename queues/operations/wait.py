@@ -34,6 +34,8 @@ BUSY_LOOK, IDLE_LOOK, SLOWER = 0.05, 0.1, 0.005
 TENDED = 100
 #: Seconds after a due time, at most, until waiters act on it: those of other processes may be there already.
 _JITTER = 0.004
+#: Seconds until a waiter looks again where all that is due has a record that cannot be read.
+_AFTER_NOTHING = 1.0
 
 _random = random.Random()  # noqa: S311 - spreads processes, guards nothing
 
@@ -48,7 +50,8 @@ class Outlook:
     ready: int
     #: A delayed item is due, or a lease has expired: see `tend`.
     late: bool = False
-    #: Seconds until something changes without a write: an item is due, a lease or a pause ends.
+    #: Seconds until something changes without a write: an item is due, a lease or a pause ends. Where it is late, what
+    #: to wait if nothing could be done.
     rest: float = math.inf
 
 
@@ -59,14 +62,17 @@ class OutlookRequest(Request[Outlook], frozen=True, gc=False):
     wait: float = 0.0
 
 
-def tend(queue: OpenQueue) -> None:
+def tend(queue: OpenQueue) -> bool:
     """Do some of what is due: make delayed items ready, and end expired leases.
 
-    A caller that does so at the same time finds it done.
+    A caller that does so at the same time finds it done. False: there is nothing but what cannot be read.
     """
     now_ms = queue.context.clock.now_ms()
-    queue.send(PromoteRequest(queue.id, TENDED, now_ms))
-    queue.send(ExpireRequest(queue.id, TENDED, now_ms))
+    promoted = queue.send(PromoteRequest(queue.id, TENDED, now_ms))
+    if queue.send(ExpireRequest(queue.id, TENDED, now_ms)) or promoted:
+        return True
+    outlook: Outlook = queue.look(OutlookRequest(queue.id))
+    return outlook.ready > 0 or not outlook.late
 
 
 def wait_for(queue: OpenQueue, take: Callable[[float], T], nothing: T, wait: Wait, tr: Transaction | None) -> T:
@@ -127,8 +133,7 @@ def look_out(queue: OpenQueue, waiting: WaitQueue, deadline: float, looks: int) 
         left = deadline - time.monotonic()
         if left <= 0:
             return looks
-        if outlook.late:
-            tend(queue)
+        if outlook.late and tend(queue):
             return looks
         queue.context.kv.watch(outlook.known, timeout=min(left, _rest(queue, outlook, looks)))
         return looks + 1
@@ -159,7 +164,7 @@ def look_ahead(tr: ReadTransaction, queue: OpenQueue, request: OutlookRequest) -
         ready = 0
         moments += [] if pause.until is None else [to_ms(pause.until)]
     rest = (min(moments) - now_ms) / 1000 if moments else math.inf
-    return Outlook(known=known, ready=ready, late=late, rest=max(0.0, rest))
+    return Outlook(known=known, ready=ready, late=late, rest=_AFTER_NOTHING if late else rest)
 
 
 def _part(tr: ReadTransaction, keys: GenerationKeys) -> Callable[[], tuple[int, int | None]]:

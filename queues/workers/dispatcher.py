@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from queues.errors import ForkedStore, QueueNotFound, StoreClosed
 from queues.operations.wait import LONGEST, Outlook
+from queues.operations.wait import tend as tend_queue
 from queues.queue import Queue
 from queues.store import Store
 from queues.workers.error_text import said
@@ -90,15 +91,17 @@ def outlooks_of(store: Store, queues: Sequence[Queue], rests: QueueRests) -> dic
 
 
 def tend(outlooks: dict[Queue, Outlook], rests: QueueRests) -> bool:
-    """Do what is due in these queues; return False when nothing was. Those that fail rest."""
+    """Do what is due in these queues; return False when nothing was, or could be read. Those that fail rest."""
     late = [queue for queue, outlook in outlooks.items() if outlook.late]
+    done = False
     for queue in late:
         try:
-            queue.tend()
+            done |= tend_queue(queue.opened)
         except QueueNotFound:
-            continue
+            done = True
         except OF_THE_STORE:
             raise
         except Exception as error:
             rests.failed(queue, error)
-    return bool(late)
+            done = True
+    return done

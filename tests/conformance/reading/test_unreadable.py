@@ -10,6 +10,8 @@ from queues.errors import QueueUnreadable
 from queues.items.scan import Query
 from queues.kv.port import Transaction
 from queues.model import records
+from queues.workers.dispatcher import tend
+from queues.workers.rests import QueueRests
 from tests.conftest import Clock
 
 #: Of a later release, damaged, and what is no record at all.
@@ -140,3 +142,24 @@ def test_takes_and_sweeps_go_on_past_records_that_cannot_be_read(
     assert jobs.pop_max().value == b"due"
     store.transact(lambda tr: [tr.set(key, each) for key, each in was])
     assert jobs.promote(limit=200) + jobs.expire(limit=200) == (number if record in RECORDS else number - 1)
+
+
+@pytest.mark.parametrize("state", ["delayed", "leased"])
+def test_waiting_does_not_turn_in_circles_at_a_record_that_cannot_be_read(
+    store: Store, jobs: Queue, clock: Clock, state: str
+) -> None:
+    jobs.push_many([(b"late", 1, timedelta(seconds=5)) if state == "delayed" else (b"late", 1)])
+    if state == "leased":
+        jobs.lease(seconds=5)
+    damage_first(store, jobs, state, 1, RECORDS[0])
+    clock.advance(10)
+    before = store.context.kv.reads()
+    assert jobs.pop_min(wait=0.3) is None
+    assert store.context.kv.reads() - before < 100
+    outlooks = store.outlooks([jobs])
+    assert outlooks[jobs].late
+    assert not tend(outlooks, QueueRests())
+    jobs.push(b"due", priority=1, delay=timedelta(seconds=1))
+    clock.advance(2)
+    assert tend(store.outlooks([jobs]), QueueRests())
+    assert jobs.depth() == 1
