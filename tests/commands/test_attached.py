@@ -28,8 +28,8 @@ def test_attach_reads_a_prefix_however_it_is_written(run: Run, shop: Shop, other
 
 def test_attach_prints_what_was_attached(run: Run, shop: Shop) -> None:
     answer = run("attach", "box", "--prefix", "box", "--kind", "fifo", "--json")
-    shape = {"queue": "box", "kind": "fifo", "priority_type": None, "codec": "bytes", "prefix": b"box".hex()}
-    assert answer.json == shape
+    box = {"queue": "box", "id": shop.store.queue("box").id, "kind": "fifo", "priority_type": None, "codec": "bytes"}
+    assert answer.json == {**box, "prefix": b"box".hex()}
     assert "It has no items now." in run("attach", "floats", "--prefix", "0x15ff", "--priority-type", "float").out
     assert shop.store.queue("floats").priority_type == "float"
 

@@ -407,7 +407,8 @@ def test_tables_for_people_show_hostile_text_as_visible_characters(run: Run, sho
 
 def test_queues_are_created_paused_and_resumed(run: Run, shop: Shop) -> None:
     assert run("create_queue", "scores", "--priority-type", "float", "--json").json == {
-        "queue": "scores", "kind": "priority", "priority_type": "float", "codec": "bytes", "prefix": None,
+        "queue": "scores", "id": shop.store.queue("scores").id, "kind": "priority", "priority_type": "float",
+        "codec": "bytes", "prefix": None,
     }  # fmt: skip
     assert "exists already" in run("create_queue", "scores").error
     assert run("create_queue", "a/b").code == 1
