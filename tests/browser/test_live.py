@@ -451,6 +451,48 @@ def test_freshness_goes_stale_when_the_server_falls_silent(page: Page, store: St
     expect(fresh).to_have_attribute("data-state", "live")
 
 
+#: The machine's own clock runs ahead of the steady one by so many hours more: the machine slept, or its clock was set.
+AHEAD = "hours => { const now = Date.now; Date.now = () => now() + hours * 3600e3; }"
+
+
+def test_numbers_that_slept_with_the_machine_are_old_and_fetched_anew_at_once(page: Page, store: Store) -> None:
+    """Its steady clock did not run meanwhile."""
+    store.create_queue("jobs").push(b"x", priority=1)
+    held: list[Any] = []
+    ends = tap(page, lambda seen: None if held and seen["t"] != "hello" else seen)
+    open_live(page, "/")
+    held.append(True)
+    page.evaluate(AHEAD, 8)
+    fresh = page.locator("[data-fresh]")
+    expect(fresh).to_have_attribute("data-state", "stale")
+    expect(fresh).to_contain_text("8 h")
+    expect(page).to_have_title(re.compile(r"^ok\? · Queues"))
+    until(page, lambda: len(ends) == 2, "no new connection is opened")
+    held.clear()
+    wait_live(page)
+
+
+def test_a_clock_that_is_set_makes_numbers_neither_old_for_long_nor_younger(page: Page, store: Store) -> None:
+    store.create_queue("jobs").push(b"x", priority=1)
+    held: list[Any] = []
+    tap(page, lambda seen: None if held and seen["t"] != "hello" else seen)
+    open_live(page, "/")
+    fresh, oldest = page.locator("[data-fresh]"), page.locator('tr[data-queue="jobs"] [data-field=oldest]')
+    held.append(True)
+    page.evaluate(AHEAD, 8)
+    expect(fresh).to_contain_text("8 h")
+    held.clear()
+    wait_live(page)
+    expect(oldest).to_have_text(re.compile(r"^[3-9]\.\d s|^\d\d s"))
+    held.append(True)
+    page.evaluate(AHEAD, -8)
+    expect(fresh).to_have_attribute("data-state", "stale")
+    expect(fresh).to_contain_text(re.compile(r"stale\s*\d+ s"))
+    expect(oldest).to_have_text(re.compile(r"^\d+ s|^[5-9]\.\d s"))
+    held.clear()
+    wait_live(page)
+
+
 def test_a_gap_is_healed_by_a_whole_frame(page: Page, store: Store) -> None:
     jobs, other = store.create_queue("jobs"), store.create_queue("other")
     swallow: list[str] = []

@@ -8,6 +8,7 @@ import { setCountdown } from "./countdown.js";
 import { number } from "./format.js";
 import { byRank, isFiltered, showCounts, takeRows } from "./order.js";
 import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
+import { ServerClock } from "./wall_clock.js";
 import { attachedWords, isPaused, levelsWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
@@ -19,7 +20,7 @@ const MOST_GROUPS = 200;
 
 export class Screen {
   #topic;
-  #offset = 0;
+  #clock = new ServerClock();
   #pending = null;
   #scheduled = 0;
   #fallback = 0;
@@ -38,12 +39,17 @@ export class Screen {
 
   /** Now by the server's clock, in ms. */
   get now() {
-    return Date.now() + this.#offset;
+    return this.#clock.now(performance.now());
   }
 
   /** Learn the server's clock from a message that it just sent. */
   setClock(now) {
-    this.#offset = now - Date.now();
+    this.#clock.set(now, performance.now());
+  }
+
+  /** The machine slept for so many ms. */
+  slept(ms) {
+    this.#clock.slept(ms);
   }
 
   /** The ids of the queues on the screen, in the order of the page; of very many those around what is in sight. */

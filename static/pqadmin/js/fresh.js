@@ -2,24 +2,26 @@
 // How fresh the numbers on the screen are, said honestly: live, stale with its age, reconnecting, unopened, signed out.
 
 import { age } from "./format.js";
+import { Age } from "./wall_clock.js";
 import { word } from "./words.js";
 
 export class Freshness {
-  #staleAfter = 5;
-  #heard = null;
-  #lag = 0;
+  #age = new Age();
   #state = "connecting";
   #trouble = null;
 
+  constructor() {
+    this.look();
+  }
+
   /** Seconds without word after which numbers count as stale. */
   set staleAfter(seconds) {
-    this.#staleAfter = seconds;
+    this.#age.staleAfter = seconds * 1000;
   }
 
   /** The server vouched for the screen; `lag` is how many ms ago it had last looked itself. */
   heard(lag = 0) {
-    this.#heard = performance.now();
-    this.#lag = Math.max(0, lag);
+    this.#age.heard(performance.now(), lag);
     this.#trouble = null;
     this.#state = "connected";
   }
@@ -28,9 +30,12 @@ export class Freshness {
   trouble(message, ago) {
     this.#trouble = message;
     this.#state = "connected";
-    if (this.#heard === null) return;
-    this.#lag = Math.max(0, ago, this.seconds * 1000);
-    this.#heard = performance.now();
+    this.#age.failing(performance.now(), ago);
+  }
+
+  /** Look at both clocks of the machine, about once a second; return for how many ms it slept. */
+  look() {
+    return this.#age.look(performance.now(), Date.now());
   }
 
   /** The connection's state: reconnecting, unopened (the site answers), signed-out, not-allowed, outdated. */
@@ -41,11 +46,12 @@ export class Freshness {
 
   /** Seconds since the numbers were known to be right; null before the first frame. */
   get seconds() {
-    return this.#heard === null ? null : (performance.now() - this.#heard + this.#lag) / 1000;
+    const ms = this.#age.at(performance.now());
+    return ms === null ? null : ms / 1000;
   }
 
   get live() {
-    return this.#state === "connected" && this.#trouble === null && this.seconds <= this.#staleAfter;
+    return this.#state === "connected" && this.#trouble === null && !this.#age.old(performance.now());
   }
 
   /** Write it into every [data-fresh], and return its word; null before anything is known. */

@@ -156,6 +156,9 @@ function start(topic) {
   }
 
   function second() {
+    const slept = fresh.look();
+    screen.slept(slept);
+    if (slept > 0) connection.openAnew();
     connection.check();
     if (document.hidden) return;
     show();

@@ -80,6 +80,12 @@ export class Connection {
     this.open();
   }
 
+  /** Open another connection at once: the machine slept, and the server may have given up this one. */
+  openAnew() {
+    this.#drop();
+    this.retry();
+  }
+
   /** Give up a connection that has been silent for too long. Call it about once a second. */
   check() {
     if (this.#socket === null || this.#ended) return;

@@ -124,7 +124,9 @@ async function renew() {
 
 function second() {
   const now = steady();
-  if (numbers.look(now, Date.now())) connection.open(); // the machine slept, or its clock was set
+  const slept = numbers.look(now, Date.now());
+  server.slept(slept);
+  if (slept > 0) connection.open(); // though it has ended: a person may have let the screen in again
   connection.check();
   const serverNow = server.now(now);
   board.tick(serverNow);

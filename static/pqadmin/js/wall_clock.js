@@ -1,6 +1,7 @@
 // @ts-check
-// What a wall knows of time: how old its data is, what is due, the position of the picture. Pure: times are passed in, so
-// that ninety days can be tried in a second. `steady` is a clock that never jumps, `wall` the machine's own; both in ms.
+// What a page knows of time: how old its data is, what the server's clock says, and on a wall what is due and the position
+// of the picture. Pure: times are passed in, so that ninety days can be tried in a second. `steady` is a clock that never
+// jumps, `wall` the machine's own; both in ms.
 
 /** Milliseconds by which the machine's clock may run ahead of the steady one within a second before it has jumped. */
 const JUMP = 5_000;
@@ -32,13 +33,17 @@ export class Age {
     if (this.#heard !== null) this.heard(steady, Math.max(this.at(steady), lag));
   }
 
-  /** Look at both clocks, about once a second. A machine that slept woke with old data: its steady clock may not know. */
+  /**
+   * Look at both clocks, about once a second, and return by how much the machine's own has jumped ahead. A machine that
+   * slept woke with old data: its steady clock may not know. A clock that was set looks the same, until the next number.
+   */
   look(steady, wall) {
     const drift = wall - steady;
-    const jumped = this.#drift !== null && drift - this.#drift > JUMP;
-    if (jumped && this.#heard !== null) this.#lag += drift - this.#drift;
+    const ahead = this.#drift === null ? 0 : drift - this.#drift;
     this.#drift = drift;
-    return jumped;
+    if (ahead <= JUMP) return 0;
+    this.#lag += ahead;
+    return ahead;
   }
 
   /** Milliseconds since the numbers were known to be right; null before the first. */
@@ -58,6 +63,11 @@ export class ServerClock {
 
   set(now, steady) {
     this.#ahead = now - steady;
+  }
+
+  /** The steady clock did not run for so long. */
+  slept(ms) {
+    this.#ahead += ms;
   }
 
   now(steady) {

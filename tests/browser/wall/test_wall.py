@@ -55,15 +55,18 @@ DAYS = """async (url) => {
     const age = new Age(), server = new ServerClock(), renewed = renewal(0), places = new Set();
     const found = { renewals: 0, stale: 0, jumps: 0, wrong: 0 };
     age.staleAfter = 5000;
-    let wall = Date.UTC(2026, 10, 22), asleep = 0;
+    let wall = Date.UTC(2026, 10, 22), asleep = 0, slept = 0;
     for (let steady = 0; steady < 90 * DAY; steady += 10e3) {
         wall += 10e3;
         if (steady % WEEK === 3600e3) {
             wall += 2 * 3600e3;
+            slept += 2 * 3600e3;
             asleep = 3;
         }
         if (steady % WEEK === 7200e3) wall -= 1800e3;
-        if (age.look(steady, wall)) found.jumps += 1;
+        const jump = age.look(steady, wall);
+        if (jump > 0) found.jumps += 1;
+        server.slept(jump);
         if (asleep > 0) {
             asleep -= 1;
             if (age.at(steady) < 2 * 3600e3) found.wrong += 1;
@@ -71,10 +74,10 @@ DAYS = """async (url) => {
             if (age.old(steady)) found.stale += 1;
         } else {
             age.heard(steady, 0);
-            server.set(1e12 + steady, steady);
+            server.set(1e12 + slept + steady, steady);
             if (age.old(steady)) found.wrong += 1;
         }
-        if (server.now(steady) !== 1e12 + steady) found.wrong += 1;
+        if (server.now(steady) !== 1e12 + slept + steady) found.wrong += 1;
         if (renewed.take(steady)) found.renewals += 1;
         places.add(placeOf(steady));
     }

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, WebSocketRoute, expect
 
 from queues import Store, open_store
 from tests.browser.conftest import LIMITS, PATIENCE, NewPage, Site, failing_store, sign_in, until
+from tests.browser.test_live import AHEAD
 from tests.browser.wall.test_wall import LIVE, let_in, make_board, new_id
 
 VEIL, AGE, WHY = (f"[data-part={part}]" for part in ("veil", "veil-age", "veil-why"))
@@ -255,6 +256,32 @@ def test_a_server_that_was_gone_for_an_hour_and_a_screen_that_slept(hung: Page, 
     hung.wait_for_selector(LIVE)
     run_until(hung, lambda: cookie_until(hung) > kept_until)
     assert hung.evaluate("window.old") is True, "the same page"
+
+
+def test_a_screen_that_slept_tells_the_time_and_the_ages_of_now_though_the_server_is_away(
+    new_page: NewPage, board: str, strict: Any
+) -> None:
+    strict.allowed.append("WebSocket")
+    screen, away = new_page(), []
+
+    def through(route: WebSocketRoute) -> None:
+        if away:
+            route.close()
+            return
+        server = route.connect_to_server()
+        server.on_message(lambda text: None if away else route.send(text))
+        route.on_message(server.send)
+
+    screen.route_web_socket(re.compile("/live/"), through)
+    screen.goto(f"/wall/{board}")
+    screen.wait_for_selector(LIVE)
+    away.append(True)
+    screen.evaluate(AHEAD, 8)
+    expect(screen.locator(AGE)).to_have_text("Data is 8 h old")
+    hour, minute, _ = map(int, screen.locator("[data-part=clock]").inner_text().split(":"))
+    now = screen.evaluate("[new Date(Date.now())].map((at) => 60 * at.getHours() + at.getMinutes())[0]")
+    assert (now - 60 * hour - minute) % 1440 in (0, 1)
+    expect(screen.locator("[data-field=oldest]").first).to_contain_text("8 h")
 
 
 def cookie_until(screen: Page) -> float:
