@@ -16,14 +16,11 @@ from queues.keys.queue_keys import GenerationKeys, QueueKeys
 from queues.kv.port import KeyValue, Transaction
 from queues.model.config import Config
 from queues.model.records import UNREADABLE, Tell
-from queues.model.tuples import FIRST
 
 #: Bytes of values that one transaction promotes or expires, unless one item alone is larger.
 BUDGET = 1_000_000
 #: Pops of different processes must not promote the same late items; tests seed it.
 _dice = random.SystemRandom()
-
-
 #: Reads of one transaction of what is due, at most: it reads on where there is nothing but what cannot be read.
 PAGES = 10
 
@@ -54,7 +51,8 @@ def promote_due(
             due += (there for there in readable if there is not None)
             if len(found) < limit or any(readable):
                 break
-            read = tr.snapshot.get_range(found[-1][0] + FIRST, delayed.delayed.key(until_ms + 1), limit=limit)
+            rest = delayed.delayed.before(until_ms + 1, behind=found[-1][0])
+            read = tr.snapshot.get_range(*rest, limit=limit)
     due = sorted(due, key=lambda there: there.suffix)[:limit]
     if few is not None and len(due) > few:
         due = [due[n] for n in sorted(_dice.sample(range(len(due)), few))]

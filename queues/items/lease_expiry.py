@@ -15,7 +15,6 @@ from queues.keys.queue_keys import STATES, QueueKeys, expired_nonce, timed_eleme
 from queues.kv.port import Transaction
 from queues.model.config import Config
 from queues.model.records import UNREADABLE, Tell
-from queues.model.tuples import FIRST
 
 
 class ExpiredRead:
@@ -66,11 +65,10 @@ def expire_due(
 
     `tell` is told of records that cannot be read: they stay.
     """
-    begin, end = keys.expiries.before(until_ms + 1)
     delta = CounterDelta(keys, wake=False)
-    ended = 0
+    ended, last = 0, None
     for _ in range(PAGES):
-        expiries = tr.snapshot.get_range(begin, end, limit=limit).wait()
+        expiries = tr.snapshot.get_range(*keys.expiries.before(until_ms + 1, behind=last), limit=limit).wait()
         reads = []
         for key, _ in expiries:
             expires_ms, rand = timed_elements(keys.expiries.suffix_of(key))
@@ -95,7 +93,7 @@ def expire_due(
             ended += 1
         if len(expiries) < limit or unreadable < limit:
             break
-        begin = expiries[-1][0] + FIRST
+        last = expiries[-1][0]
     if ended:
         delta.traffic("expire", ended)
         delta.apply(tr)

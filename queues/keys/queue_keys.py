@@ -75,9 +75,9 @@ class Subspace(msgspec.Struct, frozen=True):
         """Return the range of the keys that begin with these elements and have more."""
         return children(self.key(*elements))
 
-    def before(self, *elements: Any) -> Range:
-        """Return the range of the keys before this one."""
-        return self.prefix + FIRST, self.key(*elements)
+    def before(self, *elements: Any, behind: bytes | None = None) -> Range:
+        """Return the range of the keys before this one; of those behind another key, if there is one."""
+        return (self.prefix if behind is None else behind) + FIRST, self.key(*elements)
 
     def older(self, than: bytes | None) -> Range:
         """Return the range of the ids before this one; None: of all."""

@@ -30,12 +30,14 @@ export function applyConsumers(told, now) {
   const live = new Set(told.live.map((consumer) => consumer.id));
   // A row with the focus stays, marked, until the focus leaves it.
   for (const [id, row] of rows) if (!live.has(id) && onceLeft(row, () => row.remove())) row.dataset.gone = "";
+  /** @param {any} row */
   const next = (row) => {
     while (row && !live.has(row.dataset.consumer)) row = row.nextElementSibling;
     return row ?? null;
   };
   let before = next(body.rows[0]);
   for (const consumer of told.live) {
+    /** @type {any} */
     const row = rows.get(consumer.id) ?? blank.content.firstElementChild.cloneNode(true);
     stay(row);
     delete row.dataset.gone;

@@ -9,6 +9,7 @@ interface ParentNode {
 interface Element {
   closest<E extends Element = HTMLElement>(selectors: string): E | null;
   role: string | null;
+  checkVisibility(): boolean;
 }
 
 interface Document {
