@@ -12,7 +12,7 @@ from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.operations.lease import Lease, as_leases, lease_request, leasing_end
 from queues.operations.lease_block import QueueBinding
-from queues.operations.peek import check_end
+from queues.operations.peek import PeekManyRequest, check_end
 from queues.operations.pop import pop_request
 from queues.queue import AnyQueue
 
@@ -124,8 +124,8 @@ def _confirm(queue: AnyQueue, expect: str | None, end: End, tr: Transaction) -> 
     """Raise `HeadChanged` unless the confirmed item is the one at this end, before anything is taken."""
     if expect is None:
         return
-    item = next(iter(queue.peek_many(1, end=end, tr=tr)), None)
-    if item is None:
+    heads = queue.opened.look(PeekManyRequest(queue.id, 1, end), tr)
+    if not heads:
         raise HeadChanged("Nothing is ready here any more: nothing was taken.", None)
-    if item.id != expect:
-        raise HeadChanged("Another item is at this end now than the one you confirmed: nothing was taken.", item)
+    if heads[0].id != expect:
+        raise HeadChanged("Another item is at this end now than the one you confirmed: nothing was taken.", heads[0])
