@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -31,6 +31,8 @@ log = logging.getLogger("queues.workers")
 PATIENCE = 5.0
 #: Characters of a line for the log: one write of at most 4,096 bytes to a pipe is atomic.
 MAX_TEXT = 900
+#: Tries to open a queue that is renamed meanwhile, or listed and not there.
+_LOOKS = 3
 
 
 class HeartbeatProcess:
@@ -88,14 +90,17 @@ class HeartbeatProcess:
 
 def find_queue(store: Store, queue_id: int, name: str) -> Queue:
     """Return the queue of an id; `name` is the name that it had. Raises `QueueNotFound`."""
-    known: str | None = name
-    while known is not None:
+    known = name
+    names: Mapping[str, int] = {}
+    for _ in range(_LOOKS):
         with suppress(QueueNotFound):
             queue = store.queue(known)
             if queue.id == queue_id:
                 return queue
-        names = store.directory()  # a queue may be renamed again before it is opened by the name that it has
-        known = next((each for each, its_id in names.items() if its_id == queue_id), None)
+        names = store.directory()
+        known = next((each for each, its_id in names.items() if its_id == queue_id), "")
+        if not known:
+            break
     raise QueueNotFound(name, name_taken=name in names)
 
 

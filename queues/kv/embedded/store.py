@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +20,7 @@ from queues.kv.embedded.host_client import Sharing
 from queues.kv.embedded.poller import Poller
 from queues.kv.embedded.space_limit import DEFAULT_MAX_BYTES
 from queues.kv.embedded.transaction import Batch, EmbeddedReads
-from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreError, StoreReadOnly
+from queues.kv.errors import BadStoreURL, OutcomeUnknown, StoreClosed, StoreDamaged, StoreError, StoreUnavailable
 from queues.kv.group_commit import Combiner, fail
 from queues.kv.lifecycle import Lifecycle
 from queues.kv.limits import MOST_BYTES
@@ -461,8 +460,12 @@ def verify_embedded(path: str) -> None:
     """
     folder, kv = Path(path), None
     if all((folder / name).exists() for name in ("data.mdb", write_ahead_log.NAME)):
-        with suppress(StoreReadOnly):
+        try:
             kv = open_embedded(path, max_bytes=None, clock=time.monotonic)
+        except StoreDamaged:
+            raise
+        except StoreUnavailable as error:  # read-only, say, or its disk is full
+            log.info("The store %s is read as it is: %s", path, error)
     try:
         damage.verify(folder, recovered=kv is not None and not kv.engine.environment.checkpoints.log.failed)
     finally:

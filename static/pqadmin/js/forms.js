@@ -30,7 +30,7 @@ function led(/** @type {CustomEvent} */ event) {
   if (to === undefined) return;
   const form = ctx.sourceElement.closest("form[method=post]");
   if (ctx.response.status === 401 && form !== null) loggedOut(form, to);
-  else if (ctx.sourceEvent?.type === "click") return;
+  else if (["click", "toggle"].includes(ctx.sourceEvent?.type)) return;
   event.preventDefault();
 }
 

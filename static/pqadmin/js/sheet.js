@@ -216,7 +216,7 @@ function left(dialog) {
 function focusBack() {
   const menu = opener?.closest("details")?.querySelector("summary");
   const places = [opener, menu, document.querySelector("#items [data-select-page]"), document.getElementById("main")];
-  const usable = (place) => place?.isConnected && !place.disabled && place.checkVisibility();
+  const usable = (place) => place?.isConnected && !place.disabled && place.checkVisibility() && !place.closest("[inert]");
   places.find(usable)?.focus({ preventScroll: true });
 }
 
