@@ -7,7 +7,7 @@ import { applyConsumers } from "./consumers.js";
 import { setCountdown } from "./countdown.js";
 import { number } from "./format.js";
 import { byRank, isFiltered, showCounts, takeRows } from "./order.js";
-import { applyRow, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
+import { applyRow, applyToasts, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
 import { ServerClock } from "./wall_clock.js";
 import { attachedWords, isPaused, levelsWords, word, worstWords } from "./words.js";
 
@@ -120,6 +120,7 @@ export class Screen {
     const now = this.now;
     if (this.#topic === "overview") this.#overview(pending, now);
     else this.#queue(pending, now);
+    applyToasts(pending.rows.values());
     this.#applied(pending.seq);
   }
 

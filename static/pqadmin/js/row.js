@@ -314,11 +314,19 @@ export function applyRow(root, row, now) {
     if (element.hidden && !hidden) settle(element);
     setHidden(element, hidden);
   }
-  for (const form of document.querySelectorAll("#toasts form")) {
-    if (form.getAttribute("action") === `${row.url}resume/`) setHidden(form.closest(".toast"), !isPaused(row));
-  }
   const rails = root.querySelectorAll(".rail");
   for (const rail of rails) setData(rail, "ready", raw(row.ready));
+}
+
+/** Take offers to resume away where these rows say that their queues are not paused any more. */
+export function applyToasts(rows) {
+  const forms = document.querySelectorAll("#toasts form[action$='/resume/']");
+  if (forms.length === 0) return;
+  const paused = new Map([...rows].map((row) => [`${row.url}resume/`, isPaused(row)]));
+  for (const form of forms) {
+    const its = paused.get(form.getAttribute("action"));
+    if (its !== undefined) setHidden(form.closest(".toast"), !its);
+  }
 }
 
 /** Return the mark of a name that looks like another one, as the server makes it. */
