@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from queues import Queue, Store
 from tests.browser.conftest import NewPage, Site, Strict, open_live, sign_in, until
 
 #: What a browser says of answers that refuse.
-REFUSED = [r"status of 40[149]", r"WebSocket .* 403"]
+REFUSED = [r"status of 40[1349]", r"WebSocket .* 403"]
 
 
 @pytest.fixture
@@ -42,12 +42,17 @@ def menu(page: Page, words: str) -> None:
     expect(page.locator("#sheet form.body")).to_be_visible()
 
 
-def test_a_page_whose_session_ended_stays_with_what_is_typed(
-    new_page: NewPage, site: Site, jobs: Queue, strict: Strict
-) -> None:
+@pytest.fixture
+def ended(new_page: NewPage, site: Site, strict: Strict) -> Page:
+    """A page with a session of its own, which the test ends."""
     strict.allowed += REFUSED
     page = new_page(storage_state=None)
     sign_in(page, "admin", site.password)
+    return page
+
+
+def test_a_page_stays_with_what_is_typed_when_its_session_ends(ended: Page, site: Site, jobs: Queue) -> None:
+    page = ended
     open_live(page, "/queues/jobs/")
     page.locator("[data-drawer]").click()
     page.fill("#push-value", "{typed with care}")
@@ -60,6 +65,43 @@ def test_a_page_whose_session_ended_stays_with_what_is_typed(
     expect(alert).to_contain_text("you are not logged in any more")
     expect(alert.get_by_role("link")).to_have_attribute("href", re.compile("^/accounts/login/"))
     expect(page.locator("#push-value")).to_have_value("{typed with care}")
+    sign_in(page.context.new_page(), "admin", site.password)
+    page.get_by_role("button", name="Check as JSON").click()
+    expect(page.locator("#push-check")).not_to_be_empty()
+    expect(alert).to_have_count(0)
+
+
+def test_a_rename_of_the_page_itself_is_no_news(page: Page, jobs: Queue) -> None:
+    """The frame with the new name comes before the answer."""
+    open_live(page, "/queues/jobs/")
+    done: list[tuple[Route, APIResponse]] = []
+    page.route(
+        re.compile("/rename/$"),
+        lambda route: done.append((route, route.fetch())) if route.request.method == "POST" else route.continue_(),
+    )
+    menu(page, "Rename…")
+    page.fill("#sheet [name=name]", "work")
+    page.locator("#sheet form button.primary").click()
+    expect(page.locator("section[data-other]")).to_be_attached()
+    assert page.locator("[data-part=other-queue]").count() == 0
+    route, answer = done.pop()
+    route.fulfill(response=answer)
+    expect(page.locator("h1")).to_have_text("work")
+
+
+def test_the_palette_says_that_the_session_has_ended(ended: Page, site: Site, jobs: Queue) -> None:
+    page = ended
+    page.goto("/trash/")
+    page.context.clear_cookies(name="pqadmin_session")
+    page.keyboard.press("Control+k")
+    page.locator("#palette [data-palette-field]").fill("jo")
+    alert = page.locator("#palette [role=alert]")
+    expect(alert).to_contain_text("you are not logged in any more")
+    assert page.url.endswith("/trash/")
+    sign_in(page.context.new_page(), "admin", site.password)
+    page.locator("#palette [data-palette-field]").fill("job")
+    expect(page.locator("#palette-found a").first).to_contain_text("jobs")
+    expect(alert).to_have_count(0)
 
 
 def test_a_page_of_a_deleted_queue_stays_and_says_so(page: Page, jobs: Queue, store: Store, strict: Strict) -> None:
@@ -81,12 +123,8 @@ def test_a_page_of_a_deleted_queue_stays_and_says_so(page: Page, jobs: Queue, st
     expect(page.locator("[data-fresh]")).to_have_text("live")
 
 
-def test_a_preview_of_an_ended_session_leads_nowhere(
-    new_page: NewPage, site: Site, jobs: Queue, strict: Strict
-) -> None:
-    strict.allowed += REFUSED
-    page = new_page(storage_state=None)
-    sign_in(page, "admin", site.password)
+def test_a_preview_of_an_ended_session_leads_nowhere(ended: Page, jobs: Queue) -> None:
+    page = ended
     page.goto(f"/queues/jobs/act/?act=reprioritize&id={jobs.peek_min().id}")
     page.fill("[name=reason]", "typed with care")
     page.context.clear_cookies(name="pqadmin_session")

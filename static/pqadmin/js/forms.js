@@ -7,6 +7,8 @@ import { word } from "./words.js";
 /** An answer is wanted as a part of this page. */
 export const HEADERS = { Accept: "text/html", "HX-Request": "true", "HX-Target": "div#act" };
 
+/** What a form says above its fields. */
+const OWN_NOTICE = ":scope > .notice.bad";
 /** Forms that are to be sent again after a login, which makes their tokens against forgery invalid. */
 const signedOut = new WeakSet();
 /** Forms of pages that are being sent, as the session goes on. */
@@ -20,18 +22,30 @@ export function startForms() {
     event.preventDefault();
     sendPage(form, event.submitter);
   });
-  document.addEventListener("htmx:before:response", led);
+  document.addEventListener("htmx:before:response", answered);
 }
 
 /** An answer to htmx leads elsewhere only after a click: after a poll or a preview, what is typed here would be lost. */
-function led(/** @type {CustomEvent} */ event) {
+function answered(/** @type {CustomEvent} */ event) {
   const { ctx } = event.detail;
+  const { status } = ctx.response;
   const to = ctx.hx.redirect;
-  if (to === undefined) return;
-  const form = ctx.sourceElement.closest("form[method=post]");
-  if (ctx.response.status === 401 && form !== null) loggedOut(form, to);
-  else if (["click", "toggle"].includes(ctx.sourceEvent?.type)) return;
-  event.preventDefault();
+  const form = ctx.sourceElement.closest("form[method=post], .palette form");
+  if (status === 401 && to !== undefined && form !== null) {
+    event.preventDefault();
+    if (!signedOut.has(form)) loggedOut(form, to);
+  } else if (to !== undefined) {
+    if (!["click", "toggle"].includes(ctx.sourceEvent?.type)) event.preventDefault();
+  } else if (form !== null && isSignedOut(form)) {
+    if (status === 403) askAgain(form, ctx.sourceEvent);
+    else form.querySelector(OWN_NOTICE)?.remove();
+  }
+}
+
+/** Ask once more after a login beside this page, which made the form's token invalid. */
+async function askAgain(form, { target, type }) {
+  await renew(form, form.getAttribute("action") ?? location.href);
+  target.dispatchEvent(new Event(type, { bubbles: true }));
 }
 
 async function sendPage(form, submitter) {
@@ -57,7 +71,7 @@ export async function renew(form, address) {
   /** @type {HTMLInputElement | null} */
   const fresh = page.querySelector("[name=csrfmiddlewaretoken]");
   if (fresh) form.elements.csrfmiddlewaretoken.value = fresh.value;
-  if (fresh) form.querySelector(":scope > .notice.bad")?.remove();
+  if (fresh) form.querySelector(OWN_NOTICE)?.remove();
   return answer;
 }
 
@@ -81,7 +95,7 @@ export function notAnswered(form) {
 
 /** Say on a form why it was not sent; what was typed stays. */
 function notice(form, text) {
-  form.querySelector(":scope > .notice.bad")?.remove();
+  form.querySelector(OWN_NOTICE)?.remove();
   const box = document.createElement("div");
   const said = document.createElement("p");
   box.className = "notice bad";

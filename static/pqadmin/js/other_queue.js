@@ -1,5 +1,5 @@
 // @ts-check
-// A queue's page whose address is of another queue by now, or of none: it says so, and neither asks nor acts any more.
+// A queue's page with an address that is of another queue by now, or of none: it says so, and asks and acts no more.
 
 import { word } from "./words.js";
 
@@ -15,8 +15,9 @@ export function isOther(row) {
   section.dataset.other = "";
   for (const part of section.querySelectorAll(PARTS)) part.inert = true;
   for (const items of section.querySelectorAll("[data-age-url]")) delete items.dataset.ageUrl;
-  document.addEventListener("submit", refuse, { capture: true });
   document.addEventListener("htmx:config:request", refuse);
+  if (same && isOurs(section)) return true; // its answer leads to the new address, or says why not
+  document.addEventListener("submit", refuse, { capture: true });
   const notice = noticeOf(same ? word("other-name") : word("other-queue"), row);
   const dialog = section.querySelector("dialog:is(:modal, :popover-open)");
   /** @type {NodeListOf<HTMLButtonElement>} */
@@ -25,6 +26,11 @@ export function isOther(row) {
   if (dialog !== null) dialog.firstElementChild.prepend(notice.cloneNode(true)); // it may cover the page
   section.before(notice);
   return true;
+}
+
+/** Whether this page renames the queue itself. */
+function isOurs(section) {
+  return "leaves" in document.body.dataset || section.querySelector("form[action$='/rename/'][aria-busy]") !== null;
 }
 
 function refuse(event) {

@@ -284,6 +284,7 @@ async function done(form, dialog, to, isLate) {
   const page = stays ? await fetchPage(to) : null;
   const told = page?.getElementById("toasts");
   if (!told) return isLate() ? changed(ids) : leave(to);
+  const untold = told.childElementCount === 0;
   showToasts(document.adoptNode(told).childNodes);
   const popped = to.searchParams.get("taken") !== new URLSearchParams(location.search).get("taken");
   const shown = page.querySelector(popped ? ".taken, #jobs" : "#jobs");
@@ -293,7 +294,7 @@ async function done(form, dialog, to, isLate) {
     fill(dialog, push.parentElement);
     if (late && shownDialog() === dialog) open(dialog, opener);
   }
-  if (late && shown !== null) tell(shown.querySelector("h1, h2").textContent, to.href);
+  if (late && shown !== null && untold) tell(shown.querySelector("h1, h2").textContent, to.href);
   if (late) return changed(ids);
   if (shown !== null) {
     const sheet = dialog ?? /** @type {HTMLDialogElement} */ (document.getElementById("sheet"));
@@ -314,6 +315,7 @@ function idsOf(form) {
 
 /** Go to another page; where this one is being left already, as requests that end with it tell, that counts. */
 function leave(address) {
+  document.body.dataset.leaves = "";
   setTimeout(() => location.assign(address), 50);
 }
 
