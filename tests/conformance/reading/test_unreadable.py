@@ -16,7 +16,7 @@ from tests.conftest import Clock
 
 #: Of a later release, damaged, and what is no record at all.
 RECORDS = [b"\x07nonsense", b"\x01\x00\x00\x02[]", b"\x01\x00\x00\x02{}", b""]
-#: Stands for a record of an item whose priority is none.
+#: Stands for a record of an item with a priority that is none.
 WRONG_PRIORITY = b"wrong priority"
 
 

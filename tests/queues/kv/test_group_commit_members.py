@@ -19,7 +19,7 @@ SLOTS = b"\x01slots"
 
 
 class Doubt:
-    """What tells an engine of a request whose outcome it does not know."""
+    """What tells an engine of a request with an outcome that is not known."""
 
     def give_up(self, ticket: Ticket) -> None:
         ticket.error, ticket.answered, ticket.doubt = OutcomeUnknown("It may be executed later."), True, None
