@@ -125,6 +125,7 @@ _WORDS = {
     "form-signed-out": gettext_lazy(
         "Nothing was changed: you are not logged in any more. Send this again after the login."
     ),
+    "find-signed-out": gettext_lazy("You are not logged in any more."),
     "form-login": gettext_lazy("Log in in a new tab"),
     "other-name": gettext_lazy("This queue has another name now:"),
     "other-queue": gettext_lazy("Another queue has this name now:"),

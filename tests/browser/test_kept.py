@@ -96,7 +96,7 @@ def test_the_palette_says_that_the_session_has_ended(ended: Page, site: Site, jo
     page.keyboard.press("Control+k")
     page.locator("#palette [data-palette-field]").fill("jo")
     alert = page.locator("#palette [role=alert]")
-    expect(alert).to_contain_text("you are not logged in any more")
+    expect(alert).to_contain_text("You are not logged in any more")
     assert page.url.endswith("/trash/")
     sign_in(page.context.new_page(), "admin", site.password)
     page.locator("#palette [data-palette-field]").fill("job")

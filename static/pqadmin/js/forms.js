@@ -80,7 +80,8 @@ export function loggedOut(form, login) {
   signedOut.add(form);
   const link = document.createElement("a");
   Object.assign(link, { className: "link", href: login, target: "_blank", rel: "noopener", textContent: word("form-login") });
-  notice(form, `${word("form-signed-out")} `).append(link);
+  const asks = form.getAttribute("method") === "get";
+  notice(form, `${word(asks ? "find-signed-out" : "form-signed-out")} `).append(link);
 }
 
 /** Whether a form was refused for want of a login. */
