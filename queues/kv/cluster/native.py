@@ -84,7 +84,16 @@ def _library(capi: Any) -> Any:
 def block(future: Any) -> None:
     """Sleep until the binding's future is ready, whatever came of it.
 
-    Not in the main thread, where no signal would be handled meanwhile: there the binding waits in its own way.
+    In the main thread on a lock, as signals are handled there, each wait on one of its own: an interrupted wait leaves
+    a callback behind. The binding has one semaphore for all waits of a thread, which that callback would release.
     """
-    if threading.current_thread() is not threading.main_thread() and (pointer := getattr(future, "fpointer", None)):
+    pointer = getattr(future, "fpointer", None)
+    if not pointer:
+        return
+    if threading.current_thread() is not threading.main_thread():
         future.capi.fdb_future_block_until_ready(pointer)
+    elif not future.is_ready():
+        ready = threading.Lock()
+        ready.acquire()
+        future.on_ready(lambda _: ready.release())
+        ready.acquire()

@@ -1,17 +1,19 @@
 """What is the cluster engine's own: opening, silence, watches, slots, and answers that were lost."""
 
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from queues.kv import open_kv
+from queues.kv.cluster import native
 from queues.kv.commit_slots import SlotPool
 from queues.kv.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
 from tests import cluster
@@ -145,6 +147,79 @@ def test_a_transaction_of_more_than_five_seconds_is_refused_by_the_cluster_itsel
         with pytest.raises(TransactionTooOld):
             still.read(slow)
         assert runs == [1]
+
+
+# Signals in the main thread
+
+
+class JobTimeout(BaseException):
+    """What a signal handler raises to end a wait."""
+
+
+@pytest.fixture
+def alarm() -> Iterator[Callable[[], None]]:
+    """Have this thread, which is the main one, interrupted soon."""
+
+    def interrupt(*_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raise JobTimeout
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)  # again, when it came just before the wait
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class LibraryFuture:
+    """A future as the client library has it: ready when its callback is called, in another thread."""
+
+    fpointer = 1
+
+    def __init__(self, awaited: Callable[["LibraryFuture"], None]) -> None:
+        self._awaited = awaited
+        self._callbacks: list[Callable[[LibraryFuture], None]] = []
+        self._ready = False
+
+    def is_ready(self) -> bool:
+        return self._ready
+
+    def on_ready(self, callback: Callable[["LibraryFuture"], None]) -> None:
+        self._callbacks.append(callback)
+        self._awaited(self)
+
+    def land(self) -> None:
+        self._ready = True
+        for callback in self._callbacks:
+            callback(self)
+
+
+def test_a_wait_after_one_that_a_signal_ended_lasts_until_its_own_future_is_ready(alarm: Callable[[], None]) -> None:
+    interrupted = LibraryFuture(lambda _: alarm())
+    with pytest.raises(JobTimeout):
+        native.block(interrupted)
+    interrupted.land()
+    for _ in range(3):
+        following = LibraryFuture(lambda future: threading.Thread(target=future.land).start())
+        native.block(following)
+        assert following.is_ready()
+
+
+@needs_cluster
+def test_calls_after_a_wait_that_a_signal_ended_get_their_answers(kv, alarm: Callable[[], None]) -> None:
+    tr = kv.database.create_transaction()
+    watch = tr.watch(KEY)
+    tr.commit().wait()
+    alarm()
+    with pytest.raises(JobTimeout):
+        native.block(watch)
+        watch.wait()
+    fired = threading.Event()
+    watch.on_ready(lambda _: fired.set())
+    kv.transact(lambda tr: tr.set(KEY, b"1"))
+    assert fired.wait(10)
+    for n in range(20):
+        kv.transact(lambda tr, n=n: tr.set(OTHER, b"%d" % n))
+        assert kv.read(lambda tr: tr.get(OTHER).wait()) == b"%d" % n
 
 
 # Watches
