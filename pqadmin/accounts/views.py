@@ -7,12 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.decorators import method_decorator
@@ -87,11 +89,19 @@ class PasswordView(auth_views.PasswordChangeView):
         return self.form_valid(form) if valid else self.form_invalid(form)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Store the new password and confirm it."""
+        """Store the new password and confirm it, unless the account was reset or deactivated while it was hashed."""
+        verified = form.user.password
+        user = form.save(commit=False)
         with transaction.atomic():  # the password and its session change together
-            answer = super().form_valid(form)
+            same = User.objects.select_for_update().filter(pk=user.pk, is_active=True, password=verified)
+            if not same.exists():
+                why = _("Your account was changed meanwhile. Your password was not changed.")
+                unchecked = self.get_context_data(form=OwnPasswordForm(user), refusal=why)
+                return self.render_to_response(unchecked, status=409)
+            user.save(update_fields=["password"])
+            update_session_auth_hash(self.request, user)
         messages.success(self.request, _("Your password is changed. Your other sessions have ended."))
-        return answer
+        return HttpResponseRedirect(self.get_success_url())
 
 
 def _refuse(view: FormView[Any], form: Form, why: str, wait: timedelta) -> HttpResponse:

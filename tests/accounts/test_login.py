@@ -1,8 +1,10 @@
 """Logging in, out, and changing one's own password."""
 
 import re
+from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -163,6 +165,67 @@ def test_changing_the_password_ends_other_sessions_and_keeps_this_one(ann, clien
     assert client.get("/").status_code == 200
     assert other.get("/").status_code == 302
     assert Client().post(LOGIN, credentials(password=new)).status_code == 302
+
+
+class Meanwhile(MD5PasswordHasher):
+    """A hasher during which something else happens: a real one takes its time."""
+
+    happens: Callable[[], object] = staticmethod(lambda: None)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        """Compare, and let it happen."""
+        found = super().verify(password, encoded)
+        self.happens()
+        return found
+
+
+@pytest.fixture
+def meanwhile(settings, monkeypatch: pytest.MonkeyPatch, ann) -> Callable[[Callable[[], object]], None]:
+    """Let something happen once while the next password is compared."""
+    settings.PASSWORD_HASHERS = [f"{__name__}.Meanwhile"]
+
+    def let(happen: Callable[[], object]) -> None:
+        def once() -> None:
+            monkeypatch.setattr(Meanwhile, "happens", staticmethod(lambda: None))
+            happen()
+
+        monkeypatch.setattr(Meanwhile, "happens", staticmethod(once))
+
+    return let
+
+
+def change_password(client: Client, new: str = "another-battery-staple"):
+    form = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    return client.post(reverse("accounts:password"), form)
+
+
+def test_a_change_of_the_password_undoes_no_other_change_of_the_person(ann, client, meanwhile) -> None:
+    """What an admin takes away while the passwords are hashed stays taken away."""
+    User.objects.update(is_superuser=True, is_staff=True)
+    client.force_login(ann)
+    meanwhile(lambda: User.objects.update(is_superuser=False, is_staff=False, email="new@example.org"))
+    assert change_password(client).status_code == 302
+    ann.refresh_from_db()
+    assert (ann.is_superuser, ann.is_staff, ann.email) == (False, False, "new@example.org")
+    assert ann.check_password("another-battery-staple")
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"password": "reset"}])
+def test_a_person_that_is_shut_out_meanwhile_changes_no_password(ann, client, meanwhile, change) -> None:
+    client.force_login(ann)
+    meanwhile(lambda: User.objects.update(**change))
+    answer = change_password(client)
+    assert answer.status_code == 409
+    assert "Your account was changed meanwhile. Your password was not changed." in answer.content.decode()
+    assert User.objects.filter(pk=ann.pk, **({"password": ann.password} | change)).exists()
+    assert client.get("/").status_code == 302
+
+
+def test_a_person_that_is_deleted_meanwhile_changes_no_password(ann, client, meanwhile) -> None:
+    client.force_login(ann)
+    meanwhile(lambda: User.objects.all().delete())
+    assert change_password(client).status_code == 409
+    assert not User.objects.exists()
 
 
 @pytest.mark.parametrize("new", ["short", "1234567890123", "password123", "ann"])
