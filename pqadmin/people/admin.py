@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.forms import UserChangeForm
@@ -11,12 +12,14 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Model
-from django.forms import ModelForm
+from django.forms import ModelForm, model_to_dict
 from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 
-from pqadmin.accounts.roles import GROUPS, Role
-from pqadmin.people.person_changes import end_sessions, has_admin_besides
+from pqadmin.accounts.roles import GROUPS, SAFE, Role
+from pqadmin.pages.refusals import NotPossible
+from pqadmin.people.person_changes import end_sessions, has_admin_besides, held
 from pqadmin.site_audit import note
 
 admin.site.unregister(Group)
@@ -47,15 +50,34 @@ _ADMIN_NEEDED = _("Without an admin no user could get a role. Make another one f
 
 
 class _PersonForm(UserChangeForm):  # type: ignore[type-arg] # generic in the stubs only
-    """A person as Django's admin changes one; the last admin stays one."""
+    """A person as Django's admin changes one: as shown, and the last admin stays one."""
+
+    #: Stands for what the page shows of the person.
+    stamp = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["stamp"] = _stamp(self.instance)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse to leave the site without an admin."""
+        """Refuse to undo what was changed meanwhile, and to leave the site without an admin."""
         cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("stamp") != self.initial["stamp"]:
+            raise ValidationError(_("This person was changed meanwhile. Nothing was saved: load the page again."))
         role = cleaned.get("is_superuser") or any(group.name == Role.ADMIN for group in cleaned.get("groups", ()))
         if not (role and cleaned.get("is_active")) and not has_admin_besides([self.instance]):
             raise ValidationError(_ADMIN_NEEDED)
         return cleaned
+
+
+def _stamp(user: User) -> str:
+    """Return a text that is another one once the person is changed by another form."""
+    fields = model_to_dict(user, exclude=["password", "last_login"])
+    plain = {
+        name: sorted(str(each.pk) for each in value) if isinstance(value, list) else str(value)
+        for name, value in fields.items()
+    }
+    return salted_hmac("pqadmin.people.admin", repr(plain)).hexdigest()
 
 
 @admin.register(User)
@@ -63,6 +85,18 @@ class PersonAdmin(_Audited, UserAdmin):  # type: ignore[type-arg] # generic in t
     """People; every change of one is audited, and the last admin stays one."""
 
     form = _PersonForm
+    fieldsets = ((None, {"fields": ("username", "password", "stamp")}), *(UserAdmin.fieldsets or ())[1:])
+    readonly_fields = ("last_login",)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> User | None:
+        """Read a person; for a form that is sent as of now, and other changes wait until this one is made."""
+        found: User | None = super().get_object(request, object_id, from_field)
+        if found is None or request.method in SAFE:
+            return found
+        try:
+            return held(found)
+        except NotPossible:  # deleted meanwhile
+            return None
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """End the sessions of a person that is deactivated or reactivated."""

@@ -9,6 +9,8 @@ from django.test import Client
 
 from pqadmin import site_audit
 from pqadmin.accounts.rights import Role
+from pqadmin.people import person_changes
+from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from queues.errors import StoreError
 from queues.kv.errors import StoreUnavailable
@@ -37,15 +39,21 @@ def add(root: Client, name: str = "eve") -> User:
     return User.objects.get(username=name)
 
 
-def change(root: Client, user: User, **more: Any):
-    """Send the form of a person as it is, with these changes."""
-    form = root.get(f"/admin/auth/user/{user.pk}/change/").context["adminform"].form
+def shown(root: Client, user: User) -> Any:
+    """Return the form of a person as the page shows it."""
+    return root.get(f"/admin/auth/user/{user.pk}/change/").context["adminform"].form
+
+
+def change(root: Client, user: User, form: Any = None, **more: Any):
+    """Send the form of a person as it is or was shown, with these changes."""
+    form = form or shown(root, user)
     sent: dict[str, Any] = {
         "username": user.username,
         "is_active": "on",
         "first_name": "",
         "last_name": "",
         "email": "",
+        "stamp": form["stamp"].value(),
     }
     joined = form.initial["date_joined"]
     sent |= {"date_joined_0": f"{joined:%Y-%m-%d}", "date_joined_1": f"{joined:%H:%M:%S}"}
@@ -67,6 +75,34 @@ def test_a_session_of_before_a_deactivation_does_not_come_back(root: Client) -> 
     assert change(root, eve).status_code == 302
     assert User.objects.get(pk=eve.pk).is_active
     assert theirs.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("act", ["deactivate", "demote", "regroup"])
+def test_a_form_of_before_another_change_gives_nothing_back(root: Client, person, act: str) -> None:
+    eve = person(Role.ADMIN, "eve")
+    form = shown(root, eve)
+    if act == "deactivate":
+        person_changes.set_active(eve, False, by=Author(name="root"))
+    elif act == "demote":
+        person_changes.change_role(eve, Role.NONE, by=Author(name="root"))
+    else:
+        eve.groups.set([Group.objects.get_or_create(name="night")[0]])
+    before = User.objects.values("is_active", "is_superuser", "is_staff", "email", "groups").get(pk=eve.pk)
+    sent = {"is_superuser": "on", "is_staff": "on", "groups": [Group.objects.get(name="admin").pk], "email": "e@x.org"}
+    answer = change(root, eve, form, **sent)
+    assert answer.status_code == 200
+    assert "was changed meanwhile. Nothing was saved" in answer.content.decode()
+    assert User.objects.values("is_active", "is_superuser", "is_staff", "email", "groups").get(pk=eve.pk) == before
+    assert "change_person" not in [verb for verb, *_ in told()]
+
+
+def test_a_form_stays_good_while_its_person_signs_in(root: Client) -> None:
+    eve = add(root)
+    form = shown(root, eve)
+    assert Client().login(username="eve", password=PASSWORD)
+    assert change(root, eve, form, email="e@x.org").status_code == 302
+    eve.refresh_from_db()
+    assert (eve.email, eve.last_login is None) == ("e@x.org", False)
 
 
 def test_a_person_that_is_made_changed_and_deleted(root: Client) -> None:
