@@ -50,7 +50,7 @@ from queues.keys.keyspace import Keyspace
 from queues.keys.queue_keys import QueueKeys, id_by_age, ready_elements, ready_since, ready_suffix, timed_elements
 from queues.kv.port import ReadTransaction, Transaction
 from queues.model.config import Config
-from queues.model.records import UNREADABLE, why
+from queues.model.records import UNREADABLE, reading, why
 from queues.operations.open_queue import OpenQueue
 from queues.operations.push import PushManyRequest
 from queues.trash.trash import Trash
@@ -132,7 +132,11 @@ def _came_back(job: Job, where: bytes) -> bool:
 def _rand(place: bytes, where: bytes, job: Job, config: Config) -> bytes:
     if job.order == "age":
         return id_by_age(place, where) if job.state == "ready" else place
-    rand: bytes = ready_elements(place, fifo=config.fifo)[2] if job.state == "ready" else timed_elements(place)[1]
+    try:
+        rand: bytes = ready_elements(place, fifo=config.fifo)[2] if job.state == "ready" else timed_elements(place)[1]
+    except UNREADABLE:
+        with reading(config.name):  # only here: it would cost each item
+            raise
     return rand
 
 

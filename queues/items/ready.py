@@ -188,13 +188,15 @@ def remove_pairs(
     pasts: Mapping[bytes, StoredItem],
     verb: str,
 ) -> Sequence[bytes]:
-    """Remove ready items as they lie in the store, and return the ordering parts of their keys, in the same order."""
+    """Remove ready items as they lie in the store, and return the ordering parts of their keys, in the same order.
+
+    Nothing is written before all keys were read: a caller's transaction may go on after the error of a damaged one.
+    """
     found, values = zip(*pairs, strict=True)
     if sum(map(len, values)) > MAX_BYTES:
         raise TooLarge("These items hold more than 5 MB together: take fewer at once.")
-    tr.add_read_conflict_keys(found)
-    tr.clear_many(found)
     suffixes: list[bytes] = []
+    entries: list[bytes] = []
     several: dict[bytes, bytes] = {}
     created: dict[int, int] = {}
     for generation in config.generations:
@@ -206,11 +208,14 @@ def remove_pairs(
         if len(own) < len(found):
             several.update(zip(own, suffixes, strict=True))
         batch = read_batch(suffixes, config.edges, fifo=config.fifo)
-        tr.clear_many([index + packed_id for packed_id in batch.packed_ids])
+        entries += [index + packed_id for packed_id in batch.packed_ids]
         delta.state(generation, "ready", "out", len(own))
         delta.bands(generation, batch.bands, "out")
         for ms, n in batch.created.items():
             created[ms] = created.get(ms, 0) + n
+    tr.add_read_conflict_keys(found)
+    tr.clear_many(found)
+    tr.clear_many(entries)
     later = [pasts[key] for key in found if key in pasts and pasts[key].since_ms is not None] if pasts else []
     for there in later:
         clear_entries(tr, keys, there)

@@ -24,7 +24,7 @@ from queues.model.fields import field_says
 from queues.model.ids import LAST_MS, at, to_ms
 from queues.model.item import Item
 from queues.model.priority import Priority
-from queues.model.records import reading
+from queues.model.records import UNREADABLE, reading
 from queues.model.tuples import Range
 
 #: Characters of what is looked for.
@@ -310,8 +310,12 @@ def _indexed(keys: QueueKeys, state: str, generation: int, since_ms: int | None,
 
 def _ready(keys: QueueKeys, config: Config, place: bytes, pair: KeyValue, pasts: Mapping[bytes, StoredItem]) -> Met:
     def item() -> Item:
-        (there,) = ready.stored(keys, config, [pair], pasts)
-        return as_item(there, fifo=config.fifo, codec=config.values)
+        try:
+            (there,) = ready.stored(keys, config, [pair], pasts)
+            return as_item(there, fifo=config.fifo, codec=config.values)
+        except UNREADABLE:
+            with reading(config.name):  # only here: it would cost each item
+                raise
 
     return Met(place, pair[1], item)
 

@@ -266,7 +266,7 @@ def find(
     rands: Sequence[bytes | None],
     states: Sequence[str] = STATES,
 ) -> list[StoredItem | None]:
-    """Return the items of these ids in these states. None for those that are not here."""
+    """Return the items of these ids in these states. None for those that are not here. Raise `QueueUnreadable`."""
     places: dict[int, tuple[str, bytes]] = {}
     for state in states:
         reads = [
@@ -276,7 +276,8 @@ def find(
         ]
         places |= {n: (state, where) for n, read in reads if (where := read.wait()) is not None}
     items = {n: ItemRead(tr, keys, rands[n] or b"", *place) for n, place in places.items()}
-    return [items[n].wait() if n in items else None for n in range(len(rands))]
+    with records.reading(config.name):
+        return [items[n].wait() if n in items else None for n in range(len(rands))]
 
 
 class PlaceRead:

@@ -13,6 +13,7 @@ from queues.model.cursor import End
 from queues.model.ids import to_ms
 from queues.model.item import Item, Page
 from queues.model.priority import Priority, normalize
+from queues.model.records import reading
 from queues.model.tuples import Range
 from queues.operations.open_queue import OpenQueue, Request, check_limit, check_number, check_preview, reads
 
@@ -133,7 +134,10 @@ def page(tr: ReadTransaction, queue: OpenQueue, request: PageRequest) -> Page:
 def first_items(
     tr: ReadTransaction, queue: OpenQueue, request: PageRequest, reads: int
 ) -> tuple[list[Item], bytes | None]:
-    """Return the items of a page, and the place of the last one where `reads` items show that more follow."""
+    """Return the items of a page, and the place of the last one where `reads` items show that more follow.
+
+    Raise `QueueUnreadable`.
+    """
     keys, reverse, limit = queue.keys, request.end == "max", request.limit
 
     def issue(config: Config) -> tuple[list[Result[list[KeyValue]]], ready.Ahead]:
@@ -142,12 +146,13 @@ def first_items(
         return results, ready.Ahead(tr, keys, config.generations)
 
     config, (results, ahead) = queue.with_config(tr, issue)
-    found = ready.stored(keys, config, [pair for result in results for pair in result.wait()])
-    found.sort(key=lambda there: there.suffix, reverse=reverse)
-    shown = found[:limit]
-    if ahead.pasts():
-        shown = ready.with_pasts(tr, keys, shown)
-    items = [as_item(there, fifo=config.fifo, codec=config.values, preview=request.preview) for there in shown]
+    with reading(config.name):
+        found = ready.stored(keys, config, [pair for result in results for pair in result.wait()])
+        found.sort(key=lambda there: there.suffix, reverse=reverse)
+        shown = found[:limit]
+        if ahead.pasts():
+            shown = ready.with_pasts(tr, keys, shown)
+        items = [as_item(there, fifo=config.fifo, codec=config.values, preview=request.preview) for there in shown]
     return items, shown[-1].suffix if len(found) > limit else None
 
 

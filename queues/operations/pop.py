@@ -20,6 +20,7 @@ from queues.model import ids
 from queues.model.config import Config, Pause
 from queues.model.cursor import End
 from queues.model.item import Item
+from queues.model.records import UNREADABLE, reading
 from queues.operations.open_queue import OpenQueue, Request, check_number, executes
 from queues.serving.batch import Batch, Execution
 from queues.serving.staging import Staging
@@ -118,8 +119,15 @@ def with_times(queue: OpenQueue, requests: Sequence[TakeRequest]) -> Sequence[Ta
 
 @executes(PopRequest, LeaseRequest, contended=True, batch=_staged, prepare=with_times)
 def take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
-    """Take for as many as fit together, in turn, and return what each gets."""
-    requests = fitting(queue, requests)
+    """Take for as many as fit together, in turn, and return what each gets; raise `QueueUnreadable`."""
+    try:
+        return _take(queue, tr, fitting(queue, requests))
+    except UNREADABLE:
+        with reading(queue.config.name):  # only here: it would cost each batch
+            raise
+
+
+def _take(queue: OpenQueue, tr: Transaction, requests: Sequence[TakeRequest]) -> Sequence[Taken]:
     alike = _are_alike(requests)
     now_ms = requests[0].now_ms if alike else max(map(_now_ms, requests))
     front = _front_of(tr, queue, [_together(requests)] if alike else requests, now_ms)
@@ -326,14 +334,15 @@ class RemoveRequest(Request[Item | None], frozen=True, gc=False):
 
 @executes(RemoveRequest)
 def remove(queue: OpenQueue, tr: Transaction, requests: Sequence[RemoveRequest]) -> Sequence[Item | None]:
-    """Remove the item of the first request."""
+    """Remove the item of the first request; raise `QueueUnreadable`."""
     request, config, keys = requests[0], queue.current(tr), queue.keys
     rand = ids.parse(request.item_id)
     place = None if rand is None else PlaceRead(tr, keys, config.generations, rand).wait()
-    there = None if rand is None or place is None else ItemRead(tr, keys, rand, "ready", place).wait()
-    if there is None:
-        return [None]
     delta = CounterDelta(keys, wake=False)
-    (item,) = ready.take(tr, keys, config, [there], request.now_ms, delta, verb=request.verb)
+    with reading(config.name):
+        there = None if rand is None or place is None else ItemRead(tr, keys, rand, "ready", place).wait()
+        if there is None:
+            return [None]
+        (item,) = ready.take(tr, keys, config, [there], request.now_ms, delta, verb=request.verb)
     delta.apply(tr)
     return [item]

@@ -57,6 +57,64 @@ def test_a_damaged_item_at_an_end_makes_its_queue_unreadable(store: Store, jobs:
         jobs.status()
 
 
+def damage_ready_key(store: Store, queue: Queue, number: int) -> None:
+    """Cut the key of one of the ready items in the middle of its count."""
+    ready = queue.opened.keys.generation(1).ready
+
+    def write(tr: Transaction) -> None:
+        key, value = tr.get_range(*ready.all, limit=number + 1).wait()[number]
+        tr.clear(key)
+        tr.set(ready.prefix + key[len(ready.prefix) :][:4], value)
+
+    store.transact(write)
+
+
+@pytest.mark.parametrize("number", [5, 20])
+def test_a_damaged_key_of_a_ready_item_is_told_and_nothing_is_changed(store: Store, jobs: Queue, number: int) -> None:
+    ann = store.actions("ann")
+    store.create_queue("other").push(b"x", priority=1)
+    jobs.push_many([(b"%d" % n, n) for n in range(30)])
+    damage_ready_key(store, jobs, 2)
+    ways: list[Callable[[], object]] = [
+        lambda: jobs.items(limit=number),
+        lambda: jobs.peek_many(number),
+        lambda: jobs.pop_many(number),
+        lambda: jobs.lease_many(number, seconds=10),
+        lambda: jobs.search(Query(state="ready")),
+        lambda: jobs.search(Query(state="ready", text="2")),
+        lambda: store.transact(lambda tr: jobs.pop_many(number, tr=tr)),
+    ]
+    for way in ways:
+        with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
+            way()
+    job = ann.run_bulk(ann.begin_bulk("move", "jobs", to="other").id)
+    assert job.status == "failed"
+    assert job.failure.startswith("The queue “jobs” cannot be read. ")
+    assert jobs.depth() == 30
+    assert jobs.depth("leased") == 0
+    assert [item.value for item in jobs.pop_many(2)] == [b"0", b"1"], "what is before it is taken as ever"
+    with pytest.raises(QueueUnreadable):
+        ann.pop("jobs")
+    assert jobs.pop_max().value == b"29"
+    assert store.queue("other").pop_min().value == b"x"
+
+
+def test_a_transaction_that_goes_on_after_a_refused_pop_has_taken_nothing(store: Store, jobs: Queue) -> None:
+    jobs.push_many([(b"%d" % n, n) for n in range(9)])
+    damage_ready_key(store, jobs, 2)
+    begin, end = jobs.opened.keys.generation(1).ready.all
+    before = store.read(lambda tr: tr.get_range(begin, end, limit=20).wait())
+
+    def goes_on(tr: Transaction) -> None:
+        with pytest.raises(QueueUnreadable):
+            jobs.pop_many(5, tr=tr)
+        jobs.push(b"new", priority=99, tr=tr)
+
+    store.transact(goes_on)
+    assert store.read(lambda tr: tr.get_range(begin, end, limit=20).wait())[:-1] == before
+    assert jobs.depth() == 10
+
+
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_job_of_a_queue_that_cannot_be_read_is_canceled_resumed_and_undone(store: Store, record: bytes) -> None:
     bad = store.create_queue("bad")
@@ -75,6 +133,8 @@ def test_a_job_of_a_queue_that_cannot_be_read_is_canceled_resumed_and_undone(sto
 
 @pytest.mark.parametrize("state", ["delayed", "leased", "dead"])
 def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, jobs: Queue, state: str) -> None:
+    ann = store.actions("ann")
+    store.create_queue("other")
     jobs.configure(max_attempts=1)
     jobs.push_many([(b"a", 1), (b"b", 2)])
     jobs.release(jobs.lease(seconds=600))
@@ -90,7 +150,13 @@ def test_a_damaged_record_of_an_item_is_told_by_whatever_reads_it(store: Store, 
         lambda: jobs.search(Query(state=state)),
         lambda: jobs.search(Query(state=state, since=since)),
         lambda: jobs.find(item.id),
+        lambda: ann.delete_items("jobs", [item.id]),
+        lambda: ann.move_items("jobs", [item.id], to="other"),
     ]
+    if state == "delayed":
+        ways.append(lambda: jobs.reschedule(item.id, delay=5))
+    if state == "dead":
+        ways += [lambda: jobs.retry_dead(item.id), lambda: jobs.delete_dead(item.id)]
     for way in ways:
         with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
             way()
