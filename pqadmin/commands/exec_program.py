@@ -299,7 +299,7 @@ def _arguments(line: str) -> list[str]:
         raise CommandError(f"--exec: {error}") from None
     if not words or shutil.which(words[0]) is None:
         what = visible(words[0]) if words else "nothing"
-        raise CommandError(f"--exec: {what} is no program that can be run.")
+        raise CommandError(f"--exec: {what} cannot be run: there is no such program, or it is not executable.")
     return words
 
 

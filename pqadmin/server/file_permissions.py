@@ -30,7 +30,8 @@ def protect(data: Path) -> None:
     _refuse_foreign(data)
     if _narrow(data, 0o700):
         log.warning(
-            "A store that a group shares belongs in a folder of its own outside %s: see docs/how-to/share-a-store.md.",
+            "A store that a group shares belongs in a folder of its own outside %s: make it by "
+            "“install -d -g GROUP -m 2770 FOLDER”, and set PQADMIN_STORE.",
             data,
         )
     _narrow(data / MARK, 0o600)

@@ -90,7 +90,8 @@ def find(
     missing = len(wanted) - len(stored_items)
     if missing and (not skip_missing or not stored_items):
         what = some_are(missing, len(wanted))
-        raise ItemNotFound("{what} not here any more: taken or moved meanwhile. Nothing was changed.", what=what)
+        told = "{what} not in this queue: taken or moved meanwhile, or the id is wrong. Nothing was changed."
+        raise ItemNotFound(told, what=what)
     if expect is not None:
         same = [
             found

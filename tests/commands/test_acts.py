@@ -23,7 +23,7 @@ def test_items_are_moved_by_id_and_the_move_is_undone(run: Run, shop: Shop) -> N
     assert review.peek_min().priority == 9
     assert shop.store.audit.entries().entries[0].reason == "why"
     missing = run("move", "jobs", "review", "--ids", ids[0])
-    assert (missing.code, "not here any more" in missing.error) == (1, True)
+    assert (missing.code, "not in this queue" in missing.error) == (1, True)
     review.pop_min()
     refused = run("undo", moved["trash_id"])
     assert (refused.code, "1 of the 2 items has gone on" in refused.error) == (1, True)
