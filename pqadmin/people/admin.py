@@ -99,9 +99,9 @@ class PersonAdmin(_Audited, UserAdmin):  # type: ignore[type-arg] # generic in t
             return None
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """End the sessions of a person that is deactivated or reactivated."""
+        """End the sessions of a person that is reactivated."""
         super().save_model(request, obj, form, change)
-        if change and "is_active" in form.changed_data:
+        if change and obj.is_active and "is_active" in form.changed_data:
             end_sessions(obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:

@@ -4,15 +4,20 @@ import re
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models.signals import pre_save
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from pqadmin.accounts.models import Grant
 from pqadmin.accounts.rights import Right, Role
 from pqadmin.accounts.scope import Scope, scope_of
+from pqadmin.people import person_changes
+from pqadmin.site_audit import Author
 from pqadmin.store import get_store
 from tests.accounts.conftest import PASSWORD
 from tests.sites import failing_commits
@@ -232,6 +237,23 @@ def test_a_deactivated_person_is_out_until_reactivated(root, ann) -> None:
     assert root.get("/").status_code == 200
     assert Client().post("/accounts/login/", {"username": "ann", "password": PASSWORD}).status_code == 302
     assert [entry[1] for entry in told()] == ["reactivate_person", "deactivate_person"]
+
+
+def test_a_deactivation_reads_no_sessions_and_a_reactivation_ends_those_of_the_person(ann, jobs) -> None:
+    """Other changes of the tables wait meanwhile, and a site may have thousands of sessions."""
+    for n in (0, 1000):  # long ones are stored compressed
+        theirs = Client()
+        theirs.force_login(ann)
+        (session := theirs.session)["filler"] = "a" * n
+        session.save()
+    other = Client()
+    other.force_login(User.objects.create_user("bob"))
+    Session.objects.create(session_key="broken", session_data=":::", expire_date=timezone.now())
+    with CaptureQueriesContext(connection) as asked:
+        person_changes.set_active(ann, False, by=Author(name="root"))
+    assert not any("django_session" in each["sql"] for each in asked)
+    person_changes.set_active(ann, True, by=Author(name="root"))
+    assert set(Session.objects.values_list("session_key", flat=True)) == {"broken", other.session.session_key}
 
 
 def test_a_new_password_ends_the_old_one_and_every_session(root, ann) -> None:
