@@ -18,7 +18,7 @@ from pqadmin.pages import form_idempotency, toasts
 from pqadmin.pages.action_view import ActionView
 from pqadmin.people.matching_queues import matching
 from pqadmin.people.token_forms import TokenForm
-from pqadmin.store import store_now
+from pqadmin.store import get_store, store_now
 from queues.errors import QueueError
 
 PAGE = 50
@@ -87,7 +87,7 @@ class CreateTokenView(TokenActionView):
         """Create the token; a second sending leads to the list."""
         owner = signed_in(self.request)
         token, secret = token_lifecycle.create(
-            form.cleaned_data["name"], owner, **form.asked, by=self.author, now=store_now()
+            form.cleaned_data["name"], owner, **form.asked, by=self.author, now=get_store().now()
         )
         return render(self.request, "people/token.html", {"section": "tokens", "token": token, "secret": secret})
 
@@ -101,7 +101,7 @@ class RevokeTokenView(TokenActionView):
     def perform(self, form: Any) -> str:
         """Revoke the token, one's own if one is no admin."""
         owner = None if can(self.request.user, Right.ADMIN) else signed_in(self.request)
-        token = token_lifecycle.revoke(self.kwargs["key"], by=self.author, now=store_now(), owner=owner)
+        token = token_lifecycle.revoke(self.kwargs["key"], by=self.author, now=get_store().now(), owner=owner)
         words = _("The token %(name)s is revoked: its requests are refused, and its streams end.")
         toasts.done(self.request, words % {"name": token.name})
         return self.home

@@ -27,16 +27,19 @@ LOOK_EVERY = 0.5  # seconds; for the store, which may be opened later than the s
 
 
 def sweep() -> None:
-    """Forget what has expired; what cannot be forgotten now is left for the next time."""
+    """Forget what has expired; what cannot be forgotten now is left for the next time.
 
-    now = datetime.now(UTC)
+    Tokens and answers are dated by the store's clock, so they wait for an open store: a machine with a wrong clock
+    would forget those of all sites.
+    """
+    now, store = datetime.now(UTC), opened_store()
     sessions = import_module(settings.SESSION_ENGINE).SessionStore
     swept: dict[str, Callable[[], object]] = {
         "sessions": sessions.clear_expired,
         "failed logins": lambda: throttle.sweep(now),
-        "tokens": lambda: token_lifecycle.sweep(now),
-        "answers": site_audit.sweep,
     }
+    if store is not None:
+        swept |= {"tokens": lambda: token_lifecycle.sweep(store.now()), "answers": site_audit.sweep}
     for what, remove in swept.items():
         try:
             with transaction.atomic():

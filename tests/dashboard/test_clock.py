@@ -1,5 +1,6 @@
 """A site on a machine whose clock is wrong: pages go by the store's clock, and say that the two differ."""
 
+import io
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -8,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
 
-from pqadmin import site_audit
-from pqadmin.accounts.roles import Role
+from pqadmin import site_audit, token_lifecycle
+from pqadmin.accounts.caller import Verb
+from pqadmin.accounts.models import KeptAnswer, Token
+from pqadmin.accounts.roles import Role, grant
+from pqadmin.server import housekeeping
+from pqadmin.store import close_store
 from queues import RequestKey, Store, open_store
 from tests.dashboard.conftest import Desk
 from tests.health import probe
@@ -85,3 +92,31 @@ def test_the_answer_of_a_change_of_the_site_has_the_stores_time(store: Store, db
     first = site_audit.first_answer(key)
     assert first is not None
     assert before <= first.at <= store.now()
+
+
+@pytest.fixture
+def root(db: None) -> User:
+    grant(user := User.objects.create_user("root"), Role.ADMIN)
+    return user
+
+
+def test_a_wrong_clock_of_one_machine_forgets_no_token_and_no_answer(store: Store, root: User) -> None:
+    differ(store, -400 * 24 * HOUR)
+    by = site_audit.Author(name="root")
+    token_lifecycle.create("shop", root, verbs=[Verb.PUSH], queues=["*"], days=90, by=by, now=store.now())
+    site_audit.keep_answer(RequestKey(key="form 1", answer=lambda result: b"done"), None)
+    housekeeping.sweep()
+    close_store()
+    housekeeping.sweep()
+    assert (Token.objects.count(), KeptAnswer.objects.count()) == (1, 1)
+
+
+def test_commands_date_tokens_by_the_stores_clock(store: Store, root: User) -> None:
+    differ(store, HOUR)
+    before = store.now()
+    for command in ("create_token shop --queues * --verbs push", "revoke_token shop"):
+        close_store()
+        call_command(*command.split(), stdout=io.StringIO())
+    token = Token.objects.get()
+    assert token.revoked_at is not None
+    assert before <= token.created_at <= token.revoked_at

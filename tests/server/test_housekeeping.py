@@ -18,13 +18,14 @@ from queues import open_store
 from queues.background.service import Upkeep
 from queues.model.limits import UNSET
 from queues.serving.leadership import UPKEEP
+from tests.sites import site_store
 from tests.waiting import LONG, await_true
 
 DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def rows(db: None) -> Callable[[], dict[str, list[str]]]:
+def rows(db: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], dict[str, list[str]]]]:
     """One expired and one current row of each kind; returns which are there."""
     now = datetime.now(UTC)
     for name, shift in (("old", -3 * DAY), ("new", DAY)):
@@ -39,7 +40,8 @@ def rows(db: None) -> Callable[[], dict[str, list[str]]]:
             "answers": sorted(KeptAnswer.objects.values_list("key", flat=True)),
         }
 
-    return look
+    with site_store("memory:", settings, monkeypatch):
+        yield look
 
 
 def test_what_has_expired_is_forgotten(rows: Callable[[], dict[str, list[str]]]) -> None:

@@ -21,7 +21,7 @@ from pqadmin.api.request import ApiRequest
 from pqadmin.api.threads import in_thread
 from pqadmin.files.shapes import Shape
 from pqadmin.site_audit import Author
-from pqadmin.store import store_now
+from pqadmin.store import get_store
 
 router = Router(tags=["Administration"])
 
@@ -84,7 +84,7 @@ def create_token(request: ApiRequest, body: NewToken) -> HttpResponse:
             days=body.days,
             rate=body.rate,
             by=by,
-            now=store_now(),
+            now=get_store().now(),
         )
         return token, {"secret": secret}
 
@@ -104,7 +104,7 @@ def revoke_token(request: ApiRequest, id: RowId) -> HttpResponse:
         found = token_lifecycle.of_owner(owner_id).filter(pk=id, revoked_at=None)
         if not found.exists():
             raise Problem("NotFound", "There is no token of this id, or it was revoked before.")
-        return token_lifecycle.revoke(id, by=by, now=store_now()), {}
+        return token_lifecycle.revoke(id, by=by, now=get_store().now()), {}
 
     return change(request, revoke, token_lifecycle.token_shape)
 

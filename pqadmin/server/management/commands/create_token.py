@@ -15,7 +15,7 @@ from pqadmin.commands.store_command import os_user
 from pqadmin.display.format import visible
 from pqadmin.server.site_command import SiteCommand
 from pqadmin.site_audit import Author
-from pqadmin.store import close_store, store_now
+from pqadmin.store import close_store, get_store
 from pqadmin.token_lifecycle import token_shape
 from queues.errors import QueueError, StoreError
 
@@ -65,7 +65,7 @@ class Command(SiteCommand):
                 days=options["days"],
                 rate=options["rate"],
                 by=Author(name=os_user(), via="cli"),
-                now=store_now(),
+                now=get_store().now(),
             )
         except (QueueError, StoreError) as error:
             raise CommandError(str(error)) from None

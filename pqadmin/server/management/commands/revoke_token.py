@@ -10,7 +10,7 @@ from pqadmin.commands.store_command import os_user
 from pqadmin.display.format import visible
 from pqadmin.server.site_command import SiteCommand
 from pqadmin.site_audit import Author
-from pqadmin.store import close_store, store_now
+from pqadmin.store import close_store, get_store
 from queues.errors import QueueError, StoreError
 
 
@@ -29,7 +29,7 @@ class Command(SiteCommand):
         if token is None:
             raise CommandError(f"No valid token is named {visible(options['name'])!r}.")
         try:
-            token_lifecycle.revoke(token.pk, by=Author(name=os_user(), via="cli"), now=store_now())
+            token_lifecycle.revoke(token.pk, by=Author(name=os_user(), via="cli"), now=get_store().now())
         except (QueueError, StoreError) as error:
             raise CommandError(str(error)) from None
         finally:
