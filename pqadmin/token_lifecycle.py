@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
@@ -73,10 +73,11 @@ def create(
             words = _("Only a token of an admin, for all queues (*), can have the verb administer.")
             raise NotPossible(words, "verbs")
         valid = Token.objects.filter(revoked_at=None)
+        taken = NotPossible(
+            _("A token of this name is there already: revoke it first, or choose another name."), "name"
+        )
         if valid.filter(name=name).exists():
-            raise NotPossible(
-                _("A token of this name is there already: revoke it first, or choose another name."), "name"
-            )
+            raise taken
         if valid.filter(owner=owner).count() >= MOST_TOKENS:
             raise NotPossible(_("A person has at most %(n)s tokens: revoke one first.") % {"n": MOST_TOKENS})
         token = Token(
@@ -89,7 +90,11 @@ def create(
             created_at=now,
             expires_at=None if days is None else now + timedelta(days=days),
         )
-        token.save(force_insert=True)
+        try:
+            with transaction.atomic():
+                token.save(force_insert=True)
+        except IntegrityError:  # another request made one of this name since the check
+            raise taken from None
         note(by, "create_token", after=_told(token), result=token)
     return token, secret
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -119,6 +120,25 @@ def test_a_name_is_one_tokens_until_it_is_revoked(sign_in) -> None:
     assert create(bob).status_code == 422
     revoke(ann, Token.objects.get())
     assert secret_of(create(bob))
+
+
+def test_the_same_name_twice_at_once_is_the_fields_error(sign_in) -> None:
+    """Another one comes in between the look and the insert."""
+    eve = sign_in(Role.VIEWER, "eve")
+
+    def other(instance: Token, **_named: object) -> None:
+        row = {"name": "ci", "owner": instance.owner, "created_at": instance.created_at}
+        Token.objects.bulk_create([Token(**row, digest="x", verbs=[], queues=[])])
+
+    pre_save.connect(other, sender=Token)
+    try:
+        answer = create(eve)
+    finally:
+        pre_save.disconnect(other, sender=Token)
+    assert answer.status_code == 422
+    assert "A token of this name is there already" in answer.content.decode()
+    assert told() == []
+    assert create(eve, name="second").status_code == 200
 
 
 def test_the_preview_shows_what_the_owner_may_use_and_makes_nothing(granted) -> None:
