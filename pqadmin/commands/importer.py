@@ -39,7 +39,7 @@ class Importer:
     """Push entries in chunks and count them.
 
     `push(entries, last_line)` commits one chunk in one transaction, or raises with nothing written. `report` is what is
-    committed, after an error too. `hold()` delays a stop signal between a chunk and its report.
+    committed, after an error too. `hold()` delays a stop signal until that is known; `on_commit` is not held.
     """
 
     def __init__(
@@ -94,6 +94,6 @@ class Importer:
             if self._waiting:
                 self._push(self._waiting, self._read.last_line)
             self.report = replace(self._read)
-            if self._waiting:
-                self._on_commit(self.report)
-            self._waiting, self._waiting_bytes = [], 0
+            pushed, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if pushed:
+            self._on_commit(self.report)

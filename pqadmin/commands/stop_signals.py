@@ -49,6 +49,17 @@ class Interruption:
         if self.requested:
             raise Interrupted
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let a stop signal end the block, inside `held()`."""
+        self._held = False
+        try:
+            if self.requested:
+                raise Interrupted
+            yield
+        finally:
+            self._held = True
+
     def finish(self, last: Callable[[], object]) -> None:
         """Run the last step of a command; later stop signals do nothing."""
         self._held = True

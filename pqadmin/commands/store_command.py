@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 from argparse import SUPPRESS
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
@@ -26,6 +26,7 @@ from pqadmin.commands import saved_tokens
 from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand
 from pqadmin.commands.exit_codes import Exit
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.conf.log import log_json
 from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
@@ -183,15 +184,17 @@ class StoreCommand(OwnCommand):
         except (QueueError, StoreError, BadFormat) as error:
             self.fail(CommandError(str(error)), error, options)
         except BrokenPipeError as error:
-            _drop_stdout()
+            drop_stdout()
             self.fail(CommandError("", returncode=Exit.PIPE_CLOSED), error, options)
         except OSError as error:
             told = _os_message(error)
             if self._wrote_when(error):
-                _drop_stdout()
+                drop_stdout()
                 told = UNWRITTEN.format(told)
             self.fail(CommandError(told), error, options)
         except KeyboardInterrupt as error:
+            if self._wrote_when(error):
+                drop_stdout()
             self.fail(CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error, options)
         except Exception:  # on a damaged store, any error comes of the damage
             damage = _damage(self._url)
@@ -199,8 +202,18 @@ class StoreCommand(OwnCommand):
                 raise
             self.fail(CommandError(str(damage)), damage, options)
 
-    def _wrote_when(self, error: OSError) -> bool:
-        """Return whether an error came of writing to standard output."""
+    @contextlib.contextmanager
+    def until_stopped(self) -> Iterator[Interruption]:
+        """Let a stop signal end the block, as the way to end a command that stays; unread output is dropped."""
+        try:
+            with Interruption() as stop:
+                yield stop
+        except Interrupted as stopped:
+            if self._wrote_when(stopped):
+                drop_stdout()
+
+    def _wrote_when(self, error: BaseException) -> bool:
+        """Return whether an error came of writing to standard output, or came while it was written."""
         return any(frame.f_locals.get("self") is self.stdout for frame, _ in walk_tb(error.__traceback__))
 
     def tell_failure(self, message: str, failure: CommandError, cause: BaseException) -> None:
@@ -309,7 +322,7 @@ def _take_all_text(stream: TextIO | None, *, as_json: bool) -> None:
             stream.reconfigure(errors="replace")
 
 
-def _drop_stdout() -> None:
+def drop_stdout() -> None:
     """Point standard output at the null device, so that the last flush succeeds."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 
-from pqadmin.commands.store_command import UNWRITTEN, Options, StoreCommand
+from pqadmin.commands.store_command import UNWRITTEN, Options, StoreCommand, drop_stdout
 from pqadmin.display.format import age
 from queues import Queue
 from queues.errors import QueuePaused
@@ -32,6 +32,9 @@ def write_raw(parts: Iterable[bytes]) -> None:
         sys.stdout.buffer.writelines(parts)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        drop_stdout()
         raise
     except OSError as error:
         raise CommandError(UNWRITTEN.format(error.strerror)) from error

@@ -3,11 +3,14 @@
 import gzip
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from pqadmin.commands.import_marks import MarkedPusher, last_mark
+from pqadmin.commands.importer import Importer, ImportReport
 from pqadmin.files.entries import Entry
 from queues import PriorityQueue, Queue
 from tests.all_items import all_items
@@ -279,3 +282,20 @@ def test_hostile_text_reaches_the_terminal_as_visible_characters(run: Run, jobs:
     answer = run("import_items", "jobs", "-", stdin='{"\x9b31m\u202e": 1}\n'.encode())
     assert "\x9b" not in answer.err + answer.error
     assert "\u202e" not in answer.err + answer.error
+
+
+def test_a_stop_need_not_wait_for_the_reader_of_the_progress() -> None:
+    held, told = [], []
+
+    @contextmanager
+    def hold() -> Iterator[None]:
+        held.append(True)
+        yield
+        held.clear()
+
+    def committed(report: ImportReport) -> None:
+        told.append((report.last_line, bool(held)))
+
+    importer = Importer(lambda entries, last: None, on_commit=committed, on_bad=lambda entry: None, hold=hold)
+    importer.run([Entry(line=1, value=b"a", priority=1)])
+    assert told == [(1, False)]

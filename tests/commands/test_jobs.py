@@ -1,6 +1,11 @@
 """`pqadmin jobs`: list, show, run, cancel, resume, undo."""
 
-from queues import Job, Queue
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from queues import Actions, Job, Queue
 from queues.items.scan import Query
 from tests.commands.conftest import Run, Shop
 
@@ -101,3 +106,105 @@ def test_what_cannot_be_done_is_said(run: Run, shop: Shop) -> None:
     assert failed.code == 1
     assert f"The job {begun.id} has failed after 0 items" in failed.error
     assert f"at item {jobs.peek_min().id}" in failed.out
+
+
+Meanwhile = Callable[[Actions, str], object]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
+    """Let something happen to each bulk job that a command runs, behind its first chunk."""
+    run_bulk = Actions.run_bulk
+
+    def happens(act: Meanwhile) -> None:
+        def run(acts: Actions, job_id: str, *, progress: Callable[[Job], bool], **options: object) -> Job:
+            def told(job: Job) -> bool:
+                act(acts, job_id)
+                return progress(job)
+
+            return run_bulk(acts, job_id, progress=told, **options)
+
+        monkeypatch.setattr(Actions, "run_bulk", run)
+
+    return happens
+
+
+def many(shop: Shop) -> tuple[Queue, Queue]:
+    """Return a queue with more items than a chunk has, and an empty one."""
+    jobs = shop.store.create_queue("jobs")
+    jobs.push_many([(b"x", 1)] * 1_000)
+    return jobs, shop.store.create_queue("review")
+
+
+@pytest.mark.parametrize(
+    "words", ["move jobs review --all", "undo {}", "jobs undo {}", "jobs run {}", "jobs resume {}"]
+)
+def test_a_job_that_was_canceled_meanwhile_is_not_told_as_done(
+    run: Run, shop: Shop, meanwhile: Callable[[Meanwhile], None], words: str
+) -> None:
+    many(shop)
+    acts = shop.store.actions("ann")
+    job = acts.begin_bulk("move", "jobs", to="review")
+    if "undo" in words:
+        acts.run_bulk(job.id, progress=lambda job: job.running)
+    if "resume" in words:
+        acts.cancel_bulk(job.id)
+    meanwhile(lambda acts, job_id: acts.cancel_bulk(job_id))
+    ended = run(*words.format(job.id).split())
+    canceled = acts.jobs(1)[0] if "undo" in words or "move" in words else acts.job(job.id)
+    again = f"pqadmin jobs resume {canceled.id} --store {shop.url}"
+    assert (ended.code, canceled.status, canceled.total) == (1, "canceled", 1_000)
+    assert f"The job {canceled.id} was canceled after {canceled.met:,} of 1,000 items" in ended.error
+    assert ended.error.endswith(f"continue with {again}")
+    assert ("Moved" in ended.out, "Undone" in ended.out) == (False, False)
+
+
+def test_a_move_of_a_canceled_job_says_so(run: Run, shop: Shop) -> None:
+    many(shop)
+    acts = shop.store.actions("ann")
+    job = acts.begin_bulk("move", "jobs", to="review")
+    acts.cancel_bulk(job.id)
+    ended = run("move", "jobs", "review", "--resume", job.id)
+    assert (ended.code, ended.out) == (1, "")
+    assert f"The job {job.id} was canceled after 0 of 1,000 items" in ended.error
+
+
+@pytest.mark.parametrize("words", [["move", "jobs", "review", "--all"], ["jobs", "run"]])
+def test_a_job_that_another_process_took_over_is_not_told_as_done(
+    run: Run, shop: Shop, meanwhile: Callable[[Meanwhile], None], words: list[str]
+) -> None:
+    many(shop)
+    if words[0] == "jobs":
+        shop.store.actions("ann").begin_bulk("move", "jobs", to="review")
+    runs = Actions.run_bulk
+    meanwhile(lambda acts, job_id: runs(acts, job_id, progress=lambda job: False))
+    ended = run(*words)
+    (job,) = shop.store.actions("ann").running_jobs()
+    assert ended.code == 1
+    assert f"Another process runs the job {job.id} now" in ended.error
+    assert ended.error.endswith(f"pqadmin jobs show {job.id} --store {shop.url}")
+    assert "Moved" not in ended.out
+
+
+@pytest.mark.parametrize("words", ["move jobs review --all", "undo {}", "jobs undo {}", "jobs run {}"])
+def test_an_interrupted_job_is_told_with_its_id(
+    run: Run, shop: Shop, meanwhile: Callable[[Meanwhile], None], words: str
+) -> None:
+    many(shop)
+    acts = shop.store.actions("ann")
+    job = acts.begin_bulk("move", "jobs", to="review")
+    if "undo" in words:
+        acts.run_bulk(job.id)
+    meanwhile(lambda acts, job_id: signal.raise_signal(signal.SIGTERM))
+    ended = run(*words.format(job.id).split())
+    left = acts.running_jobs()[-1]
+    assert (ended.code, 0 < left.met < 1_000) == (130, True)
+    assert f"otherwise run: pqadmin jobs run {left.id} --store {shop.url}" in ended.error
+    assert ended.error.endswith(f"To end it: pqadmin jobs cancel {left.id} --store {shop.url}")
+
+
+def test_a_job_has_one_format_of_numbers(run: Run, shop: Shop) -> None:
+    many(shop)[0].push_many([(b"x", 1)] * 500)
+    acts = shop.store.actions("ann")
+    acts.run_bulk(acts.begin_bulk("move", "jobs", to="review").id)
+    assert "1,500 of 1,500 looked at, 1,500 changed, 0 left alone" in run("jobs", "show", acts.jobs(1)[0].id).out

@@ -37,6 +37,26 @@ def held(queue, query, **how):
 Queue.search = held
 main()
 """
+#: The commands; a signal asks a pop to stop between its commit and the next step.
+STOPPED = """
+import signal
+
+from pqadmin.cli import main
+from queues import Actions
+
+pop_many = Actions.pop_many
+
+
+def stopped(*arguments, **options):
+    popped = pop_many(*arguments, **options)
+    if popped:
+        signal.raise_signal(signal.SIGTERM)
+    return popped
+
+
+Actions.pop_many = stopped
+main()
+"""
 #: Says that the processes which a command starts need some seconds for it.
 SLOW_TO_START = """
 import sys
@@ -154,6 +174,42 @@ def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, sto
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(PATIENCE) == 141
+
+
+@pytest.mark.parametrize(("options", "taken"), [(["-n", "600"], 500), ([], 1), (["--wait", "1h", "-n", "3"], 3)])
+def test_an_interrupted_pop_prints_what_it_took(url: str, store: Store, options: list[str], taken: int) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"%d" % n, n) for n in range(600)])
+    ended = run_to_end(
+        [sys.executable, "-c", STOPPED, "pop", "jobs", *options, "--no-trash", "--jsonl", "--store", url], cwd=ROOT
+    )
+    values = [int(json.loads(line)["value"]) for line in ended.stdout.splitlines()]
+    assert (ended.returncode, values, queue.depth()) == (130, list(range(taken)), 600 - taken)
+    assert json.loads(ended.stderr.splitlines()[-1])["error"] == {
+        "code": "Interrupted",
+        "message": "Interrupted.",
+        "suggestions": [],
+    }
+
+
+def test_an_interrupted_raw_pop_writes_the_value(url: str, store: Store) -> None:
+    store.create_queue("jobs").push(b"first", 1)
+    ended = run_to_end([sys.executable, "-c", STOPPED, "pop", "jobs", "--raw", "--no-trash", "--store", url], cwd=ROOT)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "first", "Interrupted.\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_stop_ends_a_pop_of_which_the_output_is_not_read(
+    url: str, store: Store, number: signal.Signals
+) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"x" * 1_000, 1)] * 500)
+    with command("pop", "jobs", "-n", "500", "--jsonl", "--store", url) as process:
+        await_true(lambda: not queue.depth())
+        process.stdout.read(1)  # it prints, and fills the pipe
+        await_true(lambda: process.poll() is not None, meanwhile=lambda: process.send_signal(number))
+        assert b"Traceback" not in process.stderr.read()
+    assert process.returncode in {130, -number}
 
 
 @pytest.mark.parametrize(

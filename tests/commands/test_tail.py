@@ -1,13 +1,16 @@
 """`pqadmin tail`: what happens in a queue, by items and by numbers."""
 
+import fcntl
 import json
 import signal
+import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -16,7 +19,7 @@ from pqadmin.commands.queue_diff import Changes
 from queues import PriorityQueue, Store, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.others import Others
-from tests.waiting import begin
+from tests.waiting import await_true, begin
 
 
 @pytest.fixture
@@ -132,6 +135,12 @@ def url(store: Store) -> str:
     return store.url
 
 
+def unread(pipe: IO[bytes]) -> int:
+    """Return how many bytes a pipe holds."""
+    found = fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4)
+    return int.from_bytes(found, sys.byteorder)
+
+
 def test_a_process_follows_a_queue_and_ends_by_ctrl_c(store: Store, url: str) -> None:
     mail = store.create_queue("mail")
     with command("tail", "mail", "--jsonl", "--store", url, text=True) as process:
@@ -188,3 +197,16 @@ def test_its_lines_are_harmless_and_a_queue_that_is_deleted_ends_it(store: Store
     gone = "The queue that had the name “mail” is gone.\n", "No queue is named “mail”.\n"  # of a store, and of a site
     assert process.returncode == 1
     assert err in gone
+
+
+@pytest.mark.parametrize("words", [["tail", "mail"], ["tail", "mail", "--json"], ["queues", "--watch"]])
+def test_a_stop_ends_a_command_of_which_the_output_is_not_read(store: Store, url: str, words: list[str]) -> None:
+    mail = store.create_queue("mail")
+    for n in range(50 if words[0] == "queues" else 0):
+        store.create_queue(f"mail-{n}-{'x' * 150}")
+    with command(*words, "--store", url) as process:
+        with again(lambda: mail.push_many([(b"x" * 90, n) for n in range(60)])):
+            await_true(lambda: unread(process.stdout) > 60_000)
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr.read() == b""

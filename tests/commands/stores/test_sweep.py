@@ -10,6 +10,7 @@ import pytest
 from queues import Queue, open_store
 from tests.commands.conftest import PATIENCE, Run, Shop, command
 from tests.conftest import Clock
+from tests.waiting import await_true
 
 LONG_AGO = 1_000_000.0
 
@@ -77,3 +78,15 @@ def test_watching_processes_take_turns_when_they_are_stopped(shop: Shop, jobs: Q
             second.send_signal(signal.SIGINT)
             assert second.wait(PATIENCE) == 0
     assert jobs.depth() == 2
+
+
+@pytest.mark.parametrize("engine", ["embedded"])
+def test_a_watching_process_ends_when_its_output_is_not_read_any_more(shop: Shop, jobs: Queue) -> None:
+    with command("sweep", "--watch", "--store", shop.url, text=True) as process:
+        assert error_line(process) == f"Offering to sweep {shop.url}; stop with Ctrl-C."
+        assert error_line(process) == "Sweeping."
+        process.stdout.close()
+        jobs.push(b"1", priority=1, delay=timedelta(milliseconds=20))
+        assert process.wait(PATIENCE) == 141
+        assert process.stderr.read() == ""
+    await_true(lambda: jobs.depth() == 1)

@@ -1,16 +1,14 @@
 """`pqadmin jobs`: list bulk jobs; show, run, cancel, resume or undo one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import REASON, Argument, flag, whole_number
-from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.stop_signals import Interrupted, Interruption
+from pqadmin.commands.bulk_jobs import check_done, run_jobs
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_jobs
-from pqadmin.display.format import age, number, visible
-from pqadmin.display.values import what_searchers_see
+from pqadmin.display.format import age, visible
 from pqadmin.files.shapes import job_shape
 from queues import Actions, Job, Store
 
@@ -54,14 +52,12 @@ class Command(StoreCommand):
                 raise CommandError(_ENDED[status])
             self._show([acts.cancel_bulk(job_id, reason=reason)])
         elif what == "resume":
-            acts.resume_bulk(job_id, reason=reason)
-            self._run(acts, [job_id], options)
+            self._run(acts, lambda: [acts.resume_bulk(job_id, reason=reason).id], options)
         elif what == "undo":
             acts.job(job_id)  # or JobNotFound: another id would undo something else
-            undoing = acts.undo(job_id, reason=reason).job
-            self._run(acts, [] if undoing is None else [undoing.id], options)
+            self._run(acts, lambda: [job.id for job in [acts.undo(job_id, reason=reason).job] if job], options)
         else:
-            self._run(acts, [job_id] if job_id else [job.id for job in acts.running_jobs()], options)
+            self._run(acts, lambda: [job_id] if job_id else [job.id for job in acts.running_jobs()], options)
 
     def _list(self, acts: Actions, store: Store, options: Options) -> None:
         jobs = acts.running_jobs()[::-1] if options["running"] else acts.jobs(options["limit"])
@@ -72,41 +68,10 @@ class Command(StoreCommand):
         none = "No job is running." if options["running"] else "No jobs."
         self.answer({"jobs": [job_shape(job) for job in jobs]}, none)
 
-    def _run(self, acts: Actions, job_ids: list[str], options: Options) -> None:
-        ended = []
-        stop = Interruption()
-        try:
-            with stop, stop.held():
-                for job_id in job_ids:
-                    if not stop.requested:
-                        progress = self._progress(stop, options)
-                        ended.append(acts.run_bulk(job_id, progress=progress, shown=what_searchers_see))
-        except Interrupted:
-            again = self.command_line("jobs", "run", ended[-1].id if ended else job_ids[0])
-            raise CommandError(
-                f"Interrupted. A running site continues it; otherwise run: {again}",
-                returncode=Exit.INTERRUPTED,
-            ) from None
+    def _run(self, acts: Actions, begin: Callable[[], Sequence[str]], options: Options) -> None:
+        ended = run_jobs(self, acts, begin, quiet=options["quiet"])
         self._show(ended)
-        failed = [job for job in ended if job.status == "failed"]
-        if failed:
-            raise CommandError(
-                f"The job {failed[0].id} has failed after {failed[0].done:,} items: {visible(failed[0].failure)} "
-                "What it did can be undone; correct the cause and resume the job to continue."
-            )
-
-    def _progress(self, stop: Interruption, options: Options) -> Callable[[Job], bool]:
-        told = 0
-
-        def progress(job: Job) -> bool:
-            nonlocal told
-            part = 10 * job.met // job.total if job.total else job.met // 10_000
-            if part > told and self.stderr.isatty() and not (options["quiet"] or options["json"]):
-                told = part
-                self.tell(f"{job.id}: {number(job.met)}{_of(job.total)} items")
-            return not stop.requested
-
-        return progress
+        check_done(self, ended)
 
     def _show(self, jobs: list[Job]) -> None:
         shapes = [job_shape(job) for job in jobs]
@@ -114,8 +79,9 @@ class Command(StoreCommand):
         self.answer(shapes[0] if len(shapes) == 1 else {"jobs": shapes}, *lines)
 
     def _lines(self, job: Job) -> list[str]:
+        of = "" if job.total is None else f" of {job.total:,}"
         to = "" if job.to is None else f" to {visible(job.to)}"
-        counts = f"{job.met:,}{_of(job.total)} looked at, {job.done:,} changed, {job.skipped:,} left alone"
+        counts = f"{job.met:,}{of} looked at, {job.done:,} changed, {job.skipped:,} left alone"
         lines = [
             f"{job.id}  {job.act} {job.state} items of {visible(job.queue)}{to}: {job.status}",
             f"  {counts}; begun by {visible(job.by)}",
@@ -133,7 +99,3 @@ class Command(StoreCommand):
         elif job.done:
             lines.append(f"  Undo: {self.command_line('jobs', 'undo', job.id)}")
         return lines
-
-
-def _of(total: int | None) -> str:
-    return "" if total is None else f" of {number(total)}"

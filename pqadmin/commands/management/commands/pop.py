@@ -4,11 +4,13 @@ import contextlib
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from django.core.management.base import CommandError
 
 from pqadmin.commands.arguments import COUNT, END, EXIT_CODE, KEEP, QUEUE, RAW, REASON, Argument, seconds
 from pqadmin.commands.exec_program import DELAY, EXEC, GRACE, Execution
+from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console, print_items
 from pqadmin.commands.take_options import check_output, end_of, finish, waited, write_raw
@@ -49,6 +51,13 @@ class Command(StoreCommand):
     )
     listed = "items"
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._stop = Interruption(self._stopped)
+        #: Stop signals, and whether items are being shown.
+        self._stops = 0
+        self._shows = False
+
     def run(self, store: Store, options: Options) -> None:
         """Take the items and show them, the first taken first."""
         check_output(options)
@@ -60,14 +69,22 @@ class Command(StoreCommand):
             return
         end = end_of(queue, options)
         taken: list[Popped] = []
-        try:
-            self._wait(queue, options["wait"], lambda: self._take(store, queue.name, end, taken, options), taken)
-        except (QueueError, StoreError):
-            if taken:  # what was taken before is shown all the same
-                self._show(queue.name, taken, options, store.now())
-            raise
-        self._show(queue.name, taken, options, store.now())
+        with self._stop, self._stop.held():  # what is taken is shown before a stop
+            try:
+                self._wait(queue, options["wait"], lambda: self._take(store, queue.name, end, taken, options), taken)
+            except (QueueError, StoreError):
+                if taken:  # what was taken before is shown all the same
+                    self._show(queue.name, taken, options, store.now())
+                raise
+            self._show(queue.name, taken, options, store.now())
+            self.stdout.flush()
         finish(self, queue, options, empty=not taken)
+
+    def _stopped(self, number: int) -> None:
+        """End at once by a second stop signal while items are shown: their reader may not read."""
+        self._stops += 1
+        if self._shows and self._stops > 1:
+            raise Interrupted
 
     def _wait(self, queue: Queue, wait: float | None, take: Callable[[], None], taken: list[Popped]) -> None:
         """Take items; while there are none, wait for the rest of the time and try again."""
@@ -75,17 +92,21 @@ class Command(StoreCommand):
             take()
             return
         deadline = time.monotonic() + wait
-        while not taken and queue.wait(max(0.0, deadline - time.monotonic())):
+        while not taken and self._ready(queue, max(0.0, deadline - time.monotonic())):
             with contextlib.suppress(QueuePaused):  # paused meanwhile
                 take()
         if not taken:
             with waited(wait):
                 take()
 
+    def _ready(self, queue: Queue, seconds: float) -> bool:
+        with self._stop.waiting():
+            return queue.wait(seconds)
+
     def _take(self, store: Store, name: str, end: str, taken: list[Popped], options: Options) -> None:
         acts = self.actions(store, keep=options["keep"])
         step = _STEP
-        while (wanted := options["n"] - len(taken)) > 0:
+        while (wanted := options["n"] - len(taken)) > 0 and not self._stop.requested:
             step = min(step, wanted)
             try:
                 popped = acts.pop_many(name, step, end=end, reason=options["reason"])
@@ -99,6 +120,7 @@ class Command(StoreCommand):
             taken.extend(popped)
 
     def _show(self, name: str, taken: list[Popped], options: Options, now: datetime) -> None:
+        self._shows = True
         if options["raw"]:
             for popped in taken:
                 write_raw([popped.item.raw])

@@ -1,7 +1,7 @@
 """`pqadmin queues`: list the queues of a store with their verdicts."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
 
@@ -11,7 +11,6 @@ from rich.live import Live
 from pqadmin.commands.arguments import Argument, flag
 from pqadmin.commands.board_reader import BoardReader
 from pqadmin.commands.queue_columns import queue_list
-from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.commands.tables import console
 from pqadmin.files.plain_text import json_text
@@ -56,7 +55,7 @@ class Command(StoreCommand):
 
     def _watch(self, reader: BoardReader, options: Options) -> None:
         before: Sequence[Row] | None = None
-        with Interruption(), suppress(Interrupted), self._screen(options) as show:
+        with self.until_stopped(), self._screen(options) as show:
             for rows, now in reader.changes():
                 chosen = _chosen(rows, options)
                 if self.on_terminal or before is None or [*map(id, chosen)] != [*map(id, before)]:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import asdict
 
 from django.conf import settings
@@ -53,18 +54,28 @@ class Command(StoreCommand):
     def _watch(self, store: Store, options: Options) -> None:
         done = Swept()
         lock = threading.Lock()
+        #: Why the output cannot be written: its reader may be gone.
+        unwritten: list[OSError] = []
+        over = threading.Event()
 
         def tell(swept: Swept) -> None:
             nonlocal done
             with lock:
                 done += swept
-                if options["verbosity"]:
-                    self.stdout.write(json_text(asdict(swept)) if options["json"] else _words(swept))
-                    self.stdout.flush()
+            if options["verbosity"]:
+                told(lambda: self.stdout.write(json_text(asdict(swept)) if options["json"] else _words(swept)))
+                told(self.stdout.flush)
 
         def elected(now: bool) -> None:
             if options["verbosity"]:
-                self.tell("Sweeping." if now else "Another process sweeps now; standing by.")
+                told(lambda: self.tell("Sweeping." if now else "Another process sweeps now; standing by."))
+
+        def told(write: Callable[[], object]) -> None:
+            try:
+                write()
+            except OSError as error:
+                unwritten.append(error)
+                over.set()
 
         upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS, tell=tell, on_elected=elected)
         with Interruption() as interruption:
@@ -72,10 +83,13 @@ class Command(StoreCommand):
                 if options["verbosity"]:
                     self.tell(f"Offering to sweep {store.url}; stop with Ctrl-C.")
                 upkeep.start()
-                while upkeep.alive:
-                    threading.Event().wait(_LOOK_EVERY)
+                while upkeep.alive and not over.wait(_LOOK_EVERY):
+                    pass
             except Interrupted:
                 interruption.finish(upkeep.stop)
+        if unwritten:
+            upkeep.stop()
+            raise unwritten[0]
         if not options["json"]:
             self.stdout.write(f"Ended. {_words(done) or 'Nothing was due.'}")
 

@@ -1,12 +1,10 @@
 """`pqadmin tail`: what is pushed to a queue and taken from it, as it happens."""
 
 import time
-from contextlib import suppress
 
 from pqadmin.commands import queue_diff
 from pqadmin.commands.arguments import QUEUE
 from pqadmin.commands.queue_diff import Event
-from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display import format as write
 from pqadmin.display import items as foreign
@@ -40,7 +38,7 @@ class Command(StoreCommand):
         """Follow the queue until stopped."""
         queue = store.queue(options["queue"])
         tell = self._shapes if options["json"] else self._lines
-        with Interruption() as stop, suppress(Interrupted):
+        with self.until_stopped():
             before = queue_diff.look(store, queue)
             assert before is not None
             if self.stderr.isatty():
@@ -52,9 +50,8 @@ class Command(StoreCommand):
                 now = queue_diff.look(store, queue, change=before.change)
                 if now is None:
                     continue
-                with stop.held():
-                    tell(queue, before, now)
-                    self.stdout.flush()
+                tell(queue, before, now)
+                self.stdout.flush()
                 before = now
 
     def _lines(self, queue: AnyQueue, before: QueueLook, now: QueueLook) -> None:

@@ -1,10 +1,10 @@
 """`pqadmin undo`: undo an action or a bulk job."""
 
 from pqadmin.commands.arguments import REASON, Argument, flag
+from pqadmin.commands.bulk_jobs import check_done, run_jobs
 from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.files.plain_text import items
-from queues import Store
-from queues.errors import JobEnded
+from queues import Store, Undone
 
 
 class Command(StoreCommand):
@@ -19,13 +19,18 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Undo it and print what came back."""
         actions = self.actions(store)
-        undone = actions.undo(options["id"], partial=options["partial"], reason=options["reason"])
+        answers: list[Undone] = []
+
+        def begin() -> list[str]:
+            answers.append(actions.undo(options["id"], partial=options["partial"], reason=options["reason"]))
+            return [undone.job.id for undone in answers if undone.job is not None]
+
+        jobs = run_jobs(self, actions, begin)
+        check_done(self, jobs)
+        (undone,) = answers
         count, skipped = undone.count, undone.skipped
-        if undone.job is not None:
-            job = actions.run_bulk(undone.job.id)
+        for job in jobs:
             count, skipped = job.done, job.skipped
-            if job.failure:
-                raise JobEnded("Undoing has failed after {count:,} items: {failure}", count=count, failure=job.failure)
         more = [f"Left alone: {items(skipped, 'have changed since')}."] if skipped else []
         self.answer(
             {"queue": undone.queue, "items": count, "skipped": skipped},
