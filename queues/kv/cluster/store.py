@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from queues.kv import lifecycle
 from queues.kv.cluster.client import open_database
+from queues.kv.cluster.silence import Silence
 from queues.kv.cluster.transaction import ClusterTransaction
 from queues.kv.cluster.watches import Watches
 from queues.kv.commit_slots import SlotPool
@@ -24,10 +25,8 @@ T = TypeVar("T")
 LINGER, PAUSES, ABREAST = 0.1, (0.0, 0.005), 4
 #: Seconds that one try may take, to its commit's answer.
 TRY_TIMEOUT = 5.0
-#: Seconds that a read, or a transaction, is tried while the cluster answered last time.
+#: Seconds that a read is tried, unless the cluster is silent.
 READ_PATIENCE = 5.0
-#: Seconds to try while the cluster did not answer last time: callers should be told soon.
-PATIENCE_WHEN_SILENT = 1.0
 #: Seconds that background work is tried: a cluster serves all other callers first.
 BACKGROUND_PATIENCE = 60.0
 #: Seconds between two looks at whether the cluster still answers, while a thread waits in `watch`; and how long one
@@ -59,8 +58,7 @@ class ClusterStore:
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._count_lock = threading.Lock()
         self._reads = 0
-        self._answered_at = time.monotonic()
-        self._silent = False
+        self._silence = Silence(clock)
 
     def begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
         """Begin a transaction to be driven step by step. Its `commit` raises what `transact` would retry."""
@@ -147,7 +145,7 @@ class ClusterStore:
             drained
             and self._slots is not None
             and self._slots.used
-            and not self._silent
+            and not self._silence
             and not self.exactly_once.in_doubt
         ):
             self._clear(*self._slots.range)
@@ -156,42 +154,49 @@ class ClusterStore:
 
     def _apply(self, fn: Callable[[Transaction], T], *, background: bool = False) -> T:
         """Run `fn` and commit, for an operation that was accepted."""
+        began = self._clock()
+        patience = self._silence.patience(BACKGROUND_PATIENCE if background else PATIENCE, background=background)
+        timeout = min(TRY_TIMEOUT, patience)
         try:
-            patience = self._patience(BACKGROUND_PATIENCE if background else PATIENCE)
-            timeout = min(TRY_TIMEOUT, patience)
             result = self.exactly_once.run(
                 lambda: self._begin(background=background, timeout=timeout), fn, patience=patience
             )
-            self._heard()
-            return result
         except StoreUnavailable:
-            self._silent = True
+            if not background:  # which a busy cluster may not serve at all
+                self._silence.begins(began)
             raise
+        self._silence.ends()
+        return result
 
     def _begin(self, *, background: bool = False, timeout: float = TRY_TIMEOUT) -> ClusterTransaction:
         return ClusterTransaction(
             self.database, clock=self._clock, timeout=timeout, background=background, ended=self._count
         )
 
-    def _look(
-        self, fn: Callable[[ClusterTransaction], T], *, background: bool = False, patience: float = READ_PATIENCE
-    ) -> T:
+    def _look(self, fn: Callable[[ClusterTransaction], T], *, background: bool = False, probe: bool = False) -> T:
         """Run `fn` in transactions that commit nothing, until one reads to its end."""
-        patience = self._patience(BACKGROUND_PATIENCE if background else patience)
-        began = time.monotonic()
+        if probe:
+            patience = PROBE_PATIENCE
+        else:
+            usual = BACKGROUND_PATIENCE if background else READ_PATIENCE
+            patience = self._silence.patience(usual, background=background)
+        began = self._clock()
         attempt = 0
         while True:
-            left = max(0.1, patience - (time.monotonic() - began))
+            left = max(0.1, patience - (self._clock() - began))
             tr = self._begin(background=background, timeout=min(TRY_TIMEOUT, left))
             try:
                 with lifecycle.running():
                     result = fn(tr)
-                self._heard()
+                self._silence.ends()
                 return result
             except NotCommitted as failure:
                 attempt += 1
-                if time.monotonic() - began >= patience:
-                    self._silent = isinstance(failure.error, StoreUnavailable)
+                if self._clock() - began >= patience:
+                    if not isinstance(failure.error, StoreUnavailable):
+                        self._silence.ends()
+                    elif not (background or probe):
+                        self._silence.begins(began)
                     raise failure.error from failure
                 time.sleep(self._random.uniform(0, min(0.05, 0.001 * 2 ** min(attempt, 8))))
             finally:
@@ -209,15 +214,8 @@ class ClusterStore:
 
     def _probe(self) -> None:
         """Make sure that the cluster answers, unless it just did."""
-        if time.monotonic() - self._answered_at > PROBE_EVERY:
-            self._look(lambda tr: tr.get_read_version(), patience=PROBE_PATIENCE)
-
-    def _patience(self, usual: float) -> float:
-        return min(usual, PATIENCE_WHEN_SILENT) if self._silent else usual
-
-    def _heard(self) -> None:
-        self._answered_at = time.monotonic()
-        self._silent = False
+        if self._clock() - self._silence.answered_at > PROBE_EVERY:
+            self._look(lambda tr: tr.get_read_version(), probe=True)
 
     def _count(self, reads: int) -> None:
         if reads:

@@ -14,10 +14,13 @@ import pytest
 
 from queues.kv import open_kv
 from queues.kv.cluster import native
+from queues.kv.cluster.silence import Silence
 from queues.kv.commit_slots import SlotPool
 from queues.kv.errors import Conflict, OutcomeUnknown, StoreUnavailable, TransactionTooOld
 from tests import cluster
+from tests.conftest import Clock
 from tests.queues.kv.lost_answers import LosingDatabase
+from tests.queues.kv.slow_cluster import SlowDatabase
 
 needs_cluster = pytest.mark.skipif(not cluster.find().url, reason=f"no FoundationDB: {cluster.find().why_not}")
 KEY, OTHER = b"key", b"other"
@@ -127,6 +130,79 @@ def test_a_cluster_may_be_opened_first_in_a_child() -> None:
     assert done.returncode == 0, done.stderr
     with closing(open_kv(url)) as kv:
         assert kv.read(lambda tr: tr.get(KEY).wait()) == b"child"
+
+
+# Silence
+
+
+def test_one_call_at_a_time_is_patient_with_a_silent_cluster(clock: Clock) -> None:
+    silence = Silence(clock)
+
+    def patience(*, background: bool = False) -> list[float]:
+        return [silence.patience(60.0 if background else 5.0, background=background) for _ in range(3)]
+
+    assert patience() == [5, 5, 5]
+    began = clock()
+    clock.advance(5)
+    silence.begins(began)
+    assert patience() == patience(background=True) == [1, 1, 1]
+    clock.advance(10)
+    assert patience() == [5, 1, 1]
+    assert patience(background=True) == [10, 1, 1]
+    clock.advance(14)
+    assert patience() == [1, 1, 1]
+    clock.advance(1)
+    assert patience() == [5, 1, 1]
+    silence.ends()
+    assert patience() == [5, 5, 5]
+
+
+def test_a_call_that_fails_while_another_one_is_answered_tells_of_no_silence(clock: Clock) -> None:
+    silence = Silence(clock)
+    began = clock()
+    clock.advance(1)
+    silence.ends()
+    clock.advance(4)
+    silence.begins(began)
+    assert not silence
+    silence.begins(clock())
+    assert silence
+
+
+@pytest.fixture
+def slow(kv, clock: Clock) -> Iterator[SlowDatabase]:
+    """A cluster that needs seconds for each read, and a store on it."""
+    database = SlowDatabase(kv, clock)
+    yield database
+    database.store.close()
+
+
+CALLS = [lambda kv: kv.read(lambda tr: tr.get(KEY).wait()), lambda kv: kv.transact(lambda tr: tr.get(KEY).wait())]
+
+
+@needs_cluster
+@pytest.mark.parametrize("call", CALLS, ids=["read", "transact"])
+def test_a_cluster_that_answers_slowly_after_a_silence_serves_calls_again(
+    slow: SlowDatabase, clock: Clock, call
+) -> None:
+    slow.seconds = 20.0
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            call(slow.store)
+    slow.seconds = 1.5
+    clock.advance(10)
+    for _ in range(3):
+        assert call(slow.store) is None
+
+
+@needs_cluster
+def test_background_work_that_a_busy_cluster_does_not_serve_costs_callers_no_patience(slow: SlowDatabase) -> None:
+    slow.seconds, slow.background_seconds = 1.5, 1e9
+    for fail in (slow.store.read, slow.store.transact):
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            fail(lambda tr: tr.get(KEY).wait(), background=True)
+        for call in CALLS:
+            assert call(slow.store) is None
 
 
 # Time
