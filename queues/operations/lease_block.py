@@ -18,24 +18,35 @@ from functools import partial
 from typing import Any, Self, TypedDict, TypeVar
 
 from queues.errors import LeaseNotBound, QueueError, StaleLease, StoreError
+from queues.kv.boottime import boottime
 from queues.model import attempt_log
 from queues.model.config import MAX_REASON
 
 #: Of its seconds, after which a lease is extended.
 PART = 1 / 3
+#: Seconds that a wait for the next extension takes at most: waits stop while the machine sleeps, leases run out.
+STEP = 1.0
 
 
 class Binding:
     """Knows how to settle the leases of one queue, by its verbs. This one knows no queue."""
 
-    __slots__ = ("_keep", "_queue", "_seconds", "queue_id")
+    __slots__ = ("_clock", "_keep", "_queue", "_seconds", "queue_id")
 
-    def __init__(self, queue: Any = None, *, seconds: float = 0.0, keep: bool = False) -> None:
+    def __init__(
+        self,
+        queue: Any = None,
+        *,
+        seconds: float = 0.0,
+        keep: bool = False,
+        clock: Callable[[], float] = boottime,
+    ) -> None:
         self._queue = queue
         #: That of the queue, None for none.
         self.queue_id: int | None = None if queue is None else queue.opened.id
         self._seconds = seconds
         self._keep = keep
+        self._clock = clock
 
     def block(self, lease: Any) -> AbstractContextManager[None]:
         """Return the block of a lease in a thread."""
@@ -97,7 +108,7 @@ class QueueBinding(Binding):
     @contextmanager
     def block(self, lease: Any) -> Iterator[None]:
         """Return the block of a lease in a thread."""
-        keeper = LeaseKeeper(lambda: self._queue.extend(lease, seconds=self._seconds), self._seconds)
+        keeper = LeaseKeeper(lambda: self._queue.extend(lease, seconds=self._seconds), self._seconds, clock=self._clock)
         if self._keep:
             self._queue.opened.context.background_threads.start(keeper.run, "pq-lease")
         try:
@@ -140,7 +151,9 @@ class AsyncBinding(Binding):
 
     async def _extend(self, lease: Any) -> None:
         while True:
-            await asyncio.sleep(self._seconds * PART)
+            due = self._clock() + self._seconds * PART
+            while (left := due - self._clock()) > 0:
+                await asyncio.sleep(min(left, STEP))
             try:
                 await self._queue.extend(lease, seconds=self._seconds)
             except StaleLease:
@@ -180,18 +193,24 @@ class LeaseKeeper:
     """Extends one lease of so many seconds in a thread until its block ends, or until it is lost."""
 
     def __init__(
-        self, extend: Callable[[], object], seconds: float, *, lost: Callable[[], object] = lambda: None
+        self,
+        extend: Callable[[], object],
+        seconds: float,
+        *,
+        lost: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = boottime,
     ) -> None:
         self._extend = extend
-        self._rest = min(seconds * PART, threading.TIMEOUT_MAX)
+        self._rest = seconds * PART
         self._lost = lost
+        self._clock = clock
         self._ended = threading.Event()
         #: Held during an extension, so that none is under way once the block has ended.
         self._extending = threading.Lock()
 
     def run(self) -> None:
         """Extend until told to stop, or until the lease is over."""
-        while not self._ended.wait(self._rest):
+        while self._wait():
             with self._extending:
                 if self._ended.is_set():
                     return
@@ -202,6 +221,14 @@ class LeaseKeeper:
                     return
                 except (QueueError, StoreError):
                     continue
+
+    def _wait(self) -> bool:
+        """Wait until the next extension is due; return False at the end."""
+        due = self._clock() + self._rest
+        while (left := due - self._clock()) > 0:
+            if self._ended.wait(min(left, STEP)):
+                return False
+        return not self._ended.is_set()
 
     def stop(self) -> None:
         """Extend no longer; wait for the extension that is under way."""

@@ -2,12 +2,12 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from queues.errors import QueueError, StaleLease, StoreError
-from queues.operations.lease_block import PART
+from queues.kv.boottime import boottime
+from queues.operations.lease_block import PART, STEP
 from queues.queue import Queue
 from queues.workers.rests import LONGEST_REST, REFUSED, rest_after
 
@@ -23,7 +23,7 @@ class HeldLease:
     name: str
     token: str
     seconds: float
-    #: When it is extended next, by the monotonic clock.
+    #: When it is extended next, by the extender's clock.
     extend_at: float = 0.0
     #: Seconds between the last two tries, if it could not be extended.
     rest: float = 0.0
@@ -37,16 +37,17 @@ class HeldLease:
 class LeaseExtender:
     """Extends leases until they are dropped. `run` is the body of its thread."""
 
-    def __init__(self, *, lost: Callable[[str], None]) -> None:
+    def __init__(self, *, lost: Callable[[str], None], clock: Callable[[], float] = boottime) -> None:
         #: Called with the token of a lease that is over although it was not dropped.
         self._lost = lost
+        self._clock = clock
         self._condition = threading.Condition()
         self._held: dict[str, HeldLease] = {}
         self._stopped = False
 
     def keep(self, held: HeldLease, *, at_once: bool = False) -> None:
         """Extend a lease from now on; the first time `at_once` when it is not fresh."""
-        held.extend_at = time.monotonic() + (0.0 if at_once else held.seconds * PART)
+        held.extend_at = self._clock() + (0.0 if at_once else held.seconds * PART)
         with self._condition:
             self._held[held.token] = held
             self._condition.notify()
@@ -71,11 +72,11 @@ class LeaseExtender:
     def _wait(self) -> list[HeldLease] | None:
         with self._condition:
             while not self._stopped:
-                now = time.monotonic()
+                now = self._clock()
                 if due := [held for held in self._held.values() if held.extend_at <= now]:
                     return due
                 nearest = min((held.extend_at for held in self._held.values()), default=None)
-                self._condition.wait(None if nearest is None else nearest - now)
+                self._condition.wait(None if nearest is None else min(nearest - now, STEP))
             return None
 
     def _extend(self, held: HeldLease) -> None:
@@ -94,7 +95,7 @@ class LeaseExtender:
             log.warning("%s: the lease of item %s was not extended: %s", held.name, held.item_id, why)
             held.rest = rest_after(error, held.rest)
             most = LONGEST_REST if isinstance(error, REFUSED) else held.seconds * PART
-            held.extend_at = time.monotonic() + min(held.rest, most)
+            held.extend_at = self._clock() + min(held.rest, most)
         else:
             held.rest = 0.0
-            held.extend_at = time.monotonic() + held.seconds * PART
+            held.extend_at = self._clock() + held.seconds * PART
