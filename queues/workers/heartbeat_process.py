@@ -64,18 +64,24 @@ class HeartbeatProcess:
                 self._extender.run()
 
     def _listen(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            said = json.loads(line)
-            if "drop" in said:
-                self._extender.drop(said["drop"])
-                continue
-            queue = partial(self._queue, said["queue"], said["name"])
-            held = HeldLease(queue=queue, name=said["name"], token=said["keep"], seconds=said["seconds"])
-            self._extender.keep(held, at_once=said["at_once"] or self._store is None)
-        self._ended.set()
-        self._extender.stop()
-        threading.Event().wait(PATIENCE)
-        os._exit(1)
+        try:
+            for line in lines:
+                self._obey(json.loads(line))
+        except ValueError:
+            pass  # the pool was killed in the middle of a line
+        finally:
+            self._ended.set()
+            self._extender.stop()
+            threading.Event().wait(PATIENCE)
+            os._exit(1)
+
+    def _obey(self, said: Mapping[str, Any]) -> None:
+        if "drop" in said:
+            self._extender.drop(said["drop"])
+            return
+        queue = partial(self._queue, said["queue"], said["name"])
+        held = HeldLease(queue=queue, name=said["name"], token=said["keep"], seconds=said["seconds"])
+        self._extender.keep(held, at_once=said["at_once"] or self._store is None)
 
     def _queue(self, queue_id: int, name: str) -> Queue:
         """Return the queue of this id; `name` is the name that it had."""

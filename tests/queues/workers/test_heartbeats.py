@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +31,11 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ch
 
 def children(pid: int) -> list[int]:
     """Return the processes that a process has started and that are still there."""
-    tasks = Path(f"/proc/{pid}/task")
-    return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended meanwhile
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def is_there(pid: int) -> bool:
@@ -172,12 +176,14 @@ def test_a_signal_to_all_processes_leaves_the_leases_of_handlers_that_finish(
     assert not is_there(heartbeat)
 
 
-@seconds(2.0)
+@seconds(60.0)
 def test_a_lease_that_is_lost_is_told_in_the_log_of_the_pool(at_work: AtWork) -> None:
     at_work.begin("wait")
     (item,) = at_work.jobs.leased().items
     at_work.store.actions("operator").release("jobs", [item.id])
     at_work.jobs.pause(reason="it stays where it is")
+    os.kill(at_work.heartbeat, signal.SIGKILL)  # the next one extends at once
+    assert "it is started again" in at_work.process.stderr.readline()
     line = at_work.process.stderr.readline()
     assert line == f"jobs: the lease of item {item.id} is lost while it is worked on\n"
 
@@ -187,6 +193,26 @@ def test_a_renamed_queue_keeps_its_leases(at_work: AtWork) -> None:
     at_work.begin("wait")
     at_work.store.rename_queue("jobs", "tasks")
     at_work.await_extensions()
+
+
+@pytest.mark.parametrize("rest", ["", '{"keep": "00', '{"drop": '])
+def test_the_process_ends_with_its_input_though_the_pool_was_killed_within_a_line(tmp_path: Path, rest: str) -> None:
+    with open_store(f"lmdb:{tmp_path / 'store'}") as store:
+        address = store.address
+    process = subprocess.Popen(
+        [sys.executable, "-m", "queues.workers.heartbeat_process"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            _, err = process.communicate(f"{address.encode()}\n{os.getpid()}\n{rest}", timeout=LONG)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (0, "")
 
 
 def test_a_queue_that_is_renamed_while_it_is_looked_for_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
