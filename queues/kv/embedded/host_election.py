@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from queues.kv.embedded.failures import is_interrupt
 from queues.kv.embedded.host import HOST, PROTOCOL, SOCKET, Host, HostRecord, Request, encode, forget_old
 from queues.kv.embedded.transaction import Batch
 from queues.kv.port import Ticket, Wire
@@ -106,10 +107,13 @@ class HostElection:
                 self._attend(candidate)
                 self.host = candidate
                 self.settled = b"" if self._retired else candidate.record
-            except Exception as error:  # no thread can be started: each process executes its own requests
-                log.info("This process cannot host the store %s: %s", self._folder, error)
+            except BaseException as error:
                 candidate.close()
                 self.own, self.try_at = b"", time.monotonic() + AGAIN
+                if type(error) is not RuntimeError and is_interrupt(error):
+                    raise
+                # no thread can be started: each process executes its own requests
+                log.info("This process cannot host the store %s: %s", self._folder, error)
         self.gone = None
 
     def failed(self) -> None:

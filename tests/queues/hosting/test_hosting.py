@@ -520,6 +520,33 @@ def test_a_process_that_could_start_no_thread_hosts_later(url: str, monkeypatch:
         assert jobs.pop_min().raw == b"a"
 
 
+class JobTimeout(Exception):
+    """What a signal handler raises to end a job that takes too long."""
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, JobTimeout])
+def test_an_interrupt_while_hosting_begins_reaches_the_caller_and_hosting_begins_later(
+    url: str, monkeypatch: pytest.MonkeyPatch, interrupt: type[BaseException]
+) -> None:
+    started = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name == "pq-combining":
+            raise interrupt
+        started(thread)
+
+    with open_store(url) as store:
+        jobs: Any = store.queue("jobs")
+        with monkeypatch.context() as machine:
+            machine.setattr(threading.Thread, "start", interrupted)
+            with pytest.raises(interrupt):
+                jobs.push(b"a", 1)
+        assert jobs.depth() == 1
+        assert host_of(url) == 0
+        await_true(lambda: host_of(url) == os.getpid(), meanwhile=lambda: jobs.push(b"b", 2))
+        assert jobs.pop_min().raw == b"a"
+
+
 def test_a_forked_child_leaves_its_parent_s_hosting_alone(url: str) -> None:
     with open_store(url) as store:
         jobs: Any = store.queue("jobs")
