@@ -357,21 +357,25 @@ class Checkpoints:
     def _tell(self, what: _Flush | bool) -> bool:
         """Tell the thread; False without one."""
         if self._thread is None:
+            asked: queue.SimpleQueue[_Flush | bool] = queue.SimpleQueue()
             try:
-                thread = threading.Thread(target=self._work, name="pq-checkpoints", daemon=True)
+                thread = threading.Thread(target=self._work, args=(asked,), name="pq-checkpoints", daemon=True)
                 thread.start()
             except RuntimeError:  # a limit of the machine
                 return False
-            self._thread = thread
+            except BaseException:  # a signal's, and the thread may have been started
+                asked.put(False)
+                raise
+            self._thread, self._asked = thread, asked
         self._asked.put(what)
         return True
 
-    def _work(self) -> None:
+    def _work(self, requests: queue.SimpleQueue[_Flush | bool]) -> None:
         """Flush the data file when asked; after a rest, have it made whole."""
         seen = None
         while True:
             try:
-                asked = self._asked.get(timeout=None if self._reader is None else REST)
+                asked = requests.get(timeout=None if self._reader is None else REST)
             except queue.Empty:
                 seen = self._look(seen)
                 continue

@@ -290,6 +290,30 @@ def test_without_a_thread_the_store_works(folder: Path, monkeypatch: pytest.Monk
         assert get(kv, b"key") == b"9"
 
 
+def test_an_interrupt_while_the_thread_starts_leaves_none_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, threads = threading.Thread.start, list[threading.Thread]()
+
+    def start(thread: threading.Thread) -> None:
+        started(thread)
+        if thread.name == "pq-checkpoints":
+            threads.append(thread)
+            if len(threads) == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(checkpoints, "COMMITS", 3)
+    with closing(open_kv(f"lmdb:{folder}")) as kv:
+        with pytest.raises(KeyboardInterrupt):
+            put(kv, b"key", b"1")
+        for n in range(10):
+            put(kv, b"key", b"%d" % n)
+        assert get(kv, b"key") == b"9"
+    for thread in threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+    assert len(threads) == 2
+
+
 def test_what_cannot_be_executed_again_is_said_and_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lose(folder, "[tr.set(b'large%d' % n, bytes(90_000)) for n in range(4)]")
     with monkeypatch.context() as small:
