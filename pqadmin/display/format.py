@@ -254,6 +254,8 @@ def priority(p: int | float | str | None) -> str:
         return visible(p) if p else '""'
     if isinstance(p, float):
         return repr(p)
+    if not isinstance(p, int):  # of a damaged key, as bytes and tuples
+        return visible(repr(p))
     if p.bit_length() > 3.3 * _DIGITS_LIMIT:
         return hex(p)
     return str(p)

@@ -38,20 +38,27 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """The first items of both ends of a queue, and its consumers, at its status's read version."""
+    """The first items of both ends of a queue, and its consumers, at its status's read version.
+
+    None where they cannot be read: `unreadable` says why.
+    """
 
     min: Sequence[Item]
     max: Sequence[Item]
     #: The queue's own rules of redaction.
     redact: tuple[str, ...]
     consumers: Json
+    unreadable: str = ""
 
     @cached_property
     def text(self) -> str:
         """These as JSON text."""
         rules = rules_of(self.redact)
         low, high = ([item(i, rules) for i in items] for items in (self.min, self.max))
-        return _text({"min": low, "max": high, "consumers": self.consumers})
+        told: Json = {"min": low, "max": high, "consumers": self.consumers}
+        if self.unreadable:
+            told |= {"unreadable": write.visible(self.unreadable), "said": in_languages(self.unreadable)}
+        return _text(told)
 
 
 def hello(*, now: float, beat: float, stale_after: float, release: str, protocol: int = PROTOCOL) -> str:

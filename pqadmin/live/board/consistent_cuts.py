@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from pqadmin.live.consumers_panel import described
 from pqadmin.live.frame_json import END_ITEMS, Ends
-from queues import QueueStatus, ReadTransaction, Snapshot, Store
+from queues import Item, QueueStatus, ReadTransaction, Snapshot, Store
 from queues.admin import MAX_SNAPSHOT
+from queues.errors import QueueUnreadable
 
 #: Bytes of a value that are read for a row.
 PREVIEW_BYTES = 256
@@ -67,21 +68,27 @@ def read(
         ends: dict[int, Ends] = {}
         for queue_id in ends_of:
             status = snapshot.queues.get(queue_id)
-            if status is None or status.unreadable:
+            if status is None:
                 continue
             known = None if status.attached else next((ends for of, ends in known_ends if of is status), None)
-            if known is not None:
-                ends[queue_id] = known
-                continue
-            queue = store.queue(status.name, tr=tr)
-            ends[queue_id] = Ends(
-                min=queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items,
-                max=queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items,
-                redact=status.redact,
-                consumers=described(status),
-            )
+            ends[queue_id] = _ends(store, status, tr) if known is None else known
         return Reading(snapshot=snapshot, ends=ends)
 
     reading = store.read(look)
     store.remember(reading.snapshot)
     return reading
+
+
+def _ends(store: Store, status: QueueStatus, tr: ReadTransaction) -> Ends:
+    """Read both ends of a queue; a damaged item there is its page's matter alone."""
+    low: Sequence[Item] = ()
+    high: Sequence[Item] = ()
+    why = status.unreadable
+    if not why:
+        try:
+            queue = store.queue(status.name, tr=tr)
+            low = queue.items(end="min", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items
+            high = queue.items(end="max", limit=END_ITEMS, preview=PREVIEW_BYTES, tr=tr).items
+        except QueueUnreadable as error:
+            low, high, why = (), (), error.why
+    return Ends(min=low, max=high, redact=status.redact, consumers=described(status), unreadable=why)

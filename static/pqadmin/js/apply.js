@@ -9,7 +9,7 @@ import { number } from "./format.js";
 import { byRank, isFiltered, showCounts, takeRows } from "./order.js";
 import { applyRow, applyToasts, idOf, markGone, rename, rowOf, setAge, setData, setCount, setItem, setLevel, setNumber, setRate, splitName } from "./row.js";
 import { ServerClock } from "./wall_clock.js";
-import { attachedWords, isPaused, levelsWords, word, worstWords } from "./words.js";
+import { attachedWords, inLanguage, isPaused, levelsWords, word, worstWords } from "./words.js";
 
 /** Milliseconds that the row of a deleted queue stays, marked as gone. */
 const GONE_FOR = 30_000;
@@ -227,6 +227,7 @@ export class Screen {
     if (pending.ends !== null) {
       for (const list of document.querySelectorAll("[data-live-list]")) {
         applyList(list, pending.ends[list.dataset.liveList] ?? [], now);
+        setUnreadable(list.nextElementSibling, pending.ends);
       }
       applyConsumers(pending.ends.consumers, now);
     }
@@ -289,6 +290,16 @@ function setGroup(sum, now) {
     else if (field === "levels") setText(element, levelsWords(sum.levels));
     else setCount(element, sum[field]);
   }
+}
+
+/** The note below an empty list: that nothing is ready, or why its items cannot be read. */
+function setUnreadable(note, ends) {
+  const told = note?.querySelector("[data-part=unreadable]") ?? null;
+  if (told === null) return;
+  const why = ends.unreadable ?? "";
+  setText(told, why === "" ? "" : word("reason-unreadable", { reason: inLanguage(why, ends.said) }));
+  told.hidden = why === "";
+  note.querySelector("[data-part=empty]").hidden = why !== "";
 }
 
 /** Show items in a list: those that stay keep their element, so that focus and pointer keep their place. */
