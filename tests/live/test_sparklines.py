@@ -58,3 +58,11 @@ def test_many_histories_are_read_at_once_and_seldom(store: Store) -> None:
     assert store.context.kv.reads() == before
     sparks.of(store, depths, now + 61)
     assert store.context.kv.reads() > before
+
+
+def test_lines_are_read_anew_after_the_clock_was_set_back(store: Store) -> None:
+    queue, sparks = store.create_queue("jobs"), Sparks()
+    sparks.of(store, {queue.id: 1}, NOW)
+    before = store.context.kv.reads()
+    sparks.of(store, {queue.id: 1}, NOW - 3_600)
+    assert store.context.kv.reads() > before

@@ -27,11 +27,12 @@ class Sparks:
     def of(self, store: Store, depths: Mapping[int, int | None], now: float) -> dict[int, str]:
         """Return the lines of queues by their depths, at `now` (seconds since the epoch).
 
-        A queue without a history is left out.
+        A queue without a history is left out. Lines of a time that is still to come, before the clock was set back, are
+        read anew.
         """
         with self._lock:
             known = {queue_id: self._known.get(queue_id, (-_FRESH, "")) for queue_id in depths}
-        found = {queue_id: path for queue_id, (at, path) in known.items() if now - at < _FRESH}
+        found = {queue_id: path for queue_id, (at, path) in known.items() if 0 <= now - at < _FRESH}
         missing = [queue_id for queue_id in depths if queue_id not in found]
         if missing:
             stretches = _read(store, missing, now)
