@@ -8,6 +8,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 
+from pqadmin.live.threads import Start, start_thread, try_start
 from queues import Snapshot, Store
 from queues.errors import StoreError
 
@@ -18,8 +19,9 @@ LONGEST = 60.0
 class Waiter:
     """Watches one snapshot at a time and reports once that it may have changed."""
 
-    def __init__(self, name: str, fire: Callable[[], None]) -> None:
+    def __init__(self, name: str, fire: Callable[[], None], *, start: Start = start_thread) -> None:
         self._name = name
+        self._start = start
         self._fire = fire
         self._condition = threading.Condition()
         self._target: tuple[Store, Snapshot] | None = None
@@ -35,12 +37,14 @@ class Waiter:
             return fired
 
     def arm(self, store: Store, snapshot: Snapshot) -> None:
-        """Watch this snapshot from now on; calling it again with the same one costs nothing."""
+        """Watch this snapshot from now on; calling it again with the same one costs nothing.
+
+        Without a thread it reports at once that something may have changed: the caller then looks each time.
+        """
         with self._condition:
             if self._target is None or self._target[1] is not snapshot:
-                self._target = (store, snapshot)
-                self._fired = False
-                self._begin()
+                self._fired = not self._begin()
+                self._target = None if self._fired else (store, snapshot)
                 self._condition.notify()
             self._interrupt()
 
@@ -51,10 +55,11 @@ class Waiter:
             self._condition.notify_all()
             self._interrupt()
 
-    def _begin(self) -> None:
+    def _begin(self) -> bool:
+        """Return whether there is a thread. A new one waits for the condition, which the caller holds."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
+            self._thread = try_start(self._start, self._run, self._name)
+        return self._thread is not None
 
     def _interrupt(self) -> None:
         """Wake the thread out of a watch that is no longer wanted."""

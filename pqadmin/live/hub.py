@@ -37,7 +37,9 @@ Guard = Callable[[Collection[Socket]], Awaitable[None]]
 class Hub:
     """All sockets of the process. Thread-safe but for `join`, `leave` and `screens_changed`, which are the loop's."""
 
-    def __init__(self, *, on_screens: Callable[[], None], guard: Guard | None = None) -> None:
+    def __init__(
+        self, *, on_screens: Callable[[], None], on_round: Callable[[], None], guard: Guard | None = None
+    ) -> None:
         self.tick: Tick | None = None
         #: The oldest reading in each sum by now, milliseconds since the epoch; grows though the sum stays.
         self.as_of: Mapping[Scope, int] = {}
@@ -46,6 +48,7 @@ class Hub:
         #: The seconds that serving every socket with the last tick took.
         self.cost = 0.0
         self._on_screens = on_screens
+        self._on_round = on_round
         self._guard = guard
         self._guarding: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -67,7 +70,8 @@ class Hub:
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._loop is not loop:
-                self._loop, self._timer, self._posted = loop, None, False
+                self._loop, self._timer = loop, None
+                self._new, self._posted = {}, False
             self._screens[watcher] = watcher.subscription.shown
         if self.trouble is not None:
             watcher.subscription.fail(*self.trouble)
@@ -116,6 +120,8 @@ class Hub:
     def _post(self, new: Mapping[int, str] = MappingProxyType({})) -> None:
         """Have the loop look at the newest tick soon."""
         with self._lock:
+            if not self._screens:  # there is no socket to tell; the next one reads the whole list of queues
+                return
             self._new.update(new)
             if self._posted:
                 return
@@ -129,6 +135,7 @@ class Hub:
         except RuntimeError:  # the loop was closed with sockets in it
             with self._lock:
                 self._screens.clear()
+                self._new, self._posted = {}, False
 
     def _each(self, do: Callable[[Socket], object]) -> None:
         for watcher in tuple(self._screens):
@@ -177,6 +184,7 @@ class Hub:
         # First: rights are checked whatever happens to frames.
         if self._guard is not None and (self._guarding is None or self._guarding.done()):
             self._guarding = loop.create_task(self._check(self._guard))
+        self._on_round()
         now = loop.time()
         self._each(lambda one: one.end(TOO_SLOW) if one.subscription.too_slow(now) else one.wake())
 

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from pqadmin.accounts.scope import Scope
@@ -20,6 +21,7 @@ from pqadmin.live.change_waiter import Waiter
 from pqadmin.live.hub import RESTARTING, Hub
 from pqadmin.live.off_screen_reads import OffScreenReads
 from pqadmin.live.screens import Screens
+from pqadmin.live.threads import Start, start_thread, try_start
 from pqadmin.store import get_store, store_now
 from queues import Store
 from queues.errors import StoreError
@@ -40,6 +42,8 @@ SWEEP_STEP, RETRY = 0.05, 0.5
 PAGE_SHARE, PAGE_PAUSE = 10.0, 5.0
 #: Seconds that the very first page waits for readings, and that a reading behind a page's back rests after each chunk.
 FIRST_PAGE, BEHIND_REST = 0.8, 0.01
+#: The message for what is no error of the store.
+OUR_OWN = "fresh-internal"
 #: More queues than this are read and added up for a page behind its back; it shows what was last known.
 PAGE_QUEUES = 2_000
 
@@ -67,10 +71,12 @@ class Monitor:
         *,
         frame_rate: float = FRAME_RATE,
         clock: Callable[[], float] = time.monotonic,
+        start: Start = start_thread,
     ) -> None:
         self._open = open_store
         self._pause = 1.0 / frame_rate
         self._clock = clock
+        self._start = start
         self._state = threading.Lock()
         self._reading = threading.Lock()
         self._page = threading.Lock()
@@ -87,12 +93,12 @@ class Monitor:
         #: What follows the first whole reading.
         self._then: Callable[[], object] | None = None
         self.board = Board()
-        self.hub = Hub(on_screens=self._look_again, guard=guard.check)
+        self.hub = Hub(on_screens=self._look_again, on_round=self.keep_running, guard=guard.check)
         self._screens = Screens(self.board, clock)
         self._off_screen = OffScreenReads(self.board, clock)
         self._follower: Follower | None = None
-        self._seen = Waiter("pqadmin-watch-screens", self._signal.set)
-        self._unseen = Waiter("pqadmin-watch-rest", self._signal.set)
+        self._seen = Waiter("pqadmin-watch-screens", self._signal.set, start=start)
+        self._unseen = Waiter("pqadmin-watch-rest", self._signal.set, start=start)
 
     # For pages
 
@@ -105,8 +111,13 @@ class Monitor:
         if last is None or len(last.rows) <= PAGE_QUEUES:
             return self.board.overview(self._clock(), store_now(), scope)
         if due and self._working.acquire(blocking=False):
-            threading.Thread(target=self._work_out, args=(scope,), name="pqadmin-overview", daemon=True).start()
+            self._start_behind(partial(self._work_out, scope), "pqadmin-overview", self._working)
         return last
+
+    def _start_behind(self, work: Callable[[], None], name: str, held: threading.Lock) -> None:
+        """Start a thread that releases a lock at its end; without a thread it is released here."""
+        if try_start(self._start, work, name) is None:
+            held.release()
 
     def _work_out(self, scope: Scope) -> None:
         try:
@@ -135,7 +146,7 @@ class Monitor:
         if done:
             self._page.release()
         else:
-            threading.Thread(target=self._refresh_behind, name="pqadmin-refresh", daemon=True).start()
+            self._start_behind(self._refresh_behind, "pqadmin-refresh", self._page)
 
     def outdated(self) -> None:
         """Have the next page read what changed, because of an action."""
@@ -148,7 +159,7 @@ class Monitor:
         """
         self._then = then
         if self._page.acquire(blocking=False):
-            threading.Thread(target=self._refresh_behind, name="pqadmin-warm-up", daemon=True).start()
+            self._start_behind(self._refresh_behind, "pqadmin-warm-up", self._page)
 
     # For sockets
 
@@ -161,6 +172,11 @@ class Monitor:
         """Have a follower look at the board for as long as it is wanted."""
         self._follower = follower
         self._look_again()
+
+    def keep_running(self) -> None:
+        """Try again to start the thread where that failed before; costs nothing while it runs."""
+        if self._thread is None and self._wanted:
+            self._look_again()
 
     @property
     def closed(self) -> bool:
@@ -189,8 +205,9 @@ class Monitor:
     def _look_again(self) -> None:
         with self._state:
             if self._thread is None and self._wanted and not self.closed:
-                self._thread = threading.Thread(target=self._run, name="pqadmin-monitor", daemon=True)
-                self._thread.start()
+                self._thread = try_start(self._start, self._run, "pqadmin-monitor")
+                if self._thread is None and self.hub.trouble is None:
+                    self.hub.fail(store_now().timestamp(), OUR_OWN)
         self._signal.set()
 
     @property
@@ -208,7 +225,7 @@ class Monitor:
                 failing_since = None
             except Exception as error:
                 # A code, where it is our own mistake: each reader's page has it in the reader's language.
-                message = error.words if isinstance(error, StoreError) else "fresh-internal"
+                message = error.words if isinstance(error, StoreError) else OUR_OWN
                 if failing_since is None:
                     failing_since = max(
                         began, self._checked
@@ -223,7 +240,8 @@ class Monitor:
     def _go_on(self) -> bool:
         with self._state:
             if self.closed or not self._wanted:
-                self._thread = self.hub.tick = None  # the next viewer shall not get an old frame
+                # The next viewer shall not get an old frame, nor the word of an outage that may be over.
+                self._thread = self.hub.tick = self.hub.trouble = None
                 self._screens.forget()
                 self._off_screen.forget()
                 self._seen.stop()
@@ -240,7 +258,7 @@ class Monitor:
             if self._seen.take():
                 self._screens.changed()
             else:
-                self._screens.held()
+                self._screens.held(store.now())
             if self._unseen.take():
                 self._off_screen.changed()
             self._screens.poll(store)

@@ -1,6 +1,7 @@
 """Reads of changed queues that are on no screen: in chunks."""
 
 from collections.abc import Callable, Collection
+from datetime import datetime
 
 from pqadmin.live.board.board import Board
 from pqadmin.live.board.consistent_cuts import PREVIEW_BYTES
@@ -43,7 +44,7 @@ class OffScreenReads:
 
     def step(self, store: Store, on_screens: Collection[int]) -> None:
         """Read the next chunk of what is on no screen, if one is due."""
-        if not self._todo and not self._begin(self._board.ids.difference(on_screens)):
+        if not self._todo and not self._begin(self._board.ids.difference(on_screens), store.now()):
             return
         self.read(store, self._todo.pop(0))
         if not self._todo:
@@ -59,13 +60,13 @@ class OffScreenReads:
         snapshot = store.snapshot(chunk, previous=self._board.previous(chunk), preview=PREVIEW_BYTES, tolerant=True)
         self._board.apply(snapshot, self._clock())
 
-    def _begin(self, rest: frozenset[int]) -> bool:
+    def _begin(self, rest: frozenset[int], at: datetime) -> bool:
         now = self._clock()
         endless = len(rest) > WATCH_LIMIT
         if now - self._ended < ROUND_PAUSE:
             return False
         if not (self._dirty or endless or rest != self._covered):
-            self._board.hold(rest, now)
+            self._board.hold(rest, now, at)
             self._ended = now
             self._todo = chunks(self._uncounted)
             return bool(self._todo)

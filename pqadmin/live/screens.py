@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import zip_longest
 
 from pqadmin.accounts.scope import Scope
@@ -92,9 +93,9 @@ class Screens:
             if inside or any(seen.snapshot.queues.get(queue_id) is not known.get(queue_id) for queue_id in chunk):
                 self._dirty = True
 
-    def held(self) -> None:
-        """Note that nothing on a screen has changed until now."""
-        self._board.hold(self.ids, self._clock())
+    def held(self, at: datetime) -> None:
+        """Note that nothing on a screen has changed until now, which is `at` by the store's clock."""
+        self._board.hold(self.ids, self._clock(), at)
 
     def forget(self) -> None:
         """Read everything anew next time."""
@@ -197,7 +198,7 @@ class Screens:
     def _cut(self, reading: Reading, now: float) -> Cut:
         rows: dict[int, str] = {}
         for queue_id, status in reading.snapshot.queues.items():
-            row, known = self._board.row(queue_id, now, status), self._texts.get(queue_id)
+            row, known = self._board.row_as_read(status, now, reading.snapshot.at), self._texts.get(queue_id)
             if row is not None and (known is None or known[0] is not row):
                 known = self._texts[queue_id] = (row, frame_json.row(row))
             if known is not None:

@@ -27,7 +27,7 @@ PREVIEW_BYTES = 256
 def row_of(status: QueueStatus, now: datetime) -> Row:
     """Return a queue's row with the rates that the monitor knows, or without any if it never watched the queue."""
     board = get_monitor().board
-    row = board.row(status.id, time.monotonic(), status)
+    row = board.row_as_read(status, time.monotonic(), now)
     if row is not None:
         return row
     return rows.row_of(status, now, Watch().look(status, now.timestamp(), board.targets_of(status)))

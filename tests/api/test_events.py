@@ -280,6 +280,35 @@ def test_a_log_that_does_not_reach_back_says_so(site: Store) -> None:
     assert feed.state()[0] == last  # nothing changed
 
 
+def test_between_streams_the_board_keeps_no_changes_and_the_next_stream_is_told_them_all(site: Store) -> None:
+    board, clock = Board(), [0.0]
+    feed = Feed(board)
+    queues = [site.create_queue(name) for name in ("kept", "lost", "rest")]
+
+    def look() -> None:
+        clock[0] += 1.0
+        board.put_directory(site.directory(), site.snapshot(()).directory_change)
+        ids = sorted(board.ids)
+        board.apply(site.snapshot(ids, previous=board.previous(ids)), clock[0])
+        feed.look(site, clock[0])
+
+    feed.join("first", lambda: None)
+    look()
+    feed.leave("first")
+    queues[0].push(b"x", priority=1)
+    site.delete_queue("lost")
+    look()
+    assert board.take_touched() is None, "no stream is open"
+    feed.leave("first")
+    number, _ = feed.state()
+    feed.join("second", lambda: None)
+    look()
+    told = [(event.kind, event.queue, "gone" in json.loads(event.text)) for event in feed.after(number) or ()]
+    assert ("queue", "kept", False) in told
+    assert ("queue", "lost", True) in told
+    assert "rest" not in [queue for _, queue, _ in told]
+
+
 def test_each_of_many_items_that_die_is_told_once(site: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "_DEAD_AT_ONCE", 3)
     monkeypatch.setattr(feeds, "_DEAD_KEPT", 2)

@@ -181,7 +181,7 @@ def test_a_row_changes_when_its_time_has_come_though_no_person_touches_the_queue
     board = waiting()
 
     def now(seconds: float) -> tuple[str, ...]:
-        board.hold([1], seconds)
+        board.hold([1], seconds, AT + timedelta(seconds=seconds))
         return shown(board, seconds)
 
     assert now(0.0) == ("unknown", "stale"), "nothing was recorded, and no consumer was seen yet"
@@ -197,8 +197,25 @@ def test_what_was_not_confirmed_for_long_is_unknown_and_not_stalled_by_that() ->
     board = waiting()
     assert shown(board, 100.0) == ("unknown", "stale"), "no second of it was watched"
     assert shown(board, 200.0) == ("unknown", "stale")
-    board.hold([1], 201.0)
+    board.hold([1], 201.0, AT + timedelta(seconds=201))
     assert shown(board, 201.5)[0] == "critical", "now it is known that nothing was taken meanwhile"
+
+
+@pytest.mark.parametrize("step", [timedelta(hours=-2), timedelta(hours=2)])
+def test_what_stays_unchanged_is_judged_and_dated_by_a_clock_that_was_set(step: timedelta) -> None:
+    board = waiting()
+    for seconds in (1.0, 2.0):
+        board.hold([1], seconds, AT + timedelta(seconds=seconds))
+        shown(board, seconds)
+    board.hold([1], 9.0, AT + step)
+    board.hurry()
+    assert board.overview(9.0, AT + step).summary.as_of == AT + step
+    assert (shown(board, 9.0)[0] == "critical") == (step > timedelta())
+    read = AT + 2 * step
+    row = board.row_as_read(unreadable_status(1, "jobs", 2, "damaged"), 9.5, read)
+    assert row is not None
+    assert row.as_of == read
+    assert row.verdict.since == read.timestamp()
 
 
 def seen_by(board: Board, glob: str) -> Overview:

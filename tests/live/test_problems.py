@@ -60,7 +60,7 @@ class Watched:
             step = min(seconds, 10.0)
             seconds -= step
             self.clock.advance(step)
-            self.board.hold([self.jobs.id], self.clock.now)
+            self.board.hold([self.jobs.id], self.clock.now, self.store.now())
             said = self.words()
         return said
 
@@ -97,7 +97,7 @@ def test_a_site_that_saw_nothing_yet_says_so(store: Store, clock: Clock, watched
     late.apply(store.snapshot([watched.jobs.id]), clock.now)
 
     def said() -> str:
-        late.hold([watched.jobs.id], clock.now)
+        late.hold([watched.jobs.id], clock.now, store.now())
         row = late.row(watched.jobs.id, clock.now)
         return verdict_words(row, datetime.fromtimestamp(clock.now, UTC))
 
@@ -118,7 +118,7 @@ def test_first_items_are_not_unknown_while_nothing_is_recorded(store: Store, clo
     late = Board()
     late.apply(store.snapshot([used.id]), clock.now)
     clock.advance(50)
-    late.hold([used.id], clock.now)
+    late.hold([used.id], clock.now, store.now())
     row = late.row(used.id, clock.now)
     assert row.level == "ok", "no item waits for a minute yet"
 

@@ -266,7 +266,7 @@ def test_an_idle_queue_that_gets_an_old_item_back_was_watched_all_the_time(store
     for _ in range(60):
         clock.advance(10)
         site.recorder.look()
-        site.board.hold([jobs.id], clock())
+        site.board.hold([jobs.id], clock(), store.now())
     store.actions("ana").undo(str(taken.trash_id))
     site.board.apply(store.snapshot([jobs.id], previous=site.board.previous([jobs.id])), clock())
     row = site.board.row(jobs.id, clock())
@@ -303,6 +303,6 @@ def test_a_queue_that_is_read_alone_has_the_recorded_verdict_and_no_rates_of_bef
         site.recorder.look()
         site.recorder.flush()
     jobs.push(b"x", 1)
-    row = site.board.row(jobs.id, clock(), jobs.status())
+    row = site.board.row_as_read(jobs.status(), clock(), store.now())
     assert row is not None
     assert (row.level, row.trend, row.rate_in) == ("critical", "stalled", None), "as a program asks now and then"

@@ -10,7 +10,7 @@ from pqadmin.live.monitor import Monitor
 from pqadmin.live.words import words
 from queues import Queue, Store
 from queues.errors import StoreFull, StoreUnavailable
-from tests.live.conftest import Join
+from tests.live.conftest import PATIENCE, Join
 
 
 class Gate:
@@ -94,6 +94,24 @@ async def test_a_store_that_is_away_from_the_start(store: Store, jobs: Queue, jo
 
     gate.shut = False
     assert (await viewer.watch_queue("jobs"))["rows"][0]["id"] == str(jobs.id)
+
+
+async def test_a_viewer_after_an_outage_is_not_told_of_it(
+    jobs: Queue, join: Join, gate: Gate, monitor: Monitor
+) -> None:
+    viewer = await join()
+    await viewer.watch(jobs.id)
+    gate.shut = True
+    await asyncio.to_thread(jobs.push, b"x", priority=1)
+    await viewer.until(lambda message: message["t"] == "store")
+    await viewer.leave()
+    async with asyncio.timeout(PATIENCE):
+        while monitor.running:
+            await asyncio.sleep(0.01)
+    gate.shut = False
+    late = await join()
+    await late.send({"t": "watch", "topic": "overview", "queues": [str(jobs.id)]})
+    assert (await late.next())["t"] == "frame"
 
 
 async def test_a_page_gets_the_error(gate: Gate, monitor: Monitor) -> None:

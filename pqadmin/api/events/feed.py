@@ -91,19 +91,23 @@ class Feed:
             self._streams[stream] = wake
 
     def leave(self, stream: object) -> None:
-        """Forget a stream."""
+        """Forget a stream. After the last one, the board keeps no longer what changed."""
         with self._lock:
             self._streams.pop(stream, None)
+            if not self._streams:
+                self._board.forget_touched()
 
     def look(self, store: Store, now: float, *, whole: bool = True) -> bool:
         """Write down what changed on the board, and return whether more is to be written at once.
 
         `now` is in seconds of the monitor's clock. Only a board on which every queue was read counts as looked at.
         """
-        if not self.wanted or self._board.empty:
-            return False
+        with self._lock:  # as `leave` does, so that none of this comes after it
+            if not self._streams or self._board.empty:
+                return False
+            touched = self._board.take_touched()
         first, at, before = self.looked_at is None, store.now(), self._number
-        self._pending.update(dict.fromkeys(self._board.take_touched()))
+        self._pending.update(dict.fromkeys([*self._board.ids, *self._queues] if touched is None else touched))
         due = [queue_id for queue_id in self._pending if self._is_due(queue_id, now)]
         for queue_id in due[:_QUEUES_AT_ONCE]:
             try:

@@ -114,6 +114,7 @@ class _Stream:
             yield f"retry: {_RETRY}\n\n".encode()
             while not self._monitor.closed:
                 woken.clear()
+                self._monitor.keep_running()
                 try:
                     caller = await caller_now(self._request)
                     caller.require(Verb.READ, Right.READ)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from pqadmin.accounts.rights import Right
@@ -77,7 +77,7 @@ class Board:
         self._at = _NEVER
         self._queues: dict[int, _Queue] = {}
         self._overviews: dict[Scope, _Made] = {}
-        #: Queues that changed, came or went since `take_touched` was asked last; None: it was not asked yet.
+        #: Queues that changed, came or went since `take_touched` was asked last; None: it is not asked.
         self._touched: dict[int, None] | None = None
         #: Grows with all that is taken over.
         self._generation = 0
@@ -168,36 +168,50 @@ class Board:
                         _observe(known, now, held_until=held_until)
             self._generation += 1
 
-    def take_touched(self) -> Collection[int]:
-        """Return the queues that changed, came or went since the last call. The first call returns all."""
+    def take_touched(self) -> Collection[int] | None:
+        """Return the queues that changed, came or went since the last call; None when any may have.
+
+        That is so for the first call, and after `forget_touched`.
+        """
         with self._lock:
             touched, self._touched = self._touched, {}
-            return list(self._queues if touched is None else touched)
+            return touched
+
+    def forget_touched(self) -> None:
+        """Keep no more which queues change, until `take_touched` is called again."""
+        with self._lock:
+            self._touched = None
 
     def _touch(self, queue_id: int) -> None:
         if self._touched is not None:
             self._touched[queue_id] = None
 
-    def hold(self, ids: Iterable[int], now: float) -> None:
-        """Note that these queues were still unchanged at `now`."""
+    def hold(self, ids: Iterable[int], now: float, at: datetime) -> None:
+        """Note that these queues were still unchanged at `now`, which is `at` by the store's clock.
+
+        That clock may have been set meanwhile, or the machine may have slept.
+        """
         with self._lock:
             for queue_id in ids:
                 if (known := self._queues.get(queue_id)) is not None:
-                    known.as_of += timedelta(seconds=now - known.checked)
-                    known.checked = now
+                    known.checked, known.as_of = now, at
 
-    def row(self, queue_id: int, now: float, status: QueueStatus | None = None) -> Row | None:
-        """Return one queue's row, of `status` when given, else of the last known one.
+    def row(self, queue_id: int, now: float) -> Row | None:
+        """Return one queue's row as last known.
 
         It is the very same one for as long as nothing but the time of its reading differs.
         """
         with self._lock:
             known = self._queues.get(queue_id)
-            if known is None:
-                return None
-            if status is not None and status is not known.status:
-                return self._derive(known, status, now)
-            return self._row(known, now)
+            return None if known is None else self._row(known, now)
+
+    def row_as_read(self, status: QueueStatus, now: float, at: datetime) -> Row | None:
+        """Return the row of a status that was read at `at`, which may be older than the last known one."""
+        with self._lock:
+            known = self._queues.get(status.id)
+            if known is None or known.status is status:
+                return None if known is None else self._row(known, now)
+            return self._derive(known, status, now, at)
 
     def _row(self, known: _Queue, now: float) -> Row:
         old = known.row
@@ -310,18 +324,19 @@ class Board:
             return now + DERIVE_EVERY
         return _FOREVER if known.watch.settled else now + WATCH_EVERY
 
-    def _derive(self, known: _Queue, status: QueueStatus, now: float) -> Row:
-        verdict = self._verdict(known, status, now)
+    def _derive(self, known: _Queue, status: QueueStatus, now: float, at: datetime | None = None) -> Row:
+        at = at or known.as_of
+        verdict = self._verdict(known, status, now, at)
         rates = known.meter.rates(now) if now - known.checked <= WINDOW else None  # what was not watched has no rate
-        return row_of(status, known.as_of, verdict, rates=rates, before=known.row)
+        return row_of(status, at, verdict, rates=rates, before=known.row)
 
-    def _verdict(self, known: _Queue, status: QueueStatus, now: float) -> HealthVerdict:
+    def _verdict(self, known: _Queue, status: QueueStatus, now: float, at: datetime) -> HealthVerdict:
         """Return the verdict on a status; one of long ago that was not confirmed since is unknown."""
         if status is known.status:
             if now - known.checked > HEALTH_STALE:
-                return known.watch.unconfirmed(known.as_of.timestamp())
-            return known.watch.look(status, known.as_of.timestamp(), self.targets_of(status))
-        at = known.as_of + timedelta(seconds=now - known.checked)  # a page's own reading, which may also be older
+                return known.watch.unconfirmed(at.timestamp())
+            return known.watch.look(status, at.timestamp(), self.targets_of(status))
+        # A page's own reading, which may also be older.
         if status.change < known.status.change:
             return self._row(known, now).verdict
         return known.watch.glance(status, at.timestamp(), self.targets_of(status))
