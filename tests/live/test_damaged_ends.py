@@ -42,7 +42,7 @@ def repair(store: Store, queue: Queue, key: bytes, damaged: bytes) -> None:
 
 @pytest.mark.parametrize("how", [CUT, LONGER])
 @pytest.mark.parametrize("number", [0, 2])
-async def test_a_damaged_key_is_told_on_its_page_and_all_others_go_on(
+async def test_a_damaged_key_is_told_on_its_page_and_all_other_pages_go_on(
     store: Store, join: Join, how: Damage, number: int
 ) -> None:
     good, bad = store.create_queue("good"), store.create_queue("bad")
