@@ -57,7 +57,7 @@ def test_a_page_of_all_states_is_deleted_as_one(store: Store, ann: Actions, cloc
     jobs, found = one_of_each(store, clock)
     before = dump(store, jobs)
     page = list(found.values())
-    with pytest.raises(ItemNotFound, match="1 of the 5 items is not here"):
+    with pytest.raises(ItemNotFound, match="1 of the 5 items is not in this queue"):
         ann.delete_items("jobs", [*page, "00" * 20])
     assert dump(store, jobs) == before
     changed = ann.delete_items("jobs", [*page, "00" * 20, page[0]], skip_missing=True)
@@ -341,7 +341,7 @@ def test_an_id_has_one_spelling(store: Store, ann: Actions) -> None:
         lambda: ann.delete_items("jobs", twice),
         lambda: ann.reprioritize("jobs", twice, priority=2),
     ):
-        with pytest.raises(ItemNotFound, match="1 of the 2 items is not here"):
+        with pytest.raises(ItemNotFound, match="1 of the 2 items is not in this queue"):
             act()
         assert dump(store, jobs, review) == before
     moved = ann.move_items("jobs", twice, "review", skip_missing=True)
