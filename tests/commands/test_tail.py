@@ -206,7 +206,7 @@ def test_a_stop_ends_a_command_of_which_the_output_is_not_read(store: Store, url
         store.create_queue(f"mail-{n}-{'x' * 150}")
     with command(*words, "--store", url) as process:
         with again(lambda: mail.push_many([(b"x" * 90, n) for n in range(60)])):
-            await_true(lambda: unread(process.stdout) > 60_000)
+            await_true(lambda: unread(process.stdout) > 50_000)
         process.terminate()
         assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == b""
