@@ -2,9 +2,11 @@
 
 import os
 import sys
+from typing import NoReturn
 
+from pqadmin.commands import stop_signals
+from pqadmin.commands.error_line import asks_json, json_error
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.conf import environment
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -12,6 +14,19 @@ def main(argv: list[str] | None = None) -> None:
     if sys.stdout is None:
         sys.exit("Standard output is closed: nothing was done. Send it to a file, or /dev/null.")
     arguments = sys.argv if argv is None else argv
+    try:
+        _run(arguments)
+    except SystemExit as ended:
+        if ended.code != Exit.INTERRUPTED or not stop_signals.only_from_keyboard():
+            raise
+    except KeyboardInterrupt:  # before the command handles it, as while it is imported
+        _fail(arguments, "Interrupted", "Interrupted.")
+    else:
+        return
+    _die_of_interrupt()
+
+
+def _run(arguments: list[str]) -> None:
     if "_ARGCOMPLETE" in os.environ:
         from pqadmin.commands.shell_completion import complete
 
@@ -26,12 +41,24 @@ def main(argv: list[str] | None = None) -> None:
 
         Command().run_from_argv(arguments)
         return
+    from pqadmin.conf import environment
+
     used = os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pqadmin.settings")
     try:
         environment.read(os.environ)
     except environment.BadSetting as error:
-        sys.stderr.write(f"pqadmin: {error}\n")
+        _fail(arguments, "UsageError", f"pqadmin: {error}")
         raise SystemExit(Exit.USAGE) from None
     from pqadmin.commands.help import Commands  # after the settings are known to be good
 
     Commands(arguments, settings_of_site=used == "pqadmin.settings").execute()
+
+
+def _fail(arguments: list[str], code: str, told: str) -> None:
+    sys.stderr.write((json_error(code, told) if asks_json(arguments) else told) + "\n")
+
+
+def _die_of_interrupt() -> NoReturn:
+    """End by SIGINT, once all is closed: a shell that runs a script or a loop ends that too."""
+    sys.excepthook = lambda *told: None
+    raise KeyboardInterrupt

@@ -93,6 +93,7 @@ from queues.operations.lease_block import LeaseKeeper
 from queues.operations.search import Found
 from queues.operations.settle import parse_lease
 from queues.queue import for_client, for_taker
+from queues.remote.address import check_address
 from queues.serving.clock import SKEWED as SKEWED_CLOCK
 from queues.serving.clock import describe as describe_skew
 from queues.serving.clock import spelled as spelled_duration

@@ -1,18 +1,26 @@
 """The base of all commands of pqadmin."""
 
+import contextlib
 import inspect
+import os
+import signal
 import sys
 from argparse import SUPPRESS, Action, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from pqadmin import __version__
+from pqadmin.commands import stop_signals
+from pqadmin.commands.error_line import asks_json, json_error
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.display import format as write
-from pqadmin.files.plain_text import json_text
+
+#: Why a command ends that cannot write to standard output.
+UNWRITTEN = "Standard output cannot be written: {}. What the command has done stays done."
 
 
 def program(path: str) -> str:
@@ -29,7 +37,7 @@ class Arguments(CommandParser):
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Namespace:  # type: ignore[override]  # Django's names, without its overloads
         """Parse options first and what is left after them."""
-        self._as_json = not {"--json", "--jsonl"}.isdisjoint(sys.argv if args is None else args)
+        self._as_json = asks_json(sys.argv if args is None else args)
         parsed: Namespace = self.parse_intermixed_args(args, namespace)
         return parsed
 
@@ -47,8 +55,7 @@ class Arguments(CommandParser):
         self._end(Exit.FAILED, "CommandError", message)
 
     def _end(self, code: Exit, name: str, told: str) -> NoReturn:
-        shape = {"error": {"code": name, "message": told, "suggestions": []}}
-        self.exit(code, (json_text(shape) if self._as_json else told) + "\n")
+        self.exit(code, (json_error(name, told) if self._as_json else told) + "\n")
 
 
 class _NoServer(Action):
@@ -80,17 +87,40 @@ class OwnCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; end with one line where it is refused."""
+        """Run the command; end with one line where it is refused, stopped, or refused by the system."""
+        from_shell = getattr(self, "_called_from_command_line", False)
+        if from_shell and signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+            signal.signal(signal.SIGINT, stop_signals.heed)
         try:
             answer: str | None = super().execute(*args, **options)
+            self.stdout.flush()  # here, where a closed pipe can be handled
         except CommandError as error:
             self.fail(error, error.__cause__ or error, options)
+        except BrokenPipeError as error:
+            drop_stdout()
+            self.fail(CommandError("", returncode=Exit.PIPE_CLOSED), error, options)
+        except OSError as error:
+            told = _os_message(error)
+            if self.wrote_when(error):
+                drop_stdout()
+                told = UNWRITTEN.format(told)
+            self.fail(CommandError(told), error, options)
+        except KeyboardInterrupt as error:
+            if self.wrote_when(error):
+                drop_stdout()
+            self.fail(CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error, options)
         return answer
+
+    def wrote_when(self, error: BaseException) -> bool:
+        """Return whether an error came of writing to standard output, or came while it was written."""
+        return any(frame.f_locals.get("self") is self.stdout for frame, _ in walk_tb(error.__traceback__))
 
     def fail(self, failure: CommandError, cause: BaseException, options: dict[str, Any]) -> NoReturn:
         """End the command with one line for a shell; raise for a caller."""
         if not getattr(self, "_called_from_command_line", False) or options.get("traceback"):
             raise failure from cause
+        if failure.returncode == Exit.INTERRUPTED:
+            stop_signals.end_at_next()
         if message := write.one_line(str(failure)):
             self.tell_failure(message, failure, cause)
         sys.exit(failure.returncode)
@@ -102,3 +132,21 @@ class OwnCommand(BaseCommand):
     def get_version(self) -> str:
         """Return what `--version` prints."""
         return __version__
+
+
+def _os_message(error: OSError) -> str:
+    what = f"{error.filename}: " if error.filename else ""
+    return f"{what}{error.strerror or error}"
+
+
+def drop_stdout() -> None:
+    """Point standard output at the null device, so that the last flush succeeds."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def stdin_line(what: str) -> str:
+    """Return the first line of standard input; raise `CommandError` where that is closed."""
+    if sys.stdin is None:
+        raise CommandError(f"Standard input is closed: {what} is read from it.")
+    return sys.stdin.readline().rstrip("\r\n")

@@ -17,7 +17,7 @@ class Exit(IntEnum):
     EMPTY = 4
     #: The command of `--exec` failed; its item was released.
     EXEC_FAILED = 5
-    #: Stopped by SIGINT, SIGTERM or SIGHUP, as a shell reports it.
+    #: Stopped by SIGINT, SIGTERM or SIGHUP, as a shell reports it. After SIGINT alone the process dies of that signal.
     INTERRUPTED = 130
     #: The reader of the output went away, as a shell reports it.
     PIPE_CLOSED = 141

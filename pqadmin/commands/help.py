@@ -12,6 +12,7 @@ from django.core.management import BaseCommand, ManagementUtility, get_commands,
 
 from pqadmin import __version__
 from pqadmin.commands.base import program
+from pqadmin.commands.error_line import asks_json, json_error
 from pqadmin.commands.exit_codes import Exit
 
 #: The commands by task, in the order of the list.
@@ -83,7 +84,8 @@ class Commands(ManagementUtility):
             return super().fetch_command(subcommand)
         near = get_close_matches(subcommand, known, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        sys.stderr.write(f"{self.prog_name}: no command is named {subcommand!a}.{hint} See {self.prog_name} help.\n")
+        told = f"{self.prog_name}: no command is named {subcommand!a}.{hint} See {self.prog_name} help."
+        sys.stderr.write((json_error("UsageError", told, near) if asks_json(self.argv) else told) + "\n")
         raise SystemExit(Exit.USAGE)
 
     def execute(self) -> None:

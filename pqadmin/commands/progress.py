@@ -75,6 +75,11 @@ class ImportProgress:
             shape: Shape = {"last_line": mark.last_line, "at": time_shape(mark.at), "by": mark.actor}
             self._tell(f"Resuming after line {mark.last_line} ({at}).", {"resumed": shape})
 
+    def unmarked(self) -> None:
+        """Print, also with `--quiet`, that an import that was to be resumed begins at the first line."""
+        told = "The audit has no mark of an earlier import of this file: beginning at the first line."
+        self._tell(told, {"resumed": None})
+
     def committed(self, report: ImportReport, position: int | None) -> None:
         """Print a commit; `position` is how many bytes of the file are read."""
         if self._bar is not None:

@@ -15,12 +15,18 @@ def is_server(url: str) -> bool:
 
 def kept_file() -> Path:
     """Return the file with the tokens that were kept."""
-    return Path("~/.config/pqadmin/tokens.json").expanduser()
+    try:
+        return Path("~/.config/pqadmin/tokens.json").expanduser()
+    except RuntimeError:
+        raise CommandError("No home folder is known, where tokens are kept: set HOME, or give --token-file.") from None
 
 
 def read_token(path: Path) -> str:
     """Return the token in a file; raise `CommandError` for a file that other users may read."""
-    return _private(path).strip()
+    try:
+        return _private(path).strip()
+    except UnicodeDecodeError:
+        raise CommandError(f"{path} holds no token: it is not text.") from None
 
 
 def token_for(url: str, *, own: str, token: str) -> str | None:

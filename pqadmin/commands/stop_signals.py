@@ -5,11 +5,34 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: The stop signals that came to this process.
+_came: list[int] = []
 
 
 class Interrupted(KeyboardInterrupt):
     """A user or the service manager asked to stop."""
+
+
+def heed(number: int, frame: FrameType | None) -> NoReturn:
+    """Handle a stop signal outside of an `Interruption`: end the command, its store closed."""
+    _came.append(number)
+    raise Interrupted
+
+
+def end_at_next() -> None:
+    """Let a further stop signal end the process at once: what is left to write may never be read."""
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+
+
+def only_from_keyboard() -> bool:
+    """Return whether stop signals came, and all of them were SIGINT, as of Ctrl-C."""
+    return {*_came} == {signal.SIGINT}
 
 
 class Interruption:
@@ -26,7 +49,7 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in SIGNALS:
                 if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                     continue  # of nohup
                 self._previous[number] = signal.signal(number, self._stop)
@@ -66,6 +89,7 @@ class Interruption:
         last()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
+        _came.append(number)
         self.requested = True
         if not self._held:
             raise Interrupted

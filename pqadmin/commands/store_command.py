@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
-from traceback import walk_tb
 from typing import Any, TextIO
 
 from django.conf import settings
@@ -24,25 +23,25 @@ from django.core.management.base import CommandError, CommandParser, OutputWrapp
 from pqadmin import fatal_signals
 from pqadmin.commands import saved_tokens
 from pqadmin.commands.arguments import Argument, OneOf
-from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.base import OwnCommand, drop_stdout
+from pqadmin.commands.error_line import json_error
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.stop_signals import Interrupted, Interruption
+from pqadmin.commands.stop_signals import Interrupted, Interruption, heed
 from pqadmin.conf.log import log_json
 from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
-from pqadmin.files.shapes import Shape, error_shape
+from pqadmin.files.shapes import Shape
 from queues import Actions, AnyQueue, Store, open_store
-from queues.admin import verify_store
+from queues.admin import check_address, verify_store
 from queues.errors import ERRORS, LocalStoreOnly, QueueError, StoreDamaged, StoreError, StoreUnavailable
 
 Options = dict[str, Any]
 #: Why a command does not work through a server.
 ON_THE_MACHINE = "This command works on a store itself: run it on the machine of the site."
 
-#: The codes that an error has as JSON by its class; the rest are `CommandError`, `Interrupted` and `UsageError`.
+#: The codes that an error has as JSON by the exit code, or else by its class; the rest are `CommandError`.
+_CODES_OF_EXITS: dict[int, str] = {Exit.INTERRUPTED: "Interrupted", Exit.USAGE: "UsageError"}
 _CODES = {*ERRORS, "BadFormat", "BadLines", "StoppedAtBadEntry", "OSError"}
-#: Why a command ends that cannot write to standard output.
-UNWRITTEN = "Standard output cannot be written: {}. What the command has done stays done."
 
 
 class StoreCommand(OwnCommand):
@@ -142,6 +141,7 @@ class StoreCommand(OwnCommand):
         """Return the token for the store of a site: that of the file, the environment's, or the one that is kept."""
         if not saved_tokens.is_server(url):
             return None
+        check_address(url, with_token=True)
         if options.get("token_file"):
             return saved_tokens.read_token(Path(options["token_file"]))
         own = self.store_of_environment()
@@ -173,29 +173,14 @@ class StoreCommand(OwnCommand):
             log_json()
         try:
             if getattr(self, "_called_from_command_line", False):
-                signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as by Ctrl-C, its store closed
+                signal.signal(signal.SIGTERM, heed)  # it ends as by Ctrl-C, its store closed
                 for stream in (sys.stdout, sys.stderr):
                     _take_all_text(stream, as_json=bool(self._json))
-            answer = super().execute(*args, **options)
-            self.stdout.flush()  # here, where a closed pipe can be handled
-            return answer
+            return super().execute(*args, **options)
         except CommandError:
             raise
         except (QueueError, StoreError, BadFormat) as error:
             self.fail(CommandError(str(error)), error, options)
-        except BrokenPipeError as error:
-            drop_stdout()
-            self.fail(CommandError("", returncode=Exit.PIPE_CLOSED), error, options)
-        except OSError as error:
-            told = _os_message(error)
-            if self._wrote_when(error):
-                drop_stdout()
-                told = UNWRITTEN.format(told)
-            self.fail(CommandError(told), error, options)
-        except KeyboardInterrupt as error:
-            if self._wrote_when(error):
-                drop_stdout()
-            self.fail(CommandError("Interrupted.", returncode=Exit.INTERRUPTED), error, options)
         except Exception:  # on a damaged store, any error comes of the damage
             damage = _damage(self._url)
             if damage is None:
@@ -209,21 +194,15 @@ class StoreCommand(OwnCommand):
             with Interruption() as stop:
                 yield stop
         except Interrupted as stopped:
-            if self._wrote_when(stopped):
+            if self.wrote_when(stopped):
                 drop_stdout()
-
-    def _wrote_when(self, error: BaseException) -> bool:
-        """Return whether an error came of writing to standard output, or came while it was written."""
-        return any(frame.f_locals.get("self") is self.stdout for frame, _ in walk_tb(error.__traceback__))
 
     def tell_failure(self, message: str, failure: CommandError, cause: BaseException) -> None:
         """Write why the command ends, as JSON if that is asked for."""
         if self._json:
             kinds = (kind.__name__ for kind in type(cause).__mro__)
-            code = next(filter(_CODES.__contains__, kinds), "CommandError")
-            if failure.returncode == Exit.INTERRUPTED:
-                code = "Interrupted"
-            self.tell(json_text(error_shape(code, message, getattr(cause, "suggestions", ()))))
+            code = _CODES_OF_EXITS.get(failure.returncode) or next(filter(_CODES.__contains__, kinds), "CommandError")
+            self.tell(json_error(code, message, getattr(cause, "suggestions", ())))
         else:
             super().tell_failure(message, failure, cause)
 
@@ -303,14 +282,9 @@ def _damage(url: str) -> StoreDamaged | None:
         verify_store(url)
     except StoreDamaged as damage:
         return damage
-    except StoreError:
+    except Exception:  # what went wrong first is told
         return None
     return None
-
-
-def _os_message(error: OSError) -> str:
-    what = f"{error.filename}: " if error.filename else ""
-    return f"{what}{error.strerror or error}"
 
 
 def _take_all_text(stream: TextIO | None, *, as_json: bool) -> None:
@@ -320,9 +294,3 @@ def _take_all_text(stream: TextIO | None, *, as_json: bool) -> None:
             stream.reconfigure(encoding="utf-8")
         else:
             stream.reconfigure(errors="replace")
-
-
-def drop_stdout() -> None:
-    """Point standard output at the null device, so that the last flush succeeds."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

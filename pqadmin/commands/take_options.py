@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 
-from pqadmin.commands.store_command import UNWRITTEN, Options, StoreCommand, drop_stdout
+from pqadmin.commands.base import UNWRITTEN, drop_stdout
+from pqadmin.commands.store_command import Options, StoreCommand
 from pqadmin.display.format import age
 from queues import Queue
 from queues.errors import QueuePaused

@@ -17,6 +17,7 @@ from pqadmin.files.entries import (
     BadEntry,
     BadFormat,
     Blank,
+    FewerLines,
     Outcome,
     Unfit,
     entry_of_cells,
@@ -66,6 +67,8 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
         try:
             cells = next(rows)
         except StopIteration:
+            if lines.number < skip:
+                raise FewerLines(lines.number, skip) from None
             return
         except (csv.Error, _LineTooLong) as error:
             reason = error.args[0] if isinstance(error, _LineTooLong) else Words("not CSV: {error}", error=_why(error))

@@ -58,6 +58,17 @@ class BadFormat(Worded):
     """The file is of no format that can be read; the message says why."""
 
 
+class FewerLines(BadFormat):
+    """The file ends before the line behind which reading was to begin."""
+
+    def __init__(self, lines: int, skip: int) -> None:
+        super().__init__(
+            "The file ends at line {lines:,}: line {skip:,} is behind its end. Nothing was read.",
+            lines=lines,
+            skip=skip,
+        )
+
+
 class Unfit(Worded):
     """The line holds no entry; the message says why."""
 

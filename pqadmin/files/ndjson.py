@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import IO
 
-from pqadmin.files.entries import BadEntry, Blank, Entry, Outcome, Unfit, entry_of_members
+from pqadmin.files.entries import BadEntry, Blank, Entry, FewerLines, Outcome, Unfit, entry_of_members
 from pqadmin.files.lines import numbered
 from pqadmin.files.strict_json import BadJSON, parse_members
 from queues.admin import MAX_VALUE_SIZE, PriorityType
@@ -14,7 +14,11 @@ MAX_NESTED_LINE = MAX_VALUE_SIZE + 10_000
 
 
 def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0) -> Iterator[Outcome]:
-    """Yield what every line after line `skip` holds, in order; `priority_type` None is a FIFO queue."""
+    """Yield what every line after line `skip` holds, in order; raise `FewerLines`.
+
+    `priority_type` None is a FIFO queue.
+    """
+    number = 0
     for number, line in numbered(stream):
         if number <= skip:
             continue
@@ -24,6 +28,8 @@ def read(stream: IO[bytes], *, priority_type: PriorityType | None, skip: int = 0
             yield Blank(line=number)
         else:
             yield _outcome(number, line, priority_type)
+    if number < skip:
+        raise FewerLines(number, skip)
 
 
 def _outcome(number: int, data: bytes, priority_type: PriorityType | None) -> Entry | BadEntry:

@@ -8,7 +8,6 @@ never left out.
 import base64
 import json
 import math
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
@@ -244,17 +243,6 @@ def job_shape(job: Job) -> Shape:
         "failed_at": job.failed_at,
         "undoes": job.of,
         "undone_by": job.undo,
-    }
-
-
-def error_shape(code: str, message: str, suggestions: Iterable[str]) -> Shape:
-    """Describe an error: its code, its message, and names like the one asked for."""
-    return {
-        "error": {
-            "code": code,
-            "message": message,
-            "suggestions": list(suggestions),
-        }
     }
 
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -33,6 +32,7 @@ from queues.errors import (
     RequestRefused,
 )
 from queues.kv.boottime import boottime
+from queues.remote.address import check_address, is_loopback
 from queues.remote.call import ANSWER, LEAST, Call, parsed_url
 from queues.remote.failures import UNSENT, is_final, refused_later, silent, unreachable
 from queues.remote.loop_thread import LoopThread
@@ -71,14 +71,8 @@ class Connection:
         self._offset: float | None = None
         self._room = asyncio.Semaphore(MOST)
         try:
-            parts = urlsplit(url)
-            if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
-                raise BadStoreURL("{url} is no address of a site: write https://HOST.", url=repr(url))
-            if token is not None and parts.scheme == "http" and not _loopback(parts.hostname):
-                raise BadStoreURL(
-                    "A token is not sent to {url} in the clear: write https://. Plain http is for this machine alone.",
-                    url=repr(url),
-                )
+            parts = check_address(url, with_token=token is not None)
+            assert parts.hostname
             if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
                 raise BadStoreURL("What is given as the token is none: a token is one word of ASCII, such as pq_….")
             #: The server, as errors name it.
@@ -206,15 +200,7 @@ def _own_headers(token: str | None) -> dict[str, str]:
 def _proxy(scheme: str, host: str) -> str | None:
     """Return the proxy that the environment names for a host; for this machine there is none."""
     proxies = getproxies()
-    return None if _loopback(host) or proxy_bypass(host) else proxies.get(scheme, proxies.get("all"))
-
-
-def _loopback(host: str) -> bool:
-    """Say whether what is sent to a host stays on this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return None if is_loopback(host) or proxy_bypass(host) else proxies.get(scheme, proxies.get("all"))
 
 
 def _json(answer: httpx.Response, host: str) -> Any:

@@ -484,3 +484,20 @@ def test_queues_marks_a_name_that_looks_like_another_one(run: Run, shop: Shop) -
     plain, marked = sorted(line for line in run("queues").out.splitlines() if "rders" in line)
     assert "looks like" not in plain
     assert "looks like another name: \u043e U+043E CYRILLIC SMALL LETTER O" in marked
+
+
+def test_a_lone_none_empties_rules_of_redaction_and_preview_fields(run: Run, jobs: Queue) -> None:
+    run("configure", "jobs", "--redact", "card*", "none", "--preview", "customer.id")
+    settings = run("configure", "jobs", "--json").json["settings"]
+    assert (settings["redact"], settings["preview"]) == (["card*", "none"], ["customer.id"])
+    settings = run("configure", "jobs", "--redact", "none", "--preview", "none", "--json").json["settings"]
+    assert (settings["redact"], settings["preview"]) == ([], [])
+
+
+def test_a_pause_names_the_one_that_it_replaces(run: Run, jobs: Queue) -> None:
+    jobs.pause(reason="dep\nloy", by="ada")
+    assert run("pause", "jobs", "--reason", "repair").out == "Paused jobs. This replaces the pause by ada: dep ↵ loy\n"
+    shape = run("pause", "jobs", "--reason", "again", "--json").json
+    assert (shape["pause"]["reason"], shape["replaced"]["reason"]) == ("again", "repair")
+    run("resume", "jobs")
+    assert run("pause", "jobs", "--reason", "deploy", "--json").json["replaced"] is None

@@ -299,3 +299,30 @@ def test_a_stop_need_not_wait_for_the_reader_of_the_progress() -> None:
     importer = Importer(lambda entries, last: None, on_commit=committed, on_bad=lambda entry: None, hold=hold)
     importer.run([Entry(line=1, value=b"a", priority=1)])
     assert told == [(1, False)]
+
+
+@pytest.mark.parametrize("name", ["items.ndjson", "items.csv"])
+@pytest.mark.parametrize("how", [["--json"], []])
+def test_a_skip_behind_the_end_of_the_file_is_told(
+    run: Run, jobs: Queue, tmp_path: Path, name: str, how: list[str]
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(lines(1, 2) if name.endswith("ndjson") else b"priority,value\n1,a\n")
+    refused = run("import_items", "jobs", str(file), "--skip", "1000", *how)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.error == "The file ends at line 2: line 1,000 is behind its end. Nothing was read."
+    assert run("import_items", "jobs", str(file), "--skip", "2").code == 0
+    assert jobs.depth() == 0
+
+
+@pytest.mark.parametrize("how", [["--json"], ["--quiet"]])
+def test_a_resumed_import_without_a_mark_says_that_it_begins_at_the_first_line(
+    run: Run, jobs: Queue, file: Path, how: list[str]
+) -> None:
+    file.write_bytes(lines(1, 3))
+    done = run("import_items", "jobs", str(file), "--resume", *how)
+    if "--json" in how:
+        assert json.loads(done.err.splitlines()[0]) == {"resumed": None}
+    else:
+        assert "no mark of an earlier import of this file: beginning at the first line." in done.err
+    assert (done.code, jobs.depth()) == (0, 3)

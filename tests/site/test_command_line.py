@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,61 @@ from django.core.management import get_commands
 from pqadmin import __version__, cli, fatal_signals
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.help import GROUPS, WIDTH, summary
+from queues import open_store
+from tests.waiting import LONG, await_true
 
+#: The command line, for a user that may not read saved tokens, as root may.
+UNREADABLE = """
+import pathlib
+
+from pqadmin.cli import main
+
+opened = pathlib.Path.open
+
+
+def refused(path, *arguments, **options):
+    if path.name == "tokens.json":
+        raise PermissionError(13, "Permission denied", str(path))
+    return opened(path, *arguments, **options)
+
+
+pathlib.Path.open = refused
+main()
+"""
+#: The command line, for a user that has no home and no name.
+HOMELESS = """
+import os
+import pwd
+
+
+def unknown(number):
+    raise KeyError(number)
+
+
+os.environ.pop("HOME", None)
+pwd.getpwuid = unknown
+
+from pqadmin.cli import main
+
+main()
+"""
+#: The command line, which is interrupted while it imports Django.
+INTERRUPTED = """
+import signal
+import sys
+
+from pqadmin.cli import main
+
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "django.core.management":
+            signal.raise_signal(signal.SIGINT)
+
+
+sys.meta_path.insert(0, Interrupts())
+main()
+"""
 ROOT = Path(__file__).resolve().parents[2]
 FORMS = ([sys.executable, str(ROOT / "manage.py")], [sys.executable, "-m", "pqadmin"])
 
@@ -164,3 +219,98 @@ def test_the_table_of_exit_codes_is_that_of_the_code() -> None:
     for path in (ROOT / "pqadmin" / "commands").rglob("*.py"):
         bare = re.findall(r"returncode=\d+|sys\.exit\(\d+\)|SystemExit\(\d+\)", path.read_text(encoding="utf-8"))
         assert bare == [], path
+
+
+@pytest.mark.parametrize(
+    ("words", "variables"),
+    [
+        (["queues"], {"PQADMIN_PORT": "abc"}),
+        (["qeues"], {}),
+        (["depth", "jobs", "--server", "nohost"], {}),
+        (
+            ["work", "jobs", "--handlers", "json", "--server", "https://a.example"],
+            {"PQADMIN_TOKEN": "two words", "DJANGO_SETTINGS_MODULE": ""},
+        ),
+    ],
+)
+def test_what_is_not_understood_is_told_as_json(words: list[str], variables: dict[str, str], tmp_path: Path) -> None:
+    done = run([*FORMS[1], *words, "--json"], tmp_path, **variables)
+    error = json.loads(done.stderr)["error"]
+    assert (done.returncode, done.stdout, error["code"]) == (2, "", "UsageError")
+    assert error["suggestions"] == (["queues"] if words == ["qeues"] else [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["login", "http://queues.example.org"],
+        ["push", "mail", "x", "--server", "http://queues.example.org"],
+        ["push", "mail", "x", "--server", "http://queues.example.org", "--token-file", "none"],
+    ],
+)
+def test_a_token_for_plain_http_is_refused_before_it_is_asked_for(words: list[str], tmp_path: Path) -> None:
+    done = run([*FORMS[1], *words], tmp_path, HOME=str(tmp_path))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "A token is not sent to 'http://queues.example.org' in the clear: write https://. "
+        "Plain http is for this machine alone.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("login http://127.0.0.1:1 <&-", "Standard input is closed: the token is read from it."),
+        ("top <&-", "top needs a terminal; queues --watch follows the queues without one."),
+        ("logout http://127.0.0.1:1", "{home}/.config/pqadmin/tokens.json: Permission denied"),
+        ("depth jobs --server http://127.0.0.1:1 --token-file bytes", "bytes holds no token: it is not text."),
+        (
+            "create_user ann --role viewer --password-stdin <&-",
+            "Standard input is closed: the password is read from it.",
+        ),
+    ],
+)
+def test_what_a_user_can_cause_ends_with_one_line(line: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "bytes").touch(0o600)
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with open_store(f"lmdb:{tmp_path / 'var' / 'store'}"):
+        pass
+    kept = tmp_path / ".config" / "pqadmin" / "tokens.json"
+    kept.parent.mkdir(parents=True)
+    kept.touch(0o600)
+    kept.write_text('{"http://127.0.0.1:1": "t"}')
+    program = [sys.executable, "-m", "pqadmin"]
+    if line.startswith("logout"):
+        program = [sys.executable, "-c", UNREADABLE]
+    done = run(["sh", "-c", f'exec "$@" {line}', "sh", *program], tmp_path, HOME=str(tmp_path))
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (1, [told.replace("{home}", str(tmp_path))])
+    assert "Traceback" not in done.stderr
+
+
+def test_a_user_without_a_home_is_told_what_is_missing(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", HOMELESS, "depth", "jobs", "--server", "https://a.example"], tmp_path)
+    told = "No home folder is known, where tokens are kept: set HOME, or give --token-file.\n"
+    assert (done.returncode, done.stderr) == (1, told)
+
+
+def test_a_command_that_is_interrupted_while_it_is_imported_says_so(tmp_path: Path) -> None:
+    done = run([sys.executable, "-c", INTERRUPTED, "queues"], tmp_path)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "Interrupted.\n")
+
+
+def test_ctrl_c_ends_a_loop_of_a_shell(tmp_path: Path) -> None:
+    url = f"lmdb:{tmp_path / 'store'}"
+    loop = 'for n in 1 2; do "$0" -m pqadmin pop jobs --wait 1h --store "$1"; echo "code $?"; done'
+    with open_store(url) as store:
+        jobs = store.create_queue("jobs")
+        shell = subprocess.Popen(
+            ["bash", "-c", loop, sys.executable, url],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+        await_true(lambda: jobs.consumers().live)
+        os.killpg(shell.pid, signal.SIGINT)
+        out, err = shell.communicate(timeout=LONG)
+    assert (shell.returncode, out, err) == (-signal.SIGINT, b"", b"Interrupted.\n")

@@ -22,6 +22,7 @@ from queues.kv.embedded import file_permissions, write_ahead_log
 from queues.kv.embedded.checkpoints import flush
 from queues.kv.embedded.damage import SUSPECT, refuse_cut_off, verify
 from queues.kv.embedded.failures import translate
+from queues.kv.embedded.file_system import utf8_path
 from queues.kv.embedded.store import open_embedded
 from queues.kv.errors import PathTaken, StoreUnavailable
 from queues.kv.port import KeyValueStore
@@ -37,7 +38,7 @@ _BESIDE = (_LOCK, "turns", write_ahead_log.NAME, write_ahead_log.STATE_NAME, SUS
 
 def back_up(path: str, to: str, check: Callable[[KeyValueStore], T]) -> T:
     """Copy the store in a folder, while it is in use, to a new folder; return what `check` says of the copy."""
-    target = Path(os.path.abspath(to))  # noqa: PTH100 - a name that is there is refused, a dangling link too
+    target = Path(utf8_path(os.path.abspath(to)))  # noqa: PTH100 - a name that is there is refused, a dangling link too
     if os.path.lexists(target):
         raise PathTaken("{to} is there already: name a new folder for the backup. Nothing was changed.", to=to)
     if not (Path(path) / _DATA).exists():
@@ -51,7 +52,8 @@ def restore(backup: str, path: str, check: Callable[[KeyValueStore], T]) -> T:
     """Put a backup into an absent or empty folder, once `check` has passed on a copy of it; return what that says."""
     if not (Path(backup) / _DATA).is_file():
         raise StoreUnavailable("{backup} is no backup: there is no {data} in it.", backup=backup, data=_DATA)
-    target = Path(os.path.realpath(path))
+    utf8_path(os.path.abspath(backup))  # noqa: PTH100 - as it is opened
+    target = Path(utf8_path(os.path.realpath(path)))
     if target.exists() and (
         not target.is_dir() or {*target.iterdir()} - {*_parts_in(target), target / _LOST_AND_FOUND}
     ):

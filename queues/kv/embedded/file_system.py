@@ -1,9 +1,12 @@
-"""The file system under a store: one of the network is refused, as machines share no memory map and no locks."""
+"""The path of a store, which is UTF-8 text, and the file system under it.
+
+One of the network is refused, as machines share no memory map and no locks.
+"""
 
 import os
 from pathlib import Path
 
-from queues.kv.errors import StoreUnavailable
+from queues.kv.errors import BadStoreURL, StoreUnavailable
 
 #: Where Linux tells what is mounted: "ID PARENT MAJOR:MINOR ROOT PLACE OPTIONS… - KIND SOURCE OPTIONS" a line.
 MOUNTS = Path("/proc/self/mountinfo")
@@ -22,6 +25,17 @@ def refuse_network(folder: Path) -> None:
             path=str(folder),
             kind=kind,
         )
+
+
+def utf8_path(path: str) -> str:
+    """Return a path as it is; raise `BadStoreURL` for one that the engine cannot open."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise BadStoreURL(
+            "{path} is not UTF-8, as the path of a store or a backup has to be. Nothing was changed.", path=repr(path)
+        ) from None
+    return path
 
 
 def _kind_of(folder: Path) -> str | None:

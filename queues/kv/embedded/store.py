@@ -15,6 +15,7 @@ from queues.kv import boottime, lifecycle
 from queues.kv.embedded import damage, write_ahead_log
 from queues.kv.embedded.environment import Environment, Outcome
 from queues.kv.embedded.failures import EngineFailure, FileReplaced, is_interrupt, translate
+from queues.kv.embedded.file_system import utf8_path
 from queues.kv.embedded.host import HOST, Request
 from queues.kv.embedded.host_client import Sharing
 from queues.kv.embedded.poller import Poller
@@ -441,7 +442,7 @@ def open_embedded(path: str, *, max_bytes: int | None, clock: Callable[[], float
     """Open the store in a folder, creating it when it is not there; share it when this process has it open."""
     if not path:
         raise BadStoreURL("lmdb: needs the path of a folder, as in lmdb:var/pq.")
-    real = os.path.realpath(path)
+    real = utf8_path(os.path.realpath(path))
     with _engines_lock:
         engine = _engines.get(real)
         if engine is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from queues.kv import open_kv
+from queues.kv import back_up_kv, open_kv, restore_kv
 from queues.kv.embedded import EmbeddedStore, file_system
 from queues.kv.errors import BadStoreURL, StoreClosed, StoreError, StoreReadOnly, StoreUnavailable
 from queues.kv.port import KeyValueStore
@@ -42,6 +42,20 @@ def get(kv: KeyValueStore, key: bytes) -> bytes | None:
 def test_a_bad_url_says_what_to_write(url: str, says: str) -> None:
     with pytest.raises(BadStoreURL, match=says):
         open_kv(url)
+
+
+def test_a_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path, store = os.fsdecode(os.fsencode(tmp_path) + b"/x\xff"), f"lmdb:{tmp_path / 'store'}"
+    open_kv(store).close()
+    with pytest.raises(BadStoreURL, match="is not UTF-8"):
+        open_kv(f"lmdb:{path}")
+    with pytest.raises(BadStoreURL, match="is not UTF-8"):
+        back_up_kv(store, path, lambda kv: None)
+    assert [found.name for found in tmp_path.iterdir()] == ["store"]
+    (tmp_path / "store").rename(path)
+    with pytest.raises(BadStoreURL, match="is not UTF-8"):
+        restore_kv(path, store, lambda kv: None)
+    assert [str(found) for found in tmp_path.iterdir()] == [path]
 
 
 def test_memory_is_private_and_a_named_one_is_shared() -> None:

@@ -50,7 +50,7 @@ class Command(StoreCommand):
                 changes[name] = options[name]
         for name in ("redact", "preview"):
             if options[name] is not None:
-                changes[name] = tuple(options[name])
+                changes[name] = () if options[name] == ["none"] else tuple(options[name])
         for name in ("max_attempts", "max_depth", "max_value"):
             if options[name] is not None:
                 changes[name] = options[name] or None

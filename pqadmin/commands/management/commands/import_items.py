@@ -31,7 +31,7 @@ from pqadmin.commands.stop_signals import Interrupted, Interruption
 from pqadmin.commands.store_command import Options, StoreCommand, os_user
 from pqadmin.display.format import visible
 from pqadmin.files import formats
-from pqadmin.files.entries import BadFormat
+from pqadmin.files.entries import BadFormat, FewerLines
 from queues import AnyQueue, Queue, Store
 from queues.errors import OutcomeUnknown, QueueError, QueueNotFound, StoreError
 
@@ -58,7 +58,10 @@ class Command(StoreCommand):
         FORMAT,
         OneOf(
             Argument("--skip", type=line_number, default=0, metavar="N", help="begin after line N"),
-            flag("--resume", "begin where the last import of this file ended, by the audit"),
+            flag(
+                "--resume",
+                "begin where the last import of this file ended, by the audit; without a mark there at line 1",
+            ),
         ),
         flag("--strict", "stop at the first bad line"),
         flag("--create", "create the queue when it does not exist, of this --kind, --priority-type and --codec"),
@@ -91,6 +94,8 @@ class Command(StoreCommand):
             with ImportProgress(self.progress_stream(), total=total, **how) as progress:
                 if mark is not None:
                     progress.resumed(mark)
+                elif options["resume"]:
+                    progress.unmarked()
                 importer = Importer(
                     MarkedPusher(store, queue, actor=os_user(), source=source).push,
                     on_commit=lambda report: progress.committed(report, _position(stream)),
@@ -142,6 +147,8 @@ def _failure(importer: Importer, outcomes: Iterator[Any]) -> CommandError | None
     returncode = 1
     try:
         report = importer.run(outcomes)
+    except FewerLines:
+        raise
     except StoppedAtBadEntry as stop:
         error, message = stop, f"{place(stop.entry)}: {visible(str(stop))}. Stopped (--strict)."
     except OutcomeUnknown as unknown:

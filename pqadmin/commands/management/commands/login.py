@@ -7,9 +7,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from pqadmin.commands import saved_tokens
-from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.base import OwnCommand, stdin_line
 from pqadmin.commands.exit_codes import Exit
 from queues import open_store
+from queues.admin import check_address
 from queues.errors import StoreError
 
 
@@ -31,11 +32,21 @@ class Command(OwnCommand):
         url = options["url"]
         if not saved_tokens.is_server(url):
             raise CommandError("Write the address of the site: https://HOST.", returncode=Exit.USAGE)
-        token = getpass.getpass("Token: ") if sys.stdin.isatty() else sys.stdin.readline()
         try:
-            with open_store(url, token=token.strip()) as store:
+            check_address(url, with_token=True)
+            token = _token()
+            with open_store(url, token=token) as store:
                 told = f"{store.caller}: {', '.join(store.verbs)}"
-        except (StoreError, OSError) as error:
+        except StoreError as error:
             raise CommandError(str(error)) from error
-        path = saved_tokens.keep(url, token.strip())
+        path = saved_tokens.keep(url, token)
         self.stdout.write(f"Logged in to {url} as {told}. The token is in {path}.")
+
+
+def _token() -> str:
+    if sys.stdin is None or not sys.stdin.isatty():
+        return stdin_line("the token").strip()
+    try:
+        return getpass.getpass("Token: ").strip()
+    except EOFError:
+        return ""

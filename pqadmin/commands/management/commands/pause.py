@@ -2,6 +2,7 @@
 
 from pqadmin.commands.arguments import QUEUE, Argument, moment
 from pqadmin.commands.store_command import Options, StoreCommand
+from pqadmin.display.format import one_line, visible
 from pqadmin.files.shapes import pause_shape
 from queues import Store
 
@@ -19,7 +20,15 @@ class Command(StoreCommand):
 
     def run(self, store: Store, options: Options) -> None:
         """Pause the queue."""
+        before = store.queue(options["queue"]).pause_state
         self.actions(store).pause(options["queue"], reason=options["reason"], until=options["until"])
-        queue = store.queue(options["queue"])
-        pause = pause_shape(queue.pause_state, store.now())
-        self.answer({"queue": queue.name, "pause": pause}, f"Paused {queue.name}.")
+        queue, now = store.queue(options["queue"]), store.now()
+        told = "" if before is None else f" This replaces the pause by {visible(before.by)}: {one_line(before.reason)}"
+        self.answer(
+            {
+                "queue": queue.name,
+                "pause": pause_shape(queue.pause_state, now),
+                "replaced": pause_shape(before, now),
+            },
+            f"Paused {queue.name}.{told}",
+        )

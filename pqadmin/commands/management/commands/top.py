@@ -44,7 +44,7 @@ class Command(StoreCommand):
     def run(self, store: Store, options: Options) -> None:
         """Show the board until a key, Ctrl-C or SIGTERM ends it."""
         output = console(self.stdout)
-        if not (sys.stdin.isatty() and self.stdout.isatty()) or output.is_dumb_terminal:
+        if sys.stdin is None or not (sys.stdin.isatty() and self.stdout.isatty()) or output.is_dumb_terminal:
             raise CommandError("top needs a terminal; queues --watch follows the queues without one.")
         prefix = canonical_name(options["prefix"])
         view = View(url=store.url)

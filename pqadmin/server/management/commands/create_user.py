@@ -1,6 +1,5 @@
 """`create_user NAME --role none|viewer|operator|admin [--grant GLOB=ROLE …]`."""
 
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
@@ -15,6 +14,7 @@ from pqadmin.accounts.models import Grant
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.rights import GRANTABLE
 from pqadmin.accounts.roles import Role, grant
+from pqadmin.commands.base import stdin_line
 from pqadmin.server.site_command import SiteCommand
 from queues.admin import check_glob
 from queues.errors import BadGlob, BadName
@@ -90,7 +90,7 @@ def choose_password(user: User, options: dict[str, Any]) -> str:
     """Return a generated password, or the first line of standard input. Raises CommandError if that is too weak."""
     if not options["password_stdin"]:
         return new_password()
-    password = sys.stdin.readline().rstrip("\r\n")
+    password = stdin_line("the password")
     try:
         validate_password(password, user)
     except ValidationError as error:
