@@ -1,5 +1,6 @@
 """What every suite shares: a store on each engine, and a clock that tests set."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,13 @@ def pytest_unconfigure() -> None:
     """Leave the cluster as it was found: empty."""
     if cluster.find().url:
         cluster.empty()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs_heed_hangups() -> None:
+    """Let programs of the tests end by SIGHUP also where these tests run under nohup: no program inherits a handler."""
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""Stop signals (SIGINT, SIGTERM, SIGHUP) for commands that write in chunks: a chunk is finished or never begun."""
+"""Stop signals (SIGINT, SIGTERM, SIGHUP). Commands that write in chunks finish a chunk, or never begin it."""
 
 import signal
 import threading
@@ -10,6 +10,12 @@ from typing import Any, NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: The stop signals that came to this process.
 _came: list[int] = []
+
+
+def stop_signals() -> set[signal.Signals]:
+    """Return the signals that ask a process to stop. Under nohup a hangup is none."""
+    ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else set()
+    return {*SIGNALS} - ignored
 
 
 class Interrupted(KeyboardInterrupt):
@@ -49,9 +55,7 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-                    continue  # of nohup
+            for number in stop_signals():
                 self._previous[number] = signal.signal(number, self._stop)
         return self
 

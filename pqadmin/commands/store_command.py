@@ -26,7 +26,7 @@ from pqadmin.commands.arguments import Argument, OneOf
 from pqadmin.commands.base import OwnCommand, drop_stdout
 from pqadmin.commands.error_line import json_error
 from pqadmin.commands.exit_codes import Exit
-from pqadmin.commands.stop_signals import Interrupted, Interruption, heed
+from pqadmin.commands.stop_signals import Interrupted, Interruption, heed, stop_signals
 from pqadmin.conf.log import log_json
 from pqadmin.files.entries import BadFormat
 from pqadmin.files.plain_text import json_text
@@ -173,7 +173,8 @@ class StoreCommand(OwnCommand):
             log_json()
         try:
             if getattr(self, "_called_from_command_line", False):
-                signal.signal(signal.SIGTERM, heed)  # it ends as by Ctrl-C, its store closed
+                for number in stop_signals() - {signal.SIGINT}:
+                    signal.signal(number, heed)  # it ends as by Ctrl-C, its store closed
                 for stream in (sys.stdout, sys.stderr):
                     _take_all_text(stream, as_json=bool(self._json))
             return super().execute(*args, **options)

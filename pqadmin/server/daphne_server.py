@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import socket
 import time
 from collections.abc import Callable, Collection
@@ -15,6 +14,7 @@ from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import reactor as installed_reactor
 from twisted.logger import LogEvent, LogLevel, formatEvent, globalLogBeginner
 
+from pqadmin.commands.stop_signals import stop_signals
 from pqadmin.limits.body_size import BODY
 from pqadmin.live.fast_path import PIPE
 from pqadmin.server.http_channel import FastPath, Limits, SiteFactory
@@ -86,7 +86,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         self._listener.close()  # Twisted has its own copy
         loop: asyncio.AbstractEventLoop = reactor._asyncioEventloop  # noqa: SLF001 # none public
         asyncio.set_event_loop(loop)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stop_signals():
             loop.add_signal_handler(number, self._signalled)
         reactor.addSystemEventTrigger("before", "shutdown", self.kill_all_applications)
         reactor.run(installSignalHandlers=False)

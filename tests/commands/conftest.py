@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import uuid
@@ -21,13 +20,6 @@ from queues import Queue, Store, open_store
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a process that should have done something is a failure; never waited for when all is well.
 PATIENCE = 120
-
-
-@pytest.fixture(scope="session", autouse=True)
-def programs_heed_hangups() -> None:
-    """Let programs of the tests end by SIGHUP also where these tests run under nohup: no program inherits a handler."""
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -287,10 +287,15 @@ def test_errors_as_json_have_the_codes_of_the_reference(url: str, store: Store, 
     ]:
         ended = run_to_end([sys.executable, "-m", "pqadmin", *words, "--json", "--store", url], cwd=ROOT)
         assert json.loads(ended.stderr.splitlines()[-1])["error"]["code"] == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_stop_signal_ends_a_command_that_waits(url: str, store: Store, number: signal.Signals) -> None:
+    store.create_queue("jobs")
     with command("pop", "jobs", "--wait", "1h", "--json", "--store", url) as process:
         await_true(lambda: store.queue("jobs").consumers().live)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == -signal.SIGINT
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == (-signal.SIGINT if number == signal.SIGINT else 130)
         assert json.loads(process.stderr.read())["error"]["code"] == "Interrupted"
 
 

@@ -110,7 +110,8 @@ def test_tables_of_0_1_stay_as_they_are_while_its_store_is_refused(serve, tmp_pa
     assert migrations() == before
 
 
-def test_a_request_in_flight_is_finished(serve) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_in_flight_is_finished(serve, number: signal.Signals) -> None:
     """The body of a login form is sent only after the signal: the answer still comes, and then the end."""
     site = serve()
     host, port = site.address.removeprefix("http://").split(":")
@@ -122,7 +123,7 @@ def test_a_request_in_flight_is_finished(serve) -> None:
         )
         connection.sendall(body[:5])
         assert site.get("/livez")[0] == 200  # the first part has been read by then: one loop reads both
-        site.signal(signal.SIGTERM)
+        site.signal(number)
         _wait_until_refused(host, int(port))
         connection.sendall(body[5:])
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
