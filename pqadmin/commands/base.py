@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from argparse import SUPPRESS, Action, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, NoReturn
@@ -137,6 +137,19 @@ class OwnCommand(BaseCommand):
 def _os_message(error: OSError) -> str:
     what = f"{error.filename}: " if error.filename else ""
     return f"{what}{error.strerror or error}"
+
+
+@contextlib.contextmanager
+def writing_stdout(unwritten: str) -> Iterator[None]:
+    """Write what is printed in the block at once; raise `CommandError` if that fails, with `unwritten` behind why."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        drop_stdout()
+        code = Exit.PIPE_CLOSED if isinstance(error, BrokenPipeError) else Exit.FAILED
+        told = f"Standard output cannot be written: {error.strerror or error}. {unwritten}"
+        raise CommandError(told, returncode=code) from None
 
 
 def drop_stdout() -> None:

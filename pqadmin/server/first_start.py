@@ -3,7 +3,8 @@
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,10 @@ from queues.errors import NewerFormat, OlderFormat, QueueError, StoreError
 log = logging.getLogger(__name__)
 
 ADMIN = "admin"
+#: Bytes that a start takes at least on the disk of the tables.
+_NEEDED = 1_000_000
+#: What an admin is whose password cannot be shown.
+NOT_MADE = "No admin was created: start again where the password can be shown."
 
 
 class CannotStart(Exception):
@@ -39,14 +44,17 @@ class FirstAdmin:
     password: str
 
 
-def prepare(*, for_command: bool = False) -> FirstAdmin | None:
+def prepare(
+    *, show: Callable[[FirstAdmin], object] = lambda admin: None, for_command: bool = False
+) -> FirstAdmin | None:
     """Make data folder, secret key, tables and static files where missing; raises CannotStart.
 
     Tables that are there are not migrated while the store is of another release. A command migrates them only if it
     could read the store, and closes it: a missing store's path counts as mistyped. A site migrates them also while its
     store is missing or away: it has to start then, and nothing else would end the wait.
 
-    Returns the first admin if this start made one. Starts at the same time wait for each other.
+    Returns the first admin if this start made one, and shows it before it is made for good: an error of `show` leaves
+    none, as the password is kept nowhere. Starts at the same time wait for each other.
     """
     data: Path = settings.PQADMIN_DATA
     try:
@@ -55,13 +63,23 @@ def prepare(*, for_command: bool = False) -> FirstAdmin | None:
             settings.SECRET_KEY = secret_key.ensure(data)
             _migrate(for_command)
             assets.prepare()
-            return _first_admin()
+            return _first_admin(show)
     except OSError as error:
         cause = f"{error.filename}: " if error.filename and Path(error.filename) != data else ""
         raise CannotStart(f"the data folder {data} cannot be used: {cause}{error.strerror or error}") from error
     except DatabaseError as error:
         name, why = settings.DATABASES[DEFAULT_DB_ALIAS]["NAME"], str(error).strip().splitlines()[0]
+        if connections[DEFAULT_DB_ALIAS].vendor == "sqlite" and _is_full(Path(name).parent):
+            why = f"the disk is full ({why})"
         raise CannotStart(f"the site's tables cannot be used: {name}: {why}") from error
+
+
+def _is_full(folder: Path) -> bool:
+    """Return whether the disk of a folder is full, which SQLite tells as an I/O error, too."""
+    try:
+        return shutil.disk_usage(folder).free < _NEEDED
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -102,10 +120,11 @@ def _look_at_store(for_command: bool) -> None:
         raise CannotStart(f"the site's tables have to be migrated, for which a command reads the store first: {unseen}")
 
 
-def _first_admin() -> FirstAdmin | None:
+def _first_admin(show: Callable[[FirstAdmin], object]) -> FirstAdmin | None:
     if User.objects.exists():
         return None
-    password = new_password()
+    admin = FirstAdmin(name=ADMIN, password=new_password())
     with transaction.atomic():
-        grant(User.objects.create_user(ADMIN, password=password), Role.ADMIN)
-    return FirstAdmin(name=ADMIN, password=password)
+        grant(User.objects.create_user(admin.name, password=admin.password), Role.ADMIN)
+        show(admin)
+    return admin

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.base import OwnCommand, writing_stdout
 from pqadmin.commands.store_command import StoreCommand
 from pqadmin.server import first_start
 
@@ -18,11 +18,13 @@ class SiteCommand(StoreCommand):
         """Prepare the site as its first start does, and print its admin's password; raises CommandError."""
         self.watch(settings.PQADMIN_STORE)
         try:
-            admin = first_start.prepare(for_command=True)
+            first_start.prepare(show=self._show, for_command=True)
         except first_start.CannotStart as error:
             raise CommandError(str(error)) from None
-        if admin is not None:
-            told = self.stderr if self.prints_json else self.stdout
+
+    def _show(self, admin: first_start.FirstAdmin) -> None:
+        told = self.stderr if self.prints_json else self.stdout
+        with writing_stdout(first_start.NOT_MADE):
             told.write(
                 f"First start in {settings.PQADMIN_DATA}: created {admin.name} (admin).\n"
                 f"Password, shown once: {admin.password}"

@@ -6,6 +6,7 @@ import signal
 import socket
 import sqlite3
 import stat
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -19,7 +20,8 @@ from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from tests.damaged import make_store
 from tests.prepared import prepare
-from tests.server.conftest import PATIENCE, log_in
+from tests.programs import run_to_end
+from tests.server.conftest import PATIENCE, ROOT, log_in
 
 #: The record of a store of release 0.1.
 OF_0_1 = b'\x01\x00\x004{"format":3,"id":"8f14e45fceea167a5a36dedd4bea2543"}'
@@ -43,6 +45,19 @@ def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_pa
     assert second.exit_code() == 0
     assert not any(password in file.read_text(errors="ignore") for file in tmp_path.glob("*") if file.is_file())
     assert (tmp_path / "secret_key").read_text() == key
+
+
+@pytest.mark.parametrize("command", ["serve --port 0", "create_user ann --role viewer"])
+def test_a_first_start_that_cannot_show_the_password_makes_no_admin(serve, tmp_path: Path, command: str) -> None:
+    prepare(tmp_path)
+    shell = f"exec {sys.executable} {ROOT / 'manage.py'} {command} > /dev/full"
+    ended = run_to_end(["sh", "-c", shell], env={**os.environ, "PQADMIN_DATA": str(tmp_path)})
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "Standard output cannot be written: No space left on device. "
+        "No admin was created: start again where the password can be shown.\n"
+    )
+    log_in(serve())
 
 
 def test_two_first_starts_at_once_make_one_admin(serve) -> None:
@@ -72,6 +87,9 @@ def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> Non
         ((), {"PQADMIN_STORE": "redis:6379"}, 1, "The store redis:6379 cannot be used"),
         ((), {"PQADMIN_STORE": "lmdb:/proc/nowhere/store"}, 1, "The store lmdb:/proc/nowhere/store cannot be used"),
         ((), {"DATABASE_URL": "sqlite:////proc/nowhere/db"}, 1, "tables cannot be used"),
+        ((), {"DATABASE_URL": "mysql://127.0.0.1/x"}, 2, "DATABASE_URL: people and sessions are kept in SQLite or"),
+        ((), {"DATABASE_URL": "oracle://127.0.0.1/x"}, 2, "DATABASE_URL: people and sessions are kept in SQLite or"),
+        (("--host", "a" * 64 + ".example.org"), {}, 1, ".example.org' is no address of this machine: "),
     ],
 )
 def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pqadmin import __version__, fatal_signals, jobs, store
-from pqadmin.commands.base import OwnCommand
+from pqadmin.commands.base import OwnCommand, writing_stdout
 from pqadmin.commands.saved_tokens import is_server
 from pqadmin.conf import environment, ip, proxy
 from pqadmin.server import first_start, housekeeping, listen_socket, resources
@@ -54,10 +54,7 @@ class Command(OwnCommand):
 
     def _serve(self, listener: socket.socket, host: str) -> None:
         fatal_signals.watch(settings.PQADMIN_STORE)
-        admin = first_start.prepare()
-        if admin is not None:
-            first = ("First start", "an admin was created; the password is shown only now")
-            _show([first, ("Name", admin.name), ("Password", admin.password)])
+        first_start.prepare(show=_show_admin)
         try:
             store.get_store()
         except (StoreUnreachable, StoreDamaged) as error:
@@ -99,7 +96,8 @@ class Command(OwnCommand):
                 ("Address", listen_socket.url(listener)),
                 *badge,
                 ("Store", settings.PQADMIN_STORE),
-            ]
+            ],
+            "The site was not started.",
         )
         kept = housekeeping.Housekeeping()
         run = jobs.Running()
@@ -120,13 +118,20 @@ class Command(OwnCommand):
         watchdog.start()
 
 
-def _show(lines: list[tuple[str, str]]) -> None:
-    """Print names and values in two columns, never wrapped."""
+def _show_admin(admin: first_start.FirstAdmin) -> None:
+    first = ("First start", "an admin was created; the password is shown only now")
+    _show([first, ("Name", admin.name), ("Password", admin.password)], first_start.NOT_MADE)
+
+
+def _show(lines: list[tuple[str, str]], unwritten: str) -> None:
+    """Print names and values in two columns, never wrapped; raise CommandError with `unwritten` if that fails."""
     console = Console(file=sys.stdout, soft_wrap=True, highlight=False)
     width = max(len(name) for name, _ in lines)
-    for name, value in lines:
-        console.print(Text.assemble((f"  {name:<{width}}  ", "dim"), (value, "bold")), soft_wrap=True)
-    sys.stdout.flush()
+    with writing_stdout(unwritten):
+        with console.capture() as drawn:  # which the console itself would write without telling of a closed pipe
+            for name, value in lines:
+                console.print(Text.assemble((f"  {name:<{width}}  ", "dim"), (value, "bold")), soft_wrap=True)
+        sys.stdout.write(drawn.get())
 
 
 def _freeze() -> None:
