@@ -3,12 +3,16 @@
 import logging.config
 import re
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from typing import NoReturn
 
 from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from pqadmin import __version__
 from pqadmin.commands.base import program
@@ -34,6 +38,8 @@ GROUPS = {
 }
 #: Width of a line: it fits on every terminal.
 WIDTH = 80
+#: Engines of the databases that the site's tables can be in.
+_DATABASES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
 #: The app with the commands on stores.
 _STORES = "pqadmin.commands"
 _NAME = max(len(name) for names in GROUPS.values() for name in names)
@@ -58,7 +64,8 @@ class Commands(ManagementUtility):
 
     def __init__(self, argv: list[str] | None = None, *, settings_of_site: bool = False) -> None:
         super().__init__(argv)
-        self._settings_of_site = settings_of_site
+        named = any(word.startswith(("--settings", "--pythonpath")) for word in self.argv)
+        self._settings_of_site = settings_of_site and not named
         self.prog_name = program(self.argv[0])
 
     def main_help_text(self, commands_only: bool = False) -> str:
@@ -84,8 +91,11 @@ class Commands(ManagementUtility):
             return super().fetch_command(subcommand)
         near = get_close_matches(subcommand, known, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        told = f"{self.prog_name}: no command is named {subcommand!a}.{hint} See {self.prog_name} help."
-        sys.stderr.write((json_error("UsageError", told, near) if asks_json(self.argv) else told) + "\n")
+        return self._refuse(f"no command is named {subcommand!a}.{hint} See {self.prog_name} help.", near)
+
+    def _refuse(self, why: str, suggestions: Sequence[str] = ()) -> NoReturn:
+        told = f"{self.prog_name}: {why}"
+        sys.stderr.write((json_error("UsageError", told, suggestions) if asks_json(self.argv) else told) + "\n")
         raise SystemExit(Exit.USAGE)
 
     def execute(self) -> None:
@@ -99,16 +109,27 @@ class Commands(ManagementUtility):
             apps.populate(())
             command.run_from_argv(self.argv)
         else:
+            if self._settings_of_site:
+                self._check_database()
             super().execute()
+
+    def _check_database(self) -> None:
+        """End with one line where the site's tables cannot be in the database that DATABASE_URL names."""
+        if settings.DATABASES[DEFAULT_DB_ALIAS]["ENGINE"] not in _DATABASES:
+            kept = "people and sessions are kept in SQLite or PostgreSQL"
+            self._refuse(f"DATABASE_URL: {kept}, sqlite:////PATH or postgres://USER:PASSWORD@HOST/NAME.")
+        try:
+            connections[DEFAULT_DB_ALIAS]
+        except ImproperlyConfigured as error:
+            self._refuse(f"DATABASE_URL: the extra postgres is not installed: {error}.")
 
     def _command_without_apps(self) -> BaseCommand | None:
         """Return the command if it is one on stores that starts sooner without the site's models and pages."""
-        name, *words = self.argv[1:] or [""]
+        name = self.argv[1] if len(self.argv) > 1 else ""
         if (
             not self._settings_of_site
             or not name.isidentifier()
             or find_spec(f"{_STORES}.management.commands.{name}") is None
-            or any(word.startswith(("--settings", "--pythonpath")) for word in words)
         ):
             return None
         command = load_command_class(_STORES, name)

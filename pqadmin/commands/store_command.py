@@ -4,6 +4,7 @@ No command shows a traceback for what a user can cause: a refused action, a miss
 """
 
 import codecs
+import contextlib
 import os
 import pwd
 import shlex

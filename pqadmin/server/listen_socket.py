@@ -16,8 +16,9 @@ def bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-    except OSError as error:
-        raise CannotListen(f"{host!r} is no address of this machine: {error.strerror or error}.") from None
+    except (OSError, UnicodeError) as error:  # the second of a part of a name that is too long, or empty
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise CannotListen(f"{host!r} is no address of this machine: {why}.") from None
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,12 +1,16 @@
 """What the first start makes, in the process itself."""
 
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError, connection
 
 from pqadmin.accounts.passwords import new_password
 from pqadmin.accounts.roles import Role, role_of
@@ -98,6 +102,16 @@ def test_while_the_store_is_away_a_site_migrates_and_a_command_does_not(
 def test_the_file_that_cannot_be_used_is_named(data: Path, name: str) -> None:
     (data / name).mkdir(parents=True)
     with pytest.raises(CannotStart, match=f"{re.escape(str(data / name))}: Is a directory"):
+        prepare()
+
+
+@pytest.mark.parametrize(("free", "why"), [(4_096, "the disk is full (disk I/O error)"), (10**9, ": disk I/O error")])
+def test_a_full_disk_is_told_as_one(monkeypatch: pytest.MonkeyPatch, free: int, why: str) -> None:
+    def fail(*_: Any) -> None:
+        raise OperationalError("disk I/O error")
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    with connection.execute_wrapper(fail), pytest.raises(CannotStart, match=re.escape(why)):
         prepare()
 
 
