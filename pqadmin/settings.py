@@ -131,7 +131,8 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W016",
 ]
 
-DATA_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
+#: Of the fields of a form, which are all read at once. The server refuses other bodies by PQADMIN_MAX_BODY before.
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(2_500_000, PQADMIN_MAX_BODY)
 FILE_UPLOAD_MAX_MEMORY_SIZE = 250_000  # bodies that wait for a thread; larger ones wait in a temporary file
 FILE_UPLOAD_HANDLERS = ["pqadmin.pages.uploads.BoundedUpload"]
 

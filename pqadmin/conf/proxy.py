@@ -6,6 +6,7 @@ of an admin. Any client can send the headers, so nothing else follows.
 """
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ _FORWARDED = {b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x
 UNDECLARED = "pqadmin.undeclared_proxy"
 #: Headers that a proxy adds; any program may send the rest.
 _TELLING = {b"x-forwarded-for", b"x-forwarded-proto", b"forwarded"}
+#: An address in X-Forwarded-For, as some proxies write it: with the client's port, IPv6 in brackets then.
+_HOP = re.compile(r"\[(?P<v6>[^\]]*)\](?::\d+)?|(?P<v4>[\d.]+):\d+")
 _SECURE = {"http": "https", "websocket": "wss"}
 
 
@@ -33,7 +36,7 @@ class TrustedProxy:
     def __init__(self, application: Application, *, trusted: Sequence[Network]) -> None:
         self._application = application
         self._trusted = trusted
-        self._said = False
+        self._said = self._said_odd = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass one request or socket on."""
@@ -51,9 +54,11 @@ class TrustedProxy:
             scope["client"] = [peer, *port]
         if self._is_trusted(peer):
             hops = ",".join(_all(headers, b"x-forwarded-for")).split(",")
-            client = next((hop for hop in map(str.strip, reversed(hops)) if not self._is_trusted(hop)), "")
+            client = next((hop for hop in map(_address, reversed(hops)) if not self._is_trusted(hop)), "")
             if ip.parse(client) is not None:
                 scope["client"] = [ip.plain(client), 0]
+            elif client:
+                self._say_odd(peer, client)
             proto = ",".join(_all(headers, b"x-forwarded-proto")).split(",")[-1].strip().lower()
             if proto in {"https", "wss"}:
                 scope["scheme"] = _SECURE[scope["type"]]
@@ -73,6 +78,16 @@ class TrustedProxy:
                 peer,
             )
 
+    def _say_odd(self, peer: str, hop: str) -> None:
+        if not self._said_odd:
+            self._said_odd = True
+            log.warning(
+                "The proxy %s names a client by %r in X-Forwarded-For, which is no address: all visitors that it names "
+                "so share one address and its limits.",
+                peer,
+                hop[:60],
+            )
+
     def _is_trusted(self, address: str) -> bool:
         return is_in(address, self._trusted)
 
@@ -81,6 +96,12 @@ def is_in(address: str, networks: Sequence[Network]) -> bool:
     """Return whether an address is in one of these networks. What is no address is in none."""
     parsed = ip.parse(address)
     return parsed is not None and any(parsed in network for network in networks)
+
+
+def _address(hop: str) -> str:
+    """Return the address of a hop, without its port and brackets."""
+    found = _HOP.fullmatch(hop.strip())
+    return hop.strip() if found is None else str(found["v6"] or found["v4"])
 
 
 def _all(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

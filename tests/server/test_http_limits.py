@@ -146,6 +146,12 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(serve: Callable[...,
                 assert "太".encode() in answer or "内容".encode() in answer, "in the reader's language"
 
 
+def test_a_form_may_be_as_large_as_the_limit_of_bodies(serve: Callable[..., Site]) -> None:
+    site = serve(PQADMIN_MAX_BODY="4000000")
+    form = b"csrfmiddlewaretoken=" + b"a" * 32 + b"&username=nobody&password=wrong&filler=" + b"a" * 3_000_000
+    assert post(site, LOGIN, form, b"application/x-www-form-urlencoded", FORGED.strip())[9:12] == b"422"
+
+
 def test_a_client_that_waits_for_leave_to_send_gets_none(site: Site) -> None:
     with connect(site) as connection:
         connection.sendall(head(b"POST", LOGIN, b"Content-Length: 400000000", b"Expect: 100-continue"))

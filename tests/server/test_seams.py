@@ -67,7 +67,32 @@ async def test_only_the_proxy_is_believed() -> None:
     assert scope["headers"] == [(b"host", b"localhost")]
 
 
-@pytest.mark.parametrize("value", [b"", b"unknown", b"'; drop", b"10.0.0.9", b"1.2.3.4:80", b"\xff"])
+@pytest.mark.parametrize(
+    ("hop", "address"),
+    [
+        (b"203.0.113.5:41822", "203.0.113.5"),
+        (b"[2001:db8::7]:41822", "2001:db8::7"),
+        (b"[2001:db8::7]", "2001:db8::7"),
+        (b"2001:db8::7", "2001:db8::7"),
+        (b"203.0.113.5:41822, 10.1.2.3:80", "203.0.113.5"),
+    ],
+)
+async def test_a_proxy_may_name_the_clients_port_too(hop: bytes, address: str) -> None:
+    assert (await through(client="10.0.0.1", headers=[(b"x-forwarded-for", hop)]))["client"] == [address, 0]
+
+
+async def test_a_client_that_a_proxy_names_by_no_address_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        pass
+
+    layer = TrustedProxy(application, trusted=PROXIES)
+    for hop in (b"", b"203.0.113.5", b"unknown", b"_hidden"):
+        await layer({"type": "http", "client": ["10.0.0.1", 1], "headers": [(b"x-forwarded-for", hop)]}, None, None)
+    (said,) = caplog.messages
+    assert "The proxy 10.0.0.1 names a client by 'unknown'" in said
+
+
+@pytest.mark.parametrize("value", [b"", b"unknown", b"'; drop", b"10.0.0.9", b"1.2.3:80", b"[]:80", b"[::1", b"\xff"])
 async def test_a_proxy_that_names_no_address_is_the_client(value: bytes) -> None:
     assert (await through(client="10.0.0.1", headers=[(b"x-forwarded-for", value)]))["client"][0] == "10.0.0.1"
 
