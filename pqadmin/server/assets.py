@@ -32,12 +32,18 @@ class AssetStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
 
 
 def prepare() -> bool:
-    """Collect the static files if they changed since the last time; return whether they had."""
+    """Collect the static files if they changed since the last time; return whether they had.
+
+    The mark is there only while all files are whole. Without it, as after a kill or on a disk that was full, they are
+    all made anew: a file that was cut off looks like one that is up to date.
+    """
     mark = Path(settings.STATIC_ROOT) / _MARK
     wanted = _fingerprint()
-    if mark.exists() and mark.read_text(encoding="ascii") == wanted:
+    whole = mark.exists()
+    if whole and mark.read_text(encoding="ascii") == wanted:
         return False
-    call_command("collectstatic", interactive=False, verbosity=0, clear=False)
+    mark.unlink(missing_ok=True)
+    call_command("collectstatic", interactive=False, verbosity=0, clear=not whole)
     mark.write_text(wanted, encoding="ascii")
     return True
 

@@ -54,6 +54,30 @@ def test_prepared_once_and_again_only_after_a_change(folder: Path, settings, tmp
     assert static("a.css") != first
 
 
+def test_files_that_were_cut_off_are_made_anew(folder: Path, settings, tmp_path: Path) -> None:
+    """As by a kill, or on a full disk: what is there already is not taken for whole."""
+
+    def files() -> dict[Path, bytes]:
+        found = [path for path in folder.rglob("*") if path.is_file()]
+        return {path: path.read_bytes() for path in found if path.suffix != ".json"}  # it has times of files
+
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "a.css").write_text("a { color: red }")
+    settings.STATICFILES_DIRS = [own]
+    settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+    assert assets.prepare() is True
+    whole = files()
+    (own / "b.css").write_text('b { background: url("nowhere.png") }')
+    with pytest.raises(ValueError, match="nowhere"):
+        assets.prepare()
+    for path in files():
+        path.write_bytes(b"")
+    (own / "b.css").unlink()
+    assert assets.prepare() is True
+    assert files() == whole
+
+
 def test_names_are_plain_until_prepared(folder: Path) -> None:
     assert static("pqadmin/css/base.css") == "/static/pqadmin/css/base.css"
 
