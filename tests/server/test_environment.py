@@ -5,6 +5,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from pqadmin.conf import environment
 from pqadmin.conf.environment import SETTINGS, BadSetting
@@ -125,3 +126,9 @@ def test_a_password_in_a_database_url_is_not_repeated() -> None:
     with pytest.raises(BadSetting) as refused:
         environment.read({"DATABASE_URL": "nosuch://me:hunter2@host/name"})
     assert "hunter2" not in str(refused.value)
+
+
+def test_each_commit_of_sqlite_is_flushed(db: None) -> None:
+    """Otherwise a power cut could undo the last ones: a revoked token would be valid again."""
+    with connection.cursor() as cursor:
+        assert cursor.execute("PRAGMA synchronous").fetchone() == (2,)
