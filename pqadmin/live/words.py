@@ -84,7 +84,7 @@ _WORDS = {
     "reason-retries": gettext_lazy("%(percent)s of ended attempts fail"),
     "reason-old": gettext_lazy("oldest waits %(age)s"),
     "reason-deep": gettext_lazy("%(n)s ready, target %(limit)s"),
-    "reason-waits": gettext_lazy("some wait %(wait)s, target %(limit)s"),
+    "reason-waits": gettext_lazy("some wait about %(wait)s, target %(limit)s"),
     "reason-dead": gettext_lazy("%(n)s dead"),
     "reason-dead-least": gettext_lazy("at least %(n)s dead"),
     "reason-drift": gettext_lazy("counts drifted"),

@@ -23,7 +23,7 @@ class Observation(Struct, frozen=True, array_like=True):
     hands: int = 0
     #: When the item that has been claimable for longest became so; None when none is.
     oldest: float | None = None
-    #: Seconds that 95 of 100 items waited that were taken lately; None when unknown.
+    #: About the seconds that 95 of 100 items waited that were taken lately; None when unknown.
     wait: float | None = None
     #: Live consumers; None when none ever told of itself.
     consumers: int | None = None

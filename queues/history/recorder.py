@@ -28,7 +28,7 @@ from queues.history.open_block import OpenBlock
 from queues.history.pending_writes import FLUSH, PendingWrites
 from queues.history.points import HOURS, MINUTES, RESOLUTIONS, SECONDS, Point, Resolution
 from queues.history.read_history import ALL_QUEUES
-from queues.history.sampling import as_point, mix_of, percentiles
+from queues.history.sampling import as_point, middle_ms, mix_of, percentiles
 from queues.history.sums import SumsHistory
 from queues.history.turns import Turns
 from queues.history.verdicts import Track, Verdicts
@@ -325,7 +325,7 @@ class Recorder:
             before = track.line.blocks[resolution.name].waits
             waits = None if before is None else percentiles(histogram, before)
             if resolution is MINUTES and before is not None:  # the first minute of a recorder is unknown to it
-                track.wait, track.waited_at = None if waits is None else waits[1] / 1000, now
+                track.wait, track.waited_at = None if waits is None else middle_ms(waits[1]) / 1000, now
             point = replace(point, mix=mix_of(track.status), waits_ms=waits)
         self._pending.add(queue_id, track.line, resolution, point)
         if resolution is not SECONDS:

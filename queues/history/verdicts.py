@@ -29,7 +29,8 @@ class Track:
     #: Now, and as it was written last.
     health: Health | None = None
     written: Health | None = None
-    #: Seconds that 95 of 100 items waited that were taken in the last minute, None when none was; and when that ended.
+    #: About the seconds that 95 of 100 items waited that were taken in the last minute, None when none was; and when
+    #: that ended.
     wait: float | None = None
     waited_at: float = 0.0
 

@@ -145,6 +145,8 @@ def _shown(limit: str, value: float | None) -> str:
         return write.UNKNOWN
     if limit in ITEMS:
         return write.number(int(value))
+    if limit == "wait":
+        return _("about %(age)s") % {"age": write.age(value)}
     return _("no") if not value and limit in ("growing", "no_consumer") else write.age(value)
 
 
