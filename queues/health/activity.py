@@ -6,6 +6,7 @@ neither raises an alarm by itself.
 
 from msgspec.structs import replace
 
+from queues.health.averages import NO_TRAFFIC
 from queues.health.growth import Marks
 from queues.health.health import STALE, Health
 from queues.health.observation import Observation
@@ -37,12 +38,15 @@ def first_item(seen: Observation) -> float | None:
 def watched(before: Health, seen: Observation) -> Health:
     """Return the health with its averages, marks and times brought up to an observation."""
     was, seconds = before.seen, seconds_between(before.seen, seen)
-    by_hand = seen.hands != was.hands
+    change = seen.ready - was.ready
+    by_hand = _by_hand(was, seen)
     paused = seen.paused is not None or was.paused is not None
     taken, waiting = seen.taken - was.taken, bool(was.ready and seen.ready)
     marks = Marks() if paused else before.marks
-    if by_hand:
-        marks = marks.shifted(seen.ready - was.ready)
+    moved, gap = by_hand, seen.at - was.at
+    if gap > seconds:  # only so many seconds count: a share of what changed in the gap does, so that its rate is right
+        moved += round((change - by_hand) * (1 - seconds / gap))
+    marks = marks.shifted(moved)
     # A pause counts against no consumer; what was not taken before it was not taken after it either.
     worked = 0.0 if paused else seconds
     unseen = waiting and seen.signs == was.signs
@@ -66,13 +70,14 @@ def watched(before: Health, seen: Observation) -> Health:
             taken=taken,
             done=seen.done - was.done,
             returned=returned,
-            net=0 if by_hand else seen.ready - was.ready,
+            net=change - by_hand,
         ),
-        marks=marks.after(seconds, seen.ready if by_hand else was.ready, seen.ready),
+        marks=marks.after(seconds, was.ready + moved, seen.ready),
         silent=silent,
         untaken=untaken,
         usual=usual,
         fruitless=0.0 if finished else before.fruitless + worked,
+        failing=0.0 if finished else _failing(before, worked),
         buried=seen.dead if finished else min(before.buried, seen.dead),
         failed=0 if finished else _failed(before.failed + returned, paused=paused),
         began=before.began if before.began is not None else first_item(seen),
@@ -80,6 +85,18 @@ def watched(before: Health, seen: Observation) -> Health:
         rested=before.rested + (max(0.0, seen.at - was.at) if paused else 0.0) if silent else 0.0,
         **_untold(before, seen, seconds, taken),
     )
+
+
+def _by_hand(was: Observation, seen: Observation) -> int:
+    """Return by how many ready items people changed a queue: by no more than they acted on, the rest is traffic."""
+    most = abs(seen.hands - was.hands)
+    return max(-most, min(most, seen.ready - was.ready))
+
+
+def _failing(before: Health, seconds: float) -> float:
+    """Return for how long items come back. What came back long ago says nothing of now."""
+    lately = before.failed and before.averages.returned[1] > NO_TRAFFIC
+    return before.failing + seconds if lately else 0.0
 
 
 def _failed(items: int, *, paused: bool) -> int:

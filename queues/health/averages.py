@@ -6,6 +6,8 @@ from msgspec import Struct
 
 #: Seconds of the three averages.
 SPANS = (60.0, 300.0, 900.0)
+#: Items per second that are no traffic.
+NO_TRAFFIC = 0.001
 #: Averages of a rate, the shortest span first.
 Average = tuple[float, float, float]
 _ZERO: Average = (0.0, 0.0, 0.0)

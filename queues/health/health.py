@@ -56,6 +56,8 @@ class Health(Struct, frozen=True, kw_only=True, array_like=True):
     rested: float = 0.0
     #: Dead items when something was finished last.
     buried: int = 0
+    #: Seconds since the first item came back, of those that did since something was finished.
+    failing: float = 0.0
 
     @property
     def consumers(self) -> int | None:

@@ -7,12 +7,15 @@ from msgspec.structs import replace
 
 from queues.health.levels import Code, Level
 
+#: Seconds close to a limit that lower a level.
+CLOSE = 600.0
+
 
 class Signal(Struct, frozen=True):
     """What one observation says of one reason."""
 
     code: Code
-    #: None: neither clearly over a limit nor clearly within it.
+    #: By the limit alone; None: it says nothing of now, and what was told goes on.
     level: Level | None
     #: Seconds for which it must last to raise the level, and to lower it.
     up: float = 0.0
@@ -23,8 +26,8 @@ class Signal(Struct, frozen=True):
     since: float | None = None
     value: float | None = None
     limit: float | None = None
-    #: The level by the limit alone, without hysteresis.
-    beyond: Level = Level.OK
+    #: The level that it has, or is close to, just below its limit: that one is lowered slowly, as noise may raise it.
+    close: Level = Level.OK
 
 
 class Latch(Struct, frozen=True, array_like=True):
@@ -38,8 +41,11 @@ class Latch(Struct, frozen=True, array_like=True):
 
     def after(self, signal: Signal, seconds: float, at: float) -> "Latch":
         """Return the latch after the signal has been there for some more seconds."""
-        # Between two limits the level stays, but what is beyond the lower one is no less than that.
-        toward = max(self.level, signal.beyond) if signal.level is None else signal.level
+        toward = self.level if signal.level is None else signal.level
+        if toward < self.level <= signal.close:
+            seconds *= signal.down / CLOSE
+        elif toward < self.level:
+            toward = max(toward, signal.close)
         if toward == self.level:
             return (
                 self

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from queues.health.activity import FAILED, LEARNED
-from queues.health.averages import SPANS
+from queues.health.averages import NO_TRAFFIC, SPANS
 from queues.health.growth import SEEN
 from queues.health.health import WATCHED, Health
 from queues.health.latch import Signal
@@ -26,7 +26,7 @@ _UNUSUAL = 3.0
 _ALIVE = 5.0
 #: Seconds after a pause within which consumers that wait take again; after which nothing finished is a failure.
 _AGAIN = 10.0
-#: Seconds without anything finished that say that consumers fail.
+#: Seconds for which items come back, and none is finished, that say that consumers fail.
 _FRUITLESS = 90.0
 #: Share of ended attempts that failed: from which on it is much, and below which no more; and items in 5 minutes.
 _MUCH, _LITTLE, _SEVERAL = 0.45, 0.3, 10
@@ -40,8 +40,6 @@ _CHANCE = 2.0
 _WITHIN, _TWICE = 0.9, 2.0
 #: Share of the limit of items from which on a queue is near it, and below which it has room again.
 _NEAR, _ROOM = 0.9, 0.8
-#: Items per second that are no traffic.
-NO_TRAFFIC = 0.001
 #: Items per second by which a growing queue is said to grow at least.
 _SLOWLY = 0.01
 #: Seconds beyond a target after which it is a warning.
@@ -70,10 +68,12 @@ def signals_of(health: Health, targets: Targets) -> Iterator[Signal]:
     yield _beyond(Code.OLD, age, targets.oldest, drains=drains, applies=waiting, since=crossed)
     yield _beyond(Code.DEEP, float(seen.ready), targets.depth, drains=drains, applies=working)
     waits = _beyond(Code.WAITS, seen.wait or 0.0, targets.wait, drains=drains, applies=own)
-    yield replace(waits, value=seen.wait)
+    # Where none was taken lately, what waits may wait as long as those before.
+    unknown = seen.wait is None and seen.ready and own and targets.wait
+    yield replace(waits, value=seen.wait, level=None if unknown else waits.level)
     many = bool(targets.dead) and seen.dead >= targets.dead
     dead, level = told_at_least(float(seen.dead)), Level.WARNING if many else Level.OK
-    yield Signal(Code.DEAD, level, down=10.0, value=dead, limit=float(targets.dead), beyond=level)
+    yield Signal(Code.DEAD, level, down=10.0, value=dead, limit=float(targets.dead))
     yield Signal(Code.DRIFT, Level.WARNING if seen.drift else Level.OK, down=10.0)
     yield Signal(Code.PAUSED, Level.OK if seen.paused is None else Level.WARNING, down=0.0, since=seen.paused)
 
@@ -124,25 +124,24 @@ def _calm(seen: Observation) -> float:
 
 
 def _fruitless(health: Health, *, own: bool) -> Signal:
-    fails = own and health.fruitless >= _FRUITLESS and health.failed >= FAILED
+    fails = own and health.failing >= _FRUITLESS and health.failed >= FAILED
     # What came back long ago says nothing of now.
     fails = fails and health.averages.returned[1] > NO_TRAFFIC
     # A few items that come back again and again may be the fault of these.
     level = Level.CRITICAL if health.unfinished >= FAILED else Level.WARNING
-    since = health.seen.at - health.fruitless
+    since = health.seen.at - health.failing
     return Signal(Code.NOTHING_DONE, level if fails else Level.OK, down=_calm(health.seen), since=since)
 
 
 def _full(seen: Observation) -> Signal:
     """Return whether pushes are refused, or soon may be; a full queue has room again and again, as items are taken."""
-    level: Level | None = Level.OK
+    level = Level.OK
     held, most = seen.ready + seen.delayed, float(seen.most or 0)
     if held >= _NEAR * most > 0:
         level = Level.WARNING
-    elif held >= _ROOM * most > 0:
-        level = None
+    close = Level.WARNING if held >= _ROOM * most > 0 else Level.OK
     value = most if seen.is_full else None
-    return Signal(Code.FULL, level, up=_AGAIN, down=10.0, value=value, limit=most, beyond=level or Level.OK)
+    return Signal(Code.FULL, level, up=_AGAIN, down=10.0, value=value, limit=most, close=close)
 
 
 def growth_of(health: Health) -> float | None:
@@ -199,25 +198,26 @@ def _beyond(
     code: Code, value: float, limit: float, *, drains: bool, applies: bool, since: float | None = None
 ) -> Signal:
     """Return whether a number is beyond its target, or twice that. A queue that drains is never critical by it."""
-    level: Level | None = None
     up = warns = _WARNS[code]
-    if not applies or not limit or value < _WITHIN * limit:
-        level = Level.OK
-    elif value >= _TWICE * limit and not drains:
-        level = Level.CRITICAL
+    known = applies and limit > 0
+    level = _level(value, limit, drains=drains) if known else Level.OK
+    close = _level(value / _WITHIN, limit, drains=drains) if known else Level.OK
+    if level is Level.CRITICAL:
         up = max(up, 120.0)
-    elif value >= limit and (drains or value < _TWICE * _WITHIN * limit):
-        level = Level.WARNING
     # An age grows by itself: it is told by the time of the item.
     shown = None if code is Code.OLD else value
     # What waited longest is gone or is not: there is nothing to wait for, and its words would tell a small age.
     down = 60.0 if applies else 0.0
     if code is Code.OLD:
         down = 10.0 if value else 0.0
-    beyond = Level.WARNING if value >= limit else Level.OK
-    return Signal(
-        code, level, up=up, down=down, warns=warns, since=since, value=shown, limit=float(limit), beyond=beyond
-    )
+    return Signal(code, level, up=up, down=down, warns=warns, since=since, value=shown, limit=float(limit), close=close)
+
+
+def _level(value: float, limit: float, *, drains: bool) -> Level:
+    """Return the level of a number by its target alone."""
+    if value < limit:
+        return Level.OK
+    return Level.WARNING if drains or value < _TWICE * limit else Level.CRITICAL
 
 
 # The verdict
@@ -234,5 +234,5 @@ def is_unmoved(health: Health) -> bool:
 
 def is_failing(health: Health) -> bool:
     """Say whether what was taken came back, and none was finished, be it for too short a time to say so."""
-    several = health.failed >= FAILED and health.fruitless >= _AGAIN
+    several = health.failed >= FAILED and health.failing >= _AGAIN
     return several or (bool(health.failed) and not health.seen.done)

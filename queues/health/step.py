@@ -33,6 +33,7 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
             began=first_item(seen),
             latches=latches,
             targets=targets,
+            buried=seen.dead,
             unproven=0.0 if recorded is None else recorded.unproven,
         )
     health = watched(before, seen)
@@ -63,8 +64,10 @@ def _breaches(before: Health, seen: Observation, latches: Mapping[str, Latch]) -
     was, targets = before.seen, before.targets
     watched = seen.at - was.at <= STALE or (before.settled and not seen.unreadable and seen.counts == was.counts)
     known = watched and Code.UNREADABLE not in before.verdict.codes
-    beyond = {LIMIT_OF[code]: latch.since for code, latch in latches.items() if code in LIMIT_OF and latch.level}
-    beyond |= {LIMIT_OF[code]: was.at for code, latch in before.latches.items() if code in LIMIT_OF and latch.level}
+    beyond = {LIMIT_OF[code]: latch.since for code, latch in latches.items() if latch.level and _is_beyond(code, latch)}
+    beyond |= {LIMIT_OF[code]: was.at for code, latch in before.latches.items() if _is_beyond(code, latch)}
+    if was.wait is None:  # the last one is told until there is another
+        beyond.pop("wait", None)
     unknown = set()
     if not known:
         beyond, unknown = {}, set(LIMIT_NAMES)
@@ -76,6 +79,11 @@ def _breaches(before: Health, seen: Observation, latches: Mapping[str, Latch]) -
         unknown = {limit for limit, holds in {"wait": was.wait is None, "oldest": aged}.items() if holds}
     unknown = {limit for limit in unknown if getattr(targets, limit)} - beyond.keys()
     return before.breaches.after(was.at, seen.at, beyond=beyond, unknown=unknown)
+
+
+def _is_beyond(code: str, latch: Latch) -> bool:
+    """Say whether a limit is crossed, be it for too short a time to be told. Growth has to last, by its target."""
+    return code in LIMIT_OF and bool(latch.toward and (latch.level or code != Code.GROWING))
 
 
 def _retargeted(before: Health, signals: list[Signal], targets: Targets) -> tuple[Health, list[Signal]]:
@@ -95,8 +103,7 @@ def _retargeted(before: Health, signals: list[Signal], targets: Targets) -> tupl
             continue
         if signal.since is not None:
             latches.pop(signal.code.value, None)  # since when is reckoned by the new limit
-        level = signal.beyond if signal.level is None else signal.level
-        followed.append(replace(signal, level=level, up=0.0, down=0.0))
+        followed.append(replace(signal, level=signal.level or Level.OK, up=0.0, down=0.0, close=Level.OK))
     return replace(before, latches=latches), followed
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from queues.health.averages import NO_TRAFFIC
 from queues.health.health import STALE, Health
 from queues.health.latch import Signal
 from queues.health.levels import Code, Level, Reason, Trend, Verdict
 from queues.health.rounding import told, told_roughly
-from queues.health.signals import NO_TRAFFIC, growth_of, is_draining, is_failing, is_unmoved
+from queues.health.signals import growth_of, is_draining, is_failing, is_unmoved
 
 
 def at(health: Health, now: float) -> Verdict:
@@ -36,7 +37,8 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
             value = tell(signal.value, told_before.get(signal.code))
             is_over = signal.code in over
             # Where no number of now explains the trouble, what was told stays.
-            if value is None or is_over or (signal.limit and not signal.beyond):
+            within = signal.limit and not signal.level and not signal.close
+            if value is None or is_over or within:
                 value = told_before.get(signal.code, value)
             until = (ends.get(signal.code) or at) if is_over else None
             limit = limits.get(signal.code) if is_over else signal.limit
@@ -79,7 +81,8 @@ _END = (Code.NO_CONSUMER, Code.NONE_TAKEN, Code.NOTHING_DONE, Code.FULL)
 def _over(health: Health, signals: list[Signal], before: Verdict) -> frozenset[Code]:
     """Return the reasons that have ended, though their levels hold for a while."""
     found = ((code, health.latches.get(code)) for code in _END)
-    ended = {code for code, latch in found if latch is not None and latch.level and not latch.toward}
+    close = {signal.code for signal in signals if signal.close}
+    ended = {code for code, latch in found if latch is not None and latch.level and not latch.toward} - close
     grows = next((signal.level for signal in signals if signal.code is Code.GROWING), Level.OK)
     # Lows that rise no more are no end by themselves; one that shrinks since has ended, until they rise again.
     shrinks = health.averages.net[0] < -NO_TRAFFIC
@@ -117,7 +120,8 @@ def _trend(health: Health, over: frozenset[Code]) -> Trend:
     if hung or (seen.ready and (is_unmoved(health) or health.is_quiet or health.is_unproven)):
         return Trend.UNKNOWN
     if not seen.ready and health.averages.taken[0] <= NO_TRAFFIC:
-        return Trend.UNKNOWN if seen.delayed and not seen.signs else Trend.EMPTY
+        left = seen.leased and seen.consumers == 0 and seen.lost  # by a consumer that was killed
+        return Trend.UNKNOWN if left or (seen.delayed and not seen.signs) else Trend.EMPTY
     if is_draining(health):
         return Trend.DRAINING
     # What is refused is not known.

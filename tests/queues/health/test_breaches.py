@@ -134,3 +134,22 @@ def test_a_clock_that_steps_invents_no_breach(step: float) -> None:
 def test_a_record_stays_small() -> None:
     health = played((30, msgspec.structs.replace(CALM, dead=3, ready=9, oldest=BEGIN, wait=99.0)), every=30)
     assert len(encode(health)) < 2_000
+
+
+@pytest.mark.parametrize(("over", "every"), [(20, 120), (40, 120), (60, 300), (120, 600)])
+def test_time_in_breach_is_that_beyond_the_limit_and_not_that_of_the_warning(over: int, every: int) -> None:
+    """A queue is beyond its target for a while, again and again."""
+    health = None
+    for n in range(0, 6 * HOUR, 5):
+        seen = Observation(BEGIN + n, ready=150 if n % every < over else 10, pushed=n, taken=n, done=n, consumers=1)
+        health = advance(health, msgspec.structs.replace(seen, oldest=BEGIN + n - 1), Targets(depth=100))
+    assert health is not None
+    assert share(health, "depth")[0] == pytest.approx(6 * over / every, abs=0.2)
+
+
+def test_the_time_of_an_unknown_wait_is_not_in_breach_though_the_last_one_is_told() -> None:
+    waits = Observation(BEGIN, ready=5, leased=1, pushed=99, taken=90, done=90, consumers=1, oldest=BEGIN - 9)
+    known = msgspec.structs.replace(waits, wait=7.0)
+    health = played((2, known), (1, msgspec.structs.replace(waits)))
+    assert "wait" in health.missed
+    assert share(health, "wait") == (pytest.approx(2.0, abs=0.1), pytest.approx(22.0, abs=0.1))

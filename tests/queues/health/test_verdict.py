@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from queues import open_store
-from queues.health import Code, Health, Level, Observation, Targets, Trend, Verdict, advance
+from queues.health import Code, Health, Level, Observation, Targets, Trend, Verdict, advance, decode, encode
 from queues.health.growth import Marks, tau
 from queues.health.health import STALE, born
 from queues.health.rounding import told
@@ -805,3 +805,231 @@ def test_workers_that_are_started_for_each_burst_are_no_outage() -> None:
         )  # fmt: skip
         levels.append(health.verdict.level)
     assert set(levels[1_800:]) == {Level.OK}, "after an hour it is known how long workers need"
+
+
+def batches(*fails: bool, dead: bool = False) -> list[Verdict]:
+    """Return the verdicts on ten items that come each hour, of which the first five of an hour may fail once.
+
+    Each of five workers needs ten seconds for an item, and one to fail. The last item of an hour may be dead.
+    """
+    health, verdicts = born(BEGIN - 1), []
+    taken = done = returned = lost = 0
+    ready, held = 0, dict[int, int]()
+    for second in range(len(fails) * 3_600):
+        hour, n = divmod(second, 3_600)
+        if not n:
+            ready += 10
+            failing = 5 if fails[hour] else 0
+        for worker in [worker for worker, end in held.items() if abs(end) == second]:
+            if held.pop(worker) < 0:
+                returned += 1
+                ready += 1
+            elif dead and ready == 0 and not held:
+                returned += 1
+                lost += 1
+            else:
+                done += 1
+        for worker in range(5):
+            if ready and worker not in held:
+                ready -= 1
+                taken += 1
+                held[worker] = -(second + 1) if failing else second + 10
+                failing = max(0, failing - 1)
+        seen = Observation(
+            BEGIN + second, ready=ready, leased=len(held), dead=lost, pushed=10 * hour + 10, taken=taken, done=done,
+            released=returned, consumers=1, oldest=BEGIN + hour * 3_600 if ready else None,
+        )  # fmt: skip
+        health = advance(health, seen, Targets(dead=0))
+        verdicts.append(health.verdict)
+    return verdicts
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_batch_that_fails_at_first_is_no_outage_as_nothing_came_before_it(dead: bool) -> None:
+    """The connections of all workers are stale after an hour without items."""
+    verdicts = batches(False, True, True, dead=dead)
+    assert {verdict.level for verdict in verdicts} == {Level.OK}
+
+
+def test_nothing_finished_is_told_since_the_first_item_came_back() -> None:
+    """A queue that was empty for an hour gets items that all fail, one every two seconds."""
+    used = [Observation(BEGIN - n, pushed=20, taken=20, done=20, consumers=1) for n in range(3_600, 0, -10)]
+    fails = [
+        Observation(
+            BEGIN + n, ready=30, pushed=50, taken=20 + n // 2, done=20, released=n // 2, consumers=1, oldest=BEGIN
+        )
+        for n in range(0, 200, 2)
+    ]  # fmt: skip
+    verdicts = watched(*used, *fails)[len(used) :]
+    began = next(n for n, verdict in enumerate(verdicts) if Code.NOTHING_DONE in verdict.codes)
+    assert 90 <= 2 * began <= 94
+    assert [(each.code, each.since) for each in verdicts[-1].reasons] == [(Code.NOTHING_DONE, BEGIN + 2)]
+
+
+def acted(change: int, hands: int, *, every: int = 1) -> list[Verdict]:
+    """Return the verdicts on a queue that changes by so many items a second, while people touch some, for an hour."""
+    return watched(
+        *(
+            Observation(
+                BEGIN + n, ready=100_000 + change * n, pushed=100_000 + 60 * n, taken=60 * n - change * n,
+                done=60 * n - change * n, consumers=4, hands=hands * n, oldest=BEGIN + n - 5,
+            )
+            for n in range(0, 3_600, every)
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("every", [1, 10])
+@pytest.mark.parametrize(("hands", "trend"), [(0, Trend.GROWING), (5, Trend.GROWING), (30, Trend.STEADY)])
+def test_people_that_act_on_a_few_items_hide_no_growth(hands: int, trend: Trend, every: int) -> None:
+    """A bulk job of a person goes on beside programs that push 30 a second more than are taken."""
+    verdict = acted(30, hands, every=every)[-1]
+    assert verdict.trend is trend
+    assert (Code.GROWING in verdict.codes) is (trend is Trend.GROWING)
+
+
+def test_people_that_act_on_a_few_items_hide_no_drain() -> None:
+    verdict = acted(-20, 5)[-1]
+    assert verdict.trend is Trend.DRAINING
+    assert verdict.clears_in is not None
+    assert 0.5 <= verdict.clears_in / (28_000 / 15) <= 2, "of the 20 that leave a second, people may have moved 5"
+
+
+@pytest.mark.parametrize("gap", [90, 600, 3_600, 7_200])
+@pytest.mark.parametrize("rate", [-10, 1])
+def test_a_time_without_a_recorder_distorts_no_forecast(gap: int, rate: int) -> None:
+    """A queue of 150,000 items grows or shrinks evenly; nothing watches it for a while."""
+
+    def seen(second: int) -> Observation:
+        taken = (11 - rate) * second
+        return Observation(
+            BEGIN + second, ready=150_000 + rate * second, pushed=200_000 + 11 * second, taken=taken, done=taken,
+            consumers=4, oldest=BEGIN - 100,
+        )  # fmt: skip
+
+    before = [seen(n) for n in range(0, 1_800, 5)]
+    after = [seen(1_800 + gap + n) for n in range(0, 1_500, 5)]
+    for observation, verdict in zip(after, watched(*before, *after)[len(before) :], strict=True):
+        if rate > 0:
+            assert verdict.grows_by == 1.0
+        else:
+            assert verdict.clears_in is not None
+            assert 0.4 <= verdict.clears_in / (observation.ready / 10) <= 2.5
+
+
+def near(*parts: tuple[int, int], targets: Targets | None = None) -> list[Verdict]:
+    """Return the verdicts on so many ready items for so many minutes, seen every ten seconds; the target is 100."""
+    depths = [ready for minutes, ready in parts for _ in range(minutes * 6)]
+    return watched(
+        *(
+            Observation(
+                BEGIN + 10 * n, ready=ready, pushed=20 * n + ready, taken=20 * n, done=20 * n, consumers=2,
+                oldest=BEGIN + 10 * n - 2,
+            )
+            for n, ready in enumerate(depths)
+        ),
+        targets=targets or Targets(depth=100),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("peak", [105, 150])
+def test_a_number_that_rests_close_to_its_target_is_told_for_ten_minutes_and_no_longer(peak: int) -> None:
+    verdicts = near((10, 50), (3, peak), (30, 95))
+    close = verdicts[13 * 6 :]
+    assert {verdict.level for verdict in close[:59]} == {Level.WARNING}
+    assert {verdict.level for verdict in close[61:]} == {Level.OK}
+    assert {verdict.reasons[0].value for verdict in close[:59]} == {95}, "what is told is of now"
+
+
+def test_a_number_that_goes_up_and_down_about_its_target_is_told_all_the_time() -> None:
+    verdicts = near((10, 50), *[(3, 105), (5, 95)] * 10)
+    assert {verdict.level for verdict in verdicts[11 * 6 :]} == {Level.WARNING}
+
+
+def test_what_rests_close_to_twice_its_target_is_critical_for_ten_minutes_and_then_a_warning() -> None:
+    close = near((10, 50), (3, 210), (30, 185))[13 * 6 :]
+    assert {verdict.level for verdict in close[:59]} == {Level.CRITICAL}
+    assert {verdict.level for verdict in close[61:]} == {Level.WARNING}
+
+
+def test_what_was_critical_and_is_close_to_its_target_is_a_warning_soon() -> None:
+    close = near((10, 50), (3, 210), (30, 95))[13 * 6 :]
+    assert {verdict.level for verdict in close[:6]} == {Level.CRITICAL}
+    assert {verdict.level for verdict in close[8:65]} == {Level.WARNING}
+    assert {verdict.level for verdict in close[69:]} == {Level.OK}
+
+
+def test_a_queue_that_was_full_and_has_some_room_is_told_for_ten_minutes_and_no_longer() -> None:
+    """Its limit is 400; it rests at 350."""
+    full = Observation(BEGIN, ready=400, pushed=400, consumers=1, most=400)
+    rests = [msgspec.structs.replace(full, at=BEGIN + n, ready=350, pushed=400 + n, taken=50 + n, done=50 + n,
+        oldest=BEGIN + n - 9) for n in range(20, 1_200, 10)]  # fmt: skip
+    verdicts = watched(full, msgspec.structs.replace(full, at=BEGIN + 10), *rests)[2:]
+    told = [[(each.code, each.value, each.until) for each in verdict.reasons] for verdict in verdicts]
+    assert {tuple(each) for each in told[:59]} == {((Code.FULL, 400, None),)}
+    assert not any(told[61:])
+
+
+def waiting(job: int, *, ready: int = 6, until: float = 9e9) -> list[Verdict]:
+    """Return the verdicts on a queue of which a worker takes an item each `job` seconds, for four hours.
+
+    The waits of a minute are known for two. Items that wait are gone from a second on.
+    """
+    return watched(
+        *(
+            Observation(
+                BEGIN + n, ready=ready if n < until else 0, leased=1, pushed=1 + ready + n // job, taken=1 + n // job,
+                done=n // job, extended=n // 10, consumers=1, oldest=BEGIN + n - 100 if n < until else None,
+                wait=ready * float(job) if 60 <= n % job < 180 and job < n < until else None,
+            )
+            for n in range(0, 4 * 3_600, 10)
+        ),
+        targets=Targets(wait=60, oldest=0, no_consumer=0, growing=0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("job", [190, 300, 600, 1_500])
+def test_a_wait_that_is_unknown_while_items_wait_is_as_it_was(job: int) -> None:
+    verdicts = waiting(job)
+    levels = [verdict.level for verdict in verdicts]
+    first = next(n for n, level in enumerate(levels) if level)
+    assert Level.OK not in levels[first:]
+    assert {reason.value for verdict in verdicts[first:] for reason in verdict.reasons} == {float(f"{6 * job:.2g}")}
+
+
+def test_a_wait_that_is_unknown_ends_where_no_item_waits() -> None:
+    assert {verdict.level for verdict in waiting(600, until=3_600)[370:]} == {Level.OK}
+
+
+def test_items_that_died_long_ago_make_no_outage_of_a_few_that_fail() -> None:
+    """Nothing was recorded of it before, and 30 items are dead; one fails every ten seconds."""
+    seen = [
+        Observation(
+            BEGIN + n, leased=1, pushed=99, taken=50 + n // 10, done=40, released=n // 10, consumers=1, dead=30
+        )
+        for n in range(0, 600, 10)
+    ]  # fmt: skip
+    reason = watched(*seen, targets=Targets(dead=0))[-1].reasons[0]
+    assert (reason.code, reason.level) == (Code.NOTHING_DONE, Level.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("leased", "lost", "trend"), [(200, True, Trend.UNKNOWN), (0, True, Trend.EMPTY), (1, False, Trend.EMPTY)]
+)
+def test_a_queue_is_not_said_to_be_empty_where_a_killed_consumer_holds_its_items(
+    leased: int, lost: bool, trend: Trend
+) -> None:
+    """A person may hold some as well, as after a consumer that ended by itself: that is no alarm."""
+    held = Observation(
+        BEGIN, leased=leased, pushed=200, taken=200, done=200 - leased, consumers=0, ended=BEGIN, lost=lost
+    )
+    verdict = watched(*(msgspec.structs.replace(held, at=BEGIN + n) for n in range(0, 1_200, 10)))[-1]
+    assert (verdict.level, verdict.trend) == (Level.OK, trend)
+
+
+def test_health_of_an_earlier_or_a_later_release_is_read() -> None:
+    """One more field is appended, or the last one is not known yet."""
+    health = advance(None, stalled(0)[0])
+    fields = msgspec.msgpack.decode(encode(health)[1:])
+    for other in (fields[:-1], [*fields, 7]):
+        assert decode(b"\x01" + msgspec.msgpack.encode(other)) == health
