@@ -17,7 +17,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         _run(arguments)
     except SystemExit as ended:
-        if ended.code != Exit.INTERRUPTED or not stop_signals.only_from_keyboard():
+        if ended.code != Exit.INTERRUPTED or not stop_signals.only_sigint():
             raise
     except KeyboardInterrupt:  # before the command handles it, as while it is imported
         _fail(arguments, "Interrupted", "Interrupted.")

@@ -19,8 +19,9 @@ from pqadmin.commands.error_line import asks_json, json_error
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.display import format as write
 
+_CANNOT_WRITE = "Standard output cannot be written: {}."
 #: Why a command ends that cannot write to standard output.
-UNWRITTEN = "Standard output cannot be written: {}. What the command has done stays done."
+UNWRITTEN = f"{_CANNOT_WRITE} What the command has done stays done."
 
 
 def program(path: str) -> str:
@@ -87,7 +88,7 @@ class OwnCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run the command; end with one line where it is refused, stopped, or refused by the system."""
+        """Run the command; end with one line where it is refused or stopped, or the system refuses something."""
         from_shell = getattr(self, "_called_from_command_line", False)
         if from_shell and signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, stop_signals.heed)
@@ -140,7 +141,7 @@ def _os_message(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def writing_stdout(unwritten: str) -> Iterator[None]:
+def writing_stdout(unwritten: str = "") -> Iterator[None]:
     """Write what is printed in the block at once; raise `CommandError` if that fails, with `unwritten` behind why."""
     try:
         yield
@@ -148,8 +149,8 @@ def writing_stdout(unwritten: str) -> Iterator[None]:
     except OSError as error:
         drop_stdout()
         code = Exit.PIPE_CLOSED if isinstance(error, BrokenPipeError) else Exit.FAILED
-        told = f"Standard output cannot be written: {error.strerror or error}. {unwritten}"
-        raise CommandError(told, returncode=code) from None
+        told = f"{_CANNOT_WRITE.format(error.strerror or error)} {unwritten}"
+        raise CommandError(told.rstrip(), returncode=code) from None
 
 
 def drop_stdout() -> None:

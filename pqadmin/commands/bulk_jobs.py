@@ -1,4 +1,4 @@
-"""Bulk jobs that a command runs: how a stop signal ends it, and how one is told that did not come to its end."""
+"""Bulk jobs that a command runs: how a stop signal ends it, and how a job is told that is not done."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,11 +14,17 @@ from queues import Actions, Job
 
 
 def run_jobs(
-    command: StoreCommand, acts: Actions, begin: Callable[[], Sequence[str]], *, quiet: bool = False
+    command: StoreCommand,
+    acts: Actions,
+    begin: Callable[[], Sequence[str]],
+    *,
+    quiet: bool = False,
+    show: Callable[[list[Job]], object] = lambda ended: None,
 ) -> list[Job]:
     """Begin jobs, run them here and now, and return them; raise `CommandError` when a stop signal leaves some.
 
-    `begin` returns their ids. A stop signal waits for it, and for the chunk that is being done.
+    `begin` returns their ids. A stop signal waits for it, and for the chunk that is being done; `show` tells the jobs
+    that ended before.
     """
     ended: list[Job] = []
     left: list[str] | None = None
@@ -36,6 +42,8 @@ def run_jobs(
         if left is None:
             raise
         if left:
+            if ended:
+                show(ended)
             raise CommandError(
                 "Interrupted. A running site continues the job; otherwise run: "
                 f"{command.command_line('jobs', 'run', left[0])}. "

@@ -36,7 +36,7 @@ def end_at_next() -> None:
                 signal.signal(number, signal.SIG_DFL)
 
 
-def only_from_keyboard() -> bool:
+def only_sigint() -> bool:
     """Return whether stop signals came, and all of them were SIGINT, as of Ctrl-C."""
     return {*_came} == {signal.SIGINT}
 

@@ -63,9 +63,11 @@ class FewerLines(BadFormat):
 
     def __init__(self, lines: int, skip: int) -> None:
         super().__init__(
-            "The file ends at line {lines:,}: line {skip:,} is behind its end. Nothing was read.",
-            lines=lines,
-            skip=skip,
+            Words(
+                "The file ends at line {lines:,}: line {skip:,} is behind its end. Nothing was read.",
+                lines=lines,
+                skip=skip,
+            )
         )
 
 

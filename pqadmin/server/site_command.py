@@ -23,9 +23,13 @@ class SiteCommand(StoreCommand):
             raise CommandError(str(error)) from None
 
     def _show(self, admin: first_start.FirstAdmin) -> None:
-        told = self.stderr if self.prints_json else self.stdout
-        with writing_stdout(first_start.NOT_MADE):
-            told.write(
-                f"First start in {settings.PQADMIN_DATA}: created {admin.name} (admin).\n"
-                f"Password, shown once: {admin.password}"
-            )
+        words = (
+            f"First start in {settings.PQADMIN_DATA}: created {admin.name} (admin).\n"
+            f"Password, shown once: {admin.password}"
+        )
+        if self.prints_json:
+            self.stderr.write(words)
+            self.stderr.flush()
+        else:
+            with writing_stdout(first_start.NOT_MADE):
+                self.stdout.write(words)

@@ -57,6 +57,47 @@ def stopped(*arguments, **options):
 Actions.pop_many = stopped
 main()
 """
+#: The commands; two signals ask a pop to stop while it takes the rest.
+STOPPED_TWICE = """
+import signal
+
+from pqadmin.cli import main
+from queues import Actions
+
+pop_many = Actions.pop_many
+steps = []
+
+
+def stopped(*arguments, **options):
+    steps.append(1)
+    if len(steps) == 2:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+    return pop_many(*arguments, **options)
+
+
+Actions.pop_many = stopped
+main()
+"""
+#: The commands; a signal asks to stop when the first bulk job has ended.
+STOPPED_AFTER_A_JOB = """
+import signal
+
+from pqadmin.cli import main
+from queues import Actions
+
+run_bulk = Actions.run_bulk
+
+
+def stopped(*arguments, **options):
+    job = run_bulk(*arguments, **options)
+    signal.raise_signal(signal.SIGTERM)
+    return job
+
+
+Actions.run_bulk = stopped
+main()
+"""
 #: Says that the processes which a command starts need some seconds for it.
 SLOW_TO_START = """
 import sys
@@ -192,6 +233,31 @@ def test_an_interrupted_pop_prints_what_it_took(url: str, store: Store, options:
     }
 
 
+def test_a_second_stop_ends_a_pop_that_takes(url: str, store: Store) -> None:
+    queue = store.create_queue("jobs")
+    queue.push_many([(b"%d" % n, n) for n in range(600)])
+    ended = run_to_end(
+        [sys.executable, "-c", STOPPED_TWICE, "pop", "jobs", "-n", "600", "--no-trash", "--jsonl", "--store", url],
+        cwd=ROOT,
+    )
+    values = [int(json.loads(line)["value"]) for line in ended.stdout.splitlines()]
+    assert (ended.returncode, values, queue.depth()) == (130, list(range(500)), 100)
+
+
+def test_a_stop_between_jobs_tells_those_that_ended(url: str, store: Store) -> None:
+    actions = store.actions("ann")
+    for name in ("first", "second"):
+        store.create_queue(name).push(b"x", 1)
+        store.create_queue(f"{name}-target")
+        actions.begin_bulk("move", name, to=f"{name}-target")
+    ended = run_to_end([sys.executable, "-c", STOPPED_AFTER_A_JOB, "jobs", "run", "--json", "--store", url], cwd=ROOT)
+    (left,) = actions.running_jobs()
+    shown = json.loads(ended.stdout)
+    assert (ended.returncode, shown["status"], shown["items"]) == (130, "done", 1)
+    assert shown["job"] != left.id
+    assert f"pqadmin jobs run {left.id}" in json.loads(ended.stderr.splitlines()[-1])["error"]["message"]
+
+
 def test_an_interrupted_raw_pop_writes_the_value(url: str, store: Store) -> None:
     store.create_queue("jobs").push(b"first", 1)
     ended = run_to_end([sys.executable, "-c", STOPPED, "pop", "jobs", "--raw", "--no-trash", "--store", url], cwd=ROOT)
@@ -236,6 +302,18 @@ def test_a_pop_that_cannot_tell_what_it_took_says_so(
     shell = f"exec {sys.executable} -m pqadmin pop jobs --store {url} {redirected}"
     ended = subprocess.run(["sh", "-c", shell], cwd=ROOT, stderr=subprocess.PIPE, timeout=PATIENCE)
     assert (ended.returncode, ended.stderr, queue.depth()) == (1, told, left)
+
+
+@pytest.mark.parametrize("command", ["", "--version", "help", "help push", "help --all", "completion bash"])
+def test_help_that_cannot_be_written_says_so(command: str) -> None:
+    full, closed = (
+        run_to_end(["sh", "-c", f"{sys.executable} -m pqadmin {command} {redirected}"], cwd=ROOT)
+        for redirected in ("> /dev/full", "| true")
+    )
+    assert full.returncode == 1
+    assert full.stderr.startswith("Standard output cannot be written: No space left on device.")
+    assert full.stderr.count("\n") == 1
+    assert closed.stderr == ""
 
 
 @pytest.mark.parametrize("command", ["", "help", "completion bash", "queues --json", "serve", "work x --handlers json"])

@@ -69,7 +69,7 @@ class Command(StoreCommand):
         self.answer({"jobs": [job_shape(job) for job in jobs]}, none)
 
     def _run(self, acts: Actions, begin: Callable[[], Sequence[str]], options: Options) -> None:
-        ended = run_jobs(self, acts, begin, quiet=options["quiet"])
+        ended = run_jobs(self, acts, begin, quiet=options["quiet"], show=self._show)
         self._show(ended)
         check_done(self, ended)
 

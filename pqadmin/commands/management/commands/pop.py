@@ -54,9 +54,7 @@ class Command(StoreCommand):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._stop = Interruption(self._stopped)
-        #: Stop signals, and whether items are being shown.
         self._stops = 0
-        self._shows = False
 
     def run(self, store: Store, options: Options) -> None:
         """Take the items and show them, the first taken first."""
@@ -72,7 +70,7 @@ class Command(StoreCommand):
         with self._stop, self._stop.held():  # what is taken is shown before a stop
             try:
                 self._wait(queue, options["wait"], lambda: self._take(store, queue.name, end, taken, options), taken)
-            except (QueueError, StoreError):
+            except (QueueError, StoreError, Interrupted):
                 if taken:  # what was taken before is shown all the same
                     self._show(queue.name, taken, options, store.now())
                 raise
@@ -81,9 +79,9 @@ class Command(StoreCommand):
         finish(self, queue, options, empty=not taken)
 
     def _stopped(self, number: int) -> None:
-        """End at once by a second stop signal while items are shown: their reader may not read."""
+        """End at once by a second stop signal: the store may not answer, or the reader of the items not read."""
         self._stops += 1
-        if self._shows and self._stops > 1:
+        if self._stops > 1:
             raise Interrupted
 
     def _wait(self, queue: Queue, wait: float | None, take: Callable[[], None], taken: list[Popped]) -> None:
@@ -120,7 +118,6 @@ class Command(StoreCommand):
             taken.extend(popped)
 
     def _show(self, name: str, taken: list[Popped], options: Options, now: datetime) -> None:
-        self._shows = True
         if options["raw"]:
             for popped in taken:
                 write_raw([popped.item.raw])
