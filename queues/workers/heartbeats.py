@@ -51,7 +51,7 @@ class Heartbeats:
                 return
 
     def keep(self, task: Task) -> None:
-        """Extend a task's lease from now on; call it before its handler begins."""
+        """Extend a task's lease from now on; call it as soon as it is leased."""
         with self._lock:
             self._tasks[task.lease.token] = task
             if self._extender is None:

@@ -21,6 +21,7 @@ from queues.errors import (
     StoreClosed,
     TooLarge,
 )
+from queues.kv.boottime import boottime
 from queues.model.config import check_worker
 from queues.model.duration import GRACE, Duration, seconds_of
 from queues.operations.plain_functions import refuse_result
@@ -234,13 +235,15 @@ class Pool:
                 if not self._leased:
                     return
                 task = self._leased.popleft()
+            self._heartbeats.drop(task)
             self._settling.give_back_unbegun(task)
 
     def _run(self, task: Task) -> None:
         name, item = task.queue.name, task.lease.item
         began = time.monotonic()
-        self._heartbeats.keep(task)
         try:
+            if not self._settling.may_begin(task, boottime()):
+                return
             self._handle(task)
         except BaseException as error:
             if task.completed:
@@ -378,6 +381,7 @@ class Pool:
     def _lease_from(self, queue: Queue, n: int) -> list[Task]:
         handler = self._queues.handler(queue)
         while n:
+            asked_at = boottime()
             try:
                 leases = queue.lease_many(n, seconds=handler.seconds, end=handler.end, worker=self._name)
             except (QueueNotFound, QueuePaused, Conflict):  # other workers were faster: look again
@@ -387,5 +391,8 @@ class Pool:
                     raise
                 n //= 2
             else:
-                return [Task(queue=queue, lease=lease, handler=handler) for lease in leases]
+                tasks = [Task(queue=queue, lease=lease, handler=handler, asked_at=asked_at) for lease in leases]
+                for task in tasks:  # not as each begins: another one's handler may hold the interpreter then
+                    self._heartbeats.keep(task)
+                return tasks
         return []

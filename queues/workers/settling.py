@@ -16,6 +16,7 @@ from queues.errors import (
     QueueError,
     StaleLease,
     StoreClosed,
+    StoreError,
     StoreUnavailable,
 )
 from queues.kv.port import Transaction
@@ -43,6 +44,8 @@ class Task:
     queue: Queue
     lease: Lease
     handler: Handler
+    #: When the lease was asked for, in seconds since the machine's start.
+    asked_at: float
     #: The pool ends its lease: the end is not reported as lost.
     settling: bool = False
     #: Its handler acknowledged it.
@@ -61,6 +64,21 @@ class Settling:
         self._given_back: set[Task] = set()
         #: Handlers that have ended, by result.
         self.counts: Counter[str] = Counter()
+
+    def may_begin(self, task: Task, now: float) -> bool:
+        """Return whether a task's handler may begin at `now`; a lease that may be over is extended first."""
+        if now - task.asked_at < task.handler.seconds:
+            return True
+        task.settling = True  # the end is told here
+        try:
+            task.queue.extend(task.lease, seconds=task.handler.seconds)
+        except StaleLease:
+            log.warning("%s: the lease of item %s ended before its handler began", task.queue.name, task.lease.item.id)
+            return False
+        except (QueueError, StoreError):
+            log.info("%s: item %s is begun with a lease that may be over", task.queue.name, task.lease.item.id)
+        task.settling = False
+        return True
 
     def complete(self, store: Store, task: Task, fn: Callable[[Transaction], T]) -> T:
         """Acknowledge the item in the transaction of `fn`, for its handler: see `Job.complete`."""

@@ -26,14 +26,14 @@ def stay(job: Job) -> None:
 
 def main() -> None:
     """Work until SIGTERM."""
-    url, root, seconds = sys.argv[1], tuple(json.loads(sys.argv[2])), float(sys.argv[3])
+    url, root, seconds, threads = sys.argv[1], tuple(json.loads(sys.argv[2])), float(sys.argv[3]), int(sys.argv[4])
     worker = Worker()
     worker.handles("jobs", seconds=seconds)(stay)
     asked, ask = os.pipe()  # an event's lock may be held by the thread that the handler interrupts
     signal.signal(signal.SIGTERM, lambda *_: os.write(ask, b"."))
     with open_store("lmdb:" + os.path.relpath(url.partition(":")[2]), root=root) as store:
         os.chdir("/")
-        pool = Pool(store, worker, ["jobs"], threads=1)
+        pool = Pool(store, worker, ["jobs"], threads=threads)
         pool.start()
         os.read(asked, 1)
         print(pool.stop(60.0).done, flush=True)

@@ -56,9 +56,13 @@ class AtWork:
     store: Store
     pipe: Path
 
+    def push(self, how: str, *, n: int = 1) -> None:
+        """Push items, as one."""
+        self.jobs.push_many([(f"{how} {self.pipe}".encode(), 1)] * n)
+
     def begin(self, how: str) -> None:
         """Push an item and wait until the pool has begun with it."""
-        self.jobs.push(f"{how} {self.pipe}".encode(), priority=1)
+        self.push(how)
         while (line := self.process.stdout.readline()) != "begun\n":
             assert line == "forked\n"
 
@@ -95,7 +99,7 @@ def at_work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[AtWork]:
                 "tests.queues.workers.heartbeat_worker",
                 url,
                 json.dumps(TOKENS),
-                str(request.param),
+                *map(str, request.param),
             ],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
@@ -112,9 +116,9 @@ def at_work(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[AtWork]:
                     os.killpg(process.pid, signal.SIGKILL)
 
 
-def seconds(of_a_lease: float) -> pytest.MarkDecorator:
-    """Give the pool leases of so many seconds."""
-    return pytest.mark.parametrize("at_work", [of_a_lease], indirect=True, ids=str)
+def seconds(of_a_lease: float, *, threads: int = 1) -> pytest.MarkDecorator:
+    """Give the pool leases of so many seconds, and so many threads."""
+    return pytest.mark.parametrize("at_work", [(of_a_lease, threads)], indirect=True, ids=str)
 
 
 @seconds(1.0)
@@ -129,6 +133,14 @@ def test_a_handler_that_holds_the_interpreter_keeps_its_lease(at_work: AtWork) -
     out, err = at_work.process.communicate(timeout=LONG)
     assert (at_work.process.returncode, out, err) == (0, "1\n", "")
     assert at_work.jobs.totals().traffic["lease"] == 1
+
+
+@seconds(1.0, threads=16)
+def test_leases_are_kept_while_another_handler_holds_the_interpreter(at_work: AtWork) -> None:
+    at_work.begin("wait")
+    at_work.push("hold", n=15)
+    at_work.await_extensions(64)
+    assert (at_work.jobs.expire(), at_work.jobs.depth("leased")) == (0, 16)
 
 
 @seconds(2.0)
