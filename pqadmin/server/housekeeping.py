@@ -102,7 +102,11 @@ class Housekeeping:
             if store is not None and (upkeep is None or not upkeep.alive):
                 set_default_targets(store)
                 upkeep = store.upkeep(audit_days=settings.PQADMIN_AUDIT_DAYS)
-                upkeep.start()
+                try:
+                    upkeep.start()
+                except RuntimeError as error:  # a limit of threads; it is tried again at the next look
+                    log.error("The store is not kept yet: %s", error)  # noqa: TRY400 # the message is complete
+                    upkeep = None
             self._ended.wait(LOOK_EVERY)
         if upkeep is not None:
             upkeep.stop()

@@ -60,9 +60,13 @@ class Upkeep:
         return any(thread.is_alive() for thread in self._threads)
 
     def start(self) -> None:
-        """Begin, in threads of its own."""
-        for thread in self._threads:
-            thread.start()
+        """Begin, in threads of its own. Raise `RuntimeError`, with none left, where the process gets no thread."""
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self, timeout: float = 5.0) -> None:
         """End after the step that is under way, and release the role. Wait for that at most so long."""
@@ -71,7 +75,8 @@ class Upkeep:
         for _ in range(max(1, int(timeout / _NUDGE))):
             self._interrupt()
             for thread in self._threads:
-                thread.join(_NUDGE / 2)
+                if thread.ident is not None:  # it was started
+                    thread.join(_NUDGE / 2)
             if not self.alive:
                 return
 

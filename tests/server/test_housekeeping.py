@@ -126,6 +126,26 @@ def test_it_goes_on_with_a_store_that_is_opened_anew(kept: Housekeeping) -> None
     await_true(lambda: store.queue("jobs").depth() == 1)
 
 
+def test_a_site_that_gets_no_thread_sweeps_once_it_gets_one(
+    rows: Callable[[], dict[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, refused = threading.Thread.start, threading.Event()
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "pqadmin-sweeper" and not refused.is_set():
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        started(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(housekeeping, "LOOK_EVERY", 0.05)
+    get_store().create_queue("jobs").push(b"x", priority=1, delay=timedelta(milliseconds=50))
+    keeping = Housekeeping(lambda: None)
+    assert refused.wait(LONG)
+    await_true(lambda: get_store().queue("jobs").depth() == 1)
+    keeping.end()
+
+
 def test_it_sweeps_at_once_and_again_and_a_failure_does_not_end_it() -> None:
     swept = threading.Semaphore(0)
 

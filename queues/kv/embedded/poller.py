@@ -53,8 +53,9 @@ class Poller:
         """Make sure that the thread runs. Call it after a watcher was registered and before it reads."""
         with self._lock:
             if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._work, name=f"pq-poller {self._name}", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name=f"pq-poller {self._name}", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def stop(self) -> None:
         """End the thread."""

@@ -140,6 +140,26 @@ def test_a_foreign_change_of_another_key_ends_no_watch(kv: KeyValueStore, url: s
         assert not kv.watch({b"unrelated": None}, timeout=0.05)
 
 
+def test_a_watch_that_got_no_thread_leaves_the_next_one_its_own(
+    kv: KeyValueStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, refused = threading.Thread.start, threading.Event()
+
+    def start(thread: threading.Thread) -> None:
+        if thread.name.startswith("pq-poller") and not refused.is_set():
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        started(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with program("push_on_demand", url) as other:
+        assert line(other) == "ready"
+        with pytest.raises(RuntimeError):
+            kv.watch({b"watched": None}, timeout=LONG)
+        tell(other)
+        assert kv.watch({b"watched": None}, timeout=LONG)
+
+
 def test_the_poller_ends_when_no_thread_watches(kv: KeyValueStore) -> None:
     others = set(threading.enumerate())
 
