@@ -101,7 +101,7 @@ def is_in(address: str, networks: Sequence[Network]) -> bool:
 def _address(hop: str) -> str:
     """Return the address of a hop, without its port and brackets."""
     found = _HOP.fullmatch(hop.strip())
-    return hop.strip() if found is None else str(found["v6"] or found["v4"])
+    return hop.strip() if found is None else found["v6"] or found["v4"] or hop.strip()
 
 
 def _all(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

@@ -40,7 +40,7 @@ Json = dict[str, Any]
 class Ends:
     """The first items of both ends of a queue, and its consumers, at its status's read version.
 
-    None where they cannot be read: `unreadable` says why.
+    Both ends are empty where they cannot be read: `unreadable` says why.
     """
 
     min: Sequence[Item]

@@ -25,5 +25,5 @@ def try_start(start: Start, work: Callable[[], None], name: str) -> threading.Th
     try:
         return start(work, name)
     except RuntimeError as error:
-        _limited.warn(name, "The thread %s was not started: %s. It is tried again soon.", name, error)
+        _limited.warn(name, "The thread %s was not started: %s. It is tried again when it is needed.", name, error)
         return None

@@ -69,6 +69,8 @@ class HeartbeatProcess:
                 self._obey(json.loads(line))
         except ValueError:
             pass  # the pool was killed in the middle of a line
+        except Exception:
+            log.exception("What the pool said could not be done")
         finally:
             self._ended.set()
             self._extender.stop()

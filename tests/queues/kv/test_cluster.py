@@ -21,6 +21,7 @@ from tests import cluster
 from tests.conftest import Clock
 from tests.queues.kv.lost_answers import LosingDatabase
 from tests.queues.kv.slow_cluster import SlowDatabase
+from tests.waiting import LONG
 
 needs_cluster = pytest.mark.skipif(not cluster.find().url, reason=f"no FoundationDB: {cluster.find().why_not}")
 KEY, OTHER = b"key", b"other"
@@ -237,11 +238,10 @@ def alarm() -> Iterator[Callable[[], None]]:
     """Have this thread, which is the main one, interrupted soon."""
 
     def interrupt(*_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         raise JobTimeout
 
     before = signal.signal(signal.SIGALRM, interrupt)
-    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)  # again, when it came just before the wait
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.02)
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
@@ -285,14 +285,14 @@ def test_calls_after_a_wait_that_a_signal_ended_get_their_answers(kv, alarm: Cal
     tr = kv.database.create_transaction()
     watch = tr.watch(KEY)
     tr.commit().wait()
-    alarm()
     with pytest.raises(JobTimeout):
+        alarm()
         native.block(watch)
         watch.wait()
     fired = threading.Event()
     watch.on_ready(lambda _: fired.set())
     kv.transact(lambda tr: tr.set(KEY, b"1"))
-    assert fired.wait(10)
+    assert fired.wait(LONG)
     for n in range(20):
         kv.transact(lambda tr, n=n: tr.set(OTHER, b"%d" % n))
         assert kv.read(lambda tr: tr.get(OTHER).wait()) == b"%d" % n
