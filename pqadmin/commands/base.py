@@ -55,6 +55,13 @@ class Arguments(CommandParser):
             raise CommandError(message)
         self._end(Exit.FAILED, "CommandError", message)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or a version; argparse itself leaves out what cannot be written."""
+        if file is sys.stdout:
+            print_or_end(message)
+        else:
+            super()._print_message(message, file)
+
     def _end(self, code: Exit, name: str, told: str) -> NoReturn:
         self.exit(code, (json_error(name, told) if self._as_json else told) + "\n")
 
@@ -151,6 +158,17 @@ def writing_stdout(unwritten: str = "") -> Iterator[None]:
         code = Exit.PIPE_CLOSED if isinstance(error, BrokenPipeError) else Exit.FAILED
         told = f"{_CANNOT_WRITE.format(error.strerror or error)} {unwritten}"
         raise CommandError(told.rstrip(), returncode=code) from None
+
+
+def print_or_end(text: str) -> None:
+    """Write to standard output; end the process with one line where that cannot be written."""
+    try:
+        with writing_stdout():
+            sys.stdout.write(text)
+    except CommandError as error:
+        if error.returncode != Exit.PIPE_CLOSED:
+            sys.stderr.write(f"{error}\n")
+        raise SystemExit(error.returncode) from None
 
 
 def drop_stdout() -> None:

@@ -13,11 +13,11 @@ from typing import NoReturn
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import BaseCommand, CommandError, ManagementUtility, get_commands, load_command_class
+from django.core.management import BaseCommand, ManagementUtility, get_commands, load_command_class
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from pqadmin import __version__
-from pqadmin.commands.base import program, writing_stdout
+from pqadmin.commands.base import print_or_end, program
 from pqadmin.commands.error_line import asks_json, json_error
 from pqadmin.commands.exit_codes import Exit
 
@@ -103,7 +103,7 @@ class Commands(ManagementUtility):
     def execute(self) -> None:
         """Run the command that is asked for."""
         if self.argv[1:] in (["--version"], ["version"]):
-            _print(f"{__version__}\n")
+            print_or_end(f"{__version__}\n")
         elif self.argv[1:] == ["--all"]:
             Commands([self.argv[0], "help", "--all"]).execute()
         elif command := self._command_without_apps():
@@ -121,7 +121,7 @@ class Commands(ManagementUtility):
             return
         with contextlib.redirect_stdout(io.StringIO()) as shown:
             super().execute()
-        _print(shown.getvalue())
+        print_or_end(shown.getvalue())
 
     def _check_database(self) -> None:
         """End with one line where the site's tables cannot be in the database that DATABASE_URL names."""
@@ -144,14 +144,3 @@ class Commands(ManagementUtility):
             return None
         command = load_command_class(_STORES, name)
         return None if getattr(command, "uses_models", True) else command
-
-
-def _print(text: str) -> None:
-    """Write to standard output; end with one line where that cannot be written."""
-    try:
-        with writing_stdout():
-            sys.stdout.write(text)
-    except CommandError as error:
-        if error.returncode != Exit.PIPE_CLOSED:
-            sys.stderr.write(f"{error}\n")
-        raise SystemExit(error.returncode) from None

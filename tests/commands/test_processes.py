@@ -304,10 +304,17 @@ def test_a_pop_that_cannot_tell_what_it_took_says_so(
     assert (ended.returncode, ended.stderr, queue.depth()) == (1, told, left)
 
 
-@pytest.mark.parametrize("command", ["", "--version", "help", "help push", "help --all", "completion bash"])
+@pytest.mark.parametrize(
+    "command",
+    ["", "--version", "help", "help push", "help --all", "completion bash", "push --help", "push --version"],
+)
 def test_help_that_cannot_be_written_says_so(command: str) -> None:
     full, closed = (
-        run_to_end(["sh", "-c", f"{sys.executable} -m pqadmin {command} {redirected}"], cwd=ROOT)
+        run_to_end(
+            ["sh", "-c", f"{sys.executable} -m pqadmin {command} {redirected}"],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONUNBUFFERED": ""},
+        )
         for redirected in ("> /dev/full", "| true")
     )
     assert full.returncode == 1
