@@ -17,10 +17,11 @@ from pqadmin import site_audit, token_lifecycle
 from pqadmin.accounts import throttle
 from pqadmin.store import opened_store
 from queues import Store
-from queues.admin import LONGEST_TARGET, MOST_ITEMS, SHORTEST_GROWTH, Upkeep
+from queues.admin import LONGEST_TARGET, MOST_ITEMS, SHORTEST_GROWTH, LogLimit, Upkeep
 from queues.errors import StoreError
 
 log = logging.getLogger(__name__)
+_limited = LogLimit(log)
 
 EVERY = 24 * 3600.0  # seconds
 LOOK_EVERY = 0.5  # seconds; for the store, which may be opened later than the site, and again
@@ -105,7 +106,7 @@ class Housekeeping:
                 try:
                     upkeep.start()
                 except RuntimeError as error:  # a limit of threads; it is tried again at the next look
-                    log.error("The store is not kept yet: %s", error)  # noqa: TRY400 # the message is complete
+                    _limited.warn("threads", "Nothing is swept here until threads can be started: %s", error)
                     upkeep = None
             self._ended.wait(LOOK_EVERY)
         if upkeep is not None:
