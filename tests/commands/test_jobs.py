@@ -136,15 +136,20 @@ def many(shop: Shop) -> tuple[Queue, Queue]:
     return jobs, shop.store.create_queue("review")
 
 
+def begun_move(shop: Shop) -> tuple[Actions, Job]:
+    """Return the actions of a person, and a bulk job with more items than a chunk has."""
+    many(shop)
+    acts = shop.store.actions("ann")
+    return acts, acts.begin_bulk("move", "jobs", to="review")
+
+
 @pytest.mark.parametrize(
     "words", ["move jobs review --all", "undo {}", "jobs undo {}", "jobs run {}", "jobs resume {}"]
 )
 def test_a_job_that_was_canceled_meanwhile_is_not_told_as_done(
     run: Run, shop: Shop, meanwhile: Callable[[Meanwhile], None], words: str
 ) -> None:
-    many(shop)
-    acts = shop.store.actions("ann")
-    job = acts.begin_bulk("move", "jobs", to="review")
+    acts, job = begun_move(shop)
     if "undo" in words:
         acts.run_bulk(job.id, progress=lambda job: job.running)
     if "resume" in words:
@@ -160,9 +165,7 @@ def test_a_job_that_was_canceled_meanwhile_is_not_told_as_done(
 
 
 def test_a_move_of_a_canceled_job_says_so(run: Run, shop: Shop) -> None:
-    many(shop)
-    acts = shop.store.actions("ann")
-    job = acts.begin_bulk("move", "jobs", to="review")
+    acts, job = begun_move(shop)
     acts.cancel_bulk(job.id)
     ended = run("move", "jobs", "review", "--resume", job.id)
     assert (ended.code, ended.out) == (1, "")
@@ -190,9 +193,7 @@ def test_a_job_that_another_process_took_over_is_not_told_as_done(
 def test_an_interrupted_job_is_told_with_its_id(
     run: Run, shop: Shop, meanwhile: Callable[[Meanwhile], None], words: str
 ) -> None:
-    many(shop)
-    acts = shop.store.actions("ann")
-    job = acts.begin_bulk("move", "jobs", to="review")
+    acts, job = begun_move(shop)
     if "undo" in words:
         acts.run_bulk(job.id)
     meanwhile(lambda acts, job_id: signal.raise_signal(signal.SIGTERM))

@@ -104,7 +104,7 @@ def test_no_body_is_parsed_by_the_event_loop(site: Site) -> None:
 
 def test_forms_and_files_still_arrive(site: Site) -> None:
     """A form by length and by chunks, and a file of 24 MB that is in a part of its own."""
-    form = b"username=nobody&password=wrong"
+    form = b"username=stranger&password=wrong"
     assert b"CSRF" not in post(site, LOGIN, form, b"application/x-www-form-urlencoded")[:12]
     with connect(site) as connection:
         kind = b"Content-Type: application/x-www-form-urlencoded"
@@ -148,7 +148,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(serve: Callable[...,
 
 def test_a_form_may_be_as_large_as_the_limit_of_bodies(serve: Callable[..., Site]) -> None:
     site = serve(PQADMIN_MAX_BODY="4000000")
-    form = b"csrfmiddlewaretoken=" + b"a" * 32 + b"&username=nobody&password=wrong&filler=" + b"a" * 3_000_000
+    form = b"csrfmiddlewaretoken=" + b"a" * 32 + b"&username=stranger&password=wrong&filler=" + b"a" * 3_000_000
     assert post(site, LOGIN, form, b"application/x-www-form-urlencoded", FORGED.strip())[9:12] == b"422"
 
 

@@ -134,7 +134,7 @@ def test_a_request_in_flight_is_finished(serve, number: signal.Signals) -> None:
     site = serve()
     host, port = site.address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
-        body = b"username=nobody&password=wrong"
+        body = b"username=stranger&password=wrong"
         connection.sendall(
             b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
             b"Content-Type: application/x-www-form-urlencoded\r\n" + f"Content-Length: {len(body)}\r\n\r\n".encode()

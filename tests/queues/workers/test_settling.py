@@ -1,4 +1,4 @@
-"""Settlement of leases whose handlers begin late."""
+"""Leases of items that wait long for their handlers."""
 
 import pytest
 
