@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 ADMIN = "admin"
 #: Bytes that a start takes at least on the disk of the tables.
 _NEEDED = 1_000_000
-#: What becomes of an admin if the password cannot be shown.
+#: The message where the password of the first admin cannot be shown.
 NOT_MADE = "No admin was created: start again where the password can be shown."
 
 
