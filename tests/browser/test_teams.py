@@ -150,10 +150,13 @@ def test_an_overview_of_many_queues_goes_on_below_by_itself_and_nothing_moves(pa
     assert rows.first.bounding_box() == top
 
 
-def test_an_overview_of_many_queues_goes_on_by_links_without_scripts(new_page: NewPage, many: int) -> None:
+def test_an_overview_of_many_queues_goes_on_by_links_without_scripts(
+    new_page: NewPage, many: int, store: Store
+) -> None:
     page = new_page(java_script_enabled=False)
     page.goto("/?sort=name")
     rows = page.locator("tr[data-queue]")
+    reload_until_shown(page, page.locator(f'tr[data-queue] a[href="/queues/{min(store.directory())}/"]'))
     reload_until_shown(page, page.locator(f'[data-total=queues][data-value="{many}"]'))
     expect(rows).to_have_count(100)
     first = shown_in(page)
