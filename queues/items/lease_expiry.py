@@ -32,8 +32,8 @@ class ExpiredRead:
         """Say whether the item is in this queue."""
         return any(read.wait() is not None for read in self._reads.values())
 
-    def take(self, delta: CounterDelta) -> StoredItem | None:
-        """Take the item out as acknowledged, and return it. None when something has happened to it since.
+    def item(self) -> StoredItem | None:
+        """Return the item; None when something has happened to it since. Raises one of `UNREADABLE`.
 
         Where the queue keeps no finished items it is without value.
         """
@@ -43,12 +43,15 @@ class ExpiredRead:
                 there = at_place(self._rand, state, where)
                 if self._config.keep_finished:
                     there = ItemRead(self._tr, self._keys, self._rand, state, where).wait() or there
-                self._tr.use_reserve()
-                self._tr.add_read_conflict_key(there.key(self._keys))
-                state_machine.change(self._tr, self._keys, self._config, there, None, delta)
-                delta.traffic("ack")
                 return there
         return None
+
+    def take(self, there: StoredItem, delta: CounterDelta) -> None:
+        """Take the item out as acknowledged."""
+        self._tr.use_reserve()
+        self._tr.add_read_conflict_key(there.key(self._keys))
+        state_machine.change(self._tr, self._keys, self._config, there, None, delta)
+        delta.traffic("ack")
 
 
 def expire_due(

@@ -239,9 +239,14 @@ _TYPES = {"int": int, "float": float, "str": str}
 
 
 def sound(there: StoredItem, config: Config) -> StoredItem:
-    """Return a delayed, leased or dead item; raise one of `UNREADABLE` where its priority is none of its queue."""
+    """Return a delayed, leased or dead item; raise one of `UNREADABLE` where its priority is none of its queue.
+
+    So for a lease that ends at no time.
+    """
     if not isinstance(there.priority(fifo=config.fifo), type(None) if config.fifo else _TYPES[config.priority_type]):
         raise TypeError("a priority of another type than the queue's")
+    if there.state == "leased" and type(there.expires_ms) is not int:
+        raise TypeError("a lease that ends at no time")
     return there
 
 

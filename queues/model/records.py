@@ -46,9 +46,16 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except UNREADABLE as error:
-        if isinstance(error, QueueError | StoreError) and not isinstance(error, NewerFormat):
+        if (other := unreadable(name, error)) is error:
             raise
-        raise QueueUnreadable(name, why(error)) from error
+        raise other from error
+
+
+def unreadable(name: str, error: Exception) -> Exception:
+    """Return `QueueUnreadable` for an error of decoding, and any other error as it is."""
+    if isinstance(error, QueueError | StoreError) and not isinstance(error, NewerFormat):
+        return error
+    return QueueUnreadable(name, why(error))
 
 
 def warn(what: str, error: Exception) -> None:

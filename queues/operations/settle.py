@@ -14,7 +14,7 @@ from queues.errors import BadTime, BadToken, BadValue, StaleLease, display_name
 from queues.items import finished, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.lease_expiry import ExpiredRead
-from queues.items.stored_item import StoredItem, as_item, from_lease
+from queues.items.stored_item import StoredItem, as_item, from_lease, sound
 from queues.keys.queue_keys import NONCE_SIZE, OUTSIDE, QueueKeys
 from queues.kv.port import ReadTransaction, Refused, Transaction
 from queues.model import attempt_log, ids, records
@@ -22,6 +22,7 @@ from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.model.moment import due_ms, either
+from queues.model.records import UNREADABLE, unreadable
 from queues.model.tuples import pack_bytes, pack_number
 from queues.operations.open_queue import OpenQueue, Request, check_number, executes
 
@@ -43,7 +44,7 @@ class AckRequest(Request[list[LeaseKey]], frozen=True, gc=False):
 
 
 class ReleaseRequest(Request[Item], frozen=True, gc=False):
-    """Give a leased item back; the answer is the item. Raises `StaleLease`."""
+    """Give a leased item back; the answer is the item. Raises `StaleLease`, `QueueUnreadable`."""
 
     lease: LeaseKey
     #: When it becomes ready, in milliseconds; None: at once, at its place.
@@ -166,20 +167,25 @@ class HeldRead:
         self._read = tr.get(keys.leases.key(rand))
 
     def expires_ms(self) -> int | None:
-        """Return when the lease ends; None when it is over. All that an acknowledgement needs of the record."""
+        """Return when the lease ends; None when it is over. All that an acknowledgement needs of the record.
+
+        Raises one of `UNREADABLE`.
+        """
         record = self._read.wait()
         if record is None:
             return None
         header = records.decode(record)[0]
         expires_ms: int = header["expires"]
+        if type(expires_ms) is not int:
+            raise TypeError("a lease that ends at no time")
         return expires_ms if bytes.fromhex(header["nonce"]) == self._nonce else None
 
-    def wait(self) -> StoredItem:
-        """Return the leased item; raise `StaleLease` when the lease is over."""
+    def wait(self, config: Config) -> StoredItem:
+        """Return the leased item; raise `StaleLease` when the lease is over, and one of `UNREADABLE`."""
         record = self._read.wait()
         there = None if record is None else from_lease(self._rand, record)
         if there is not None and there.nonce == self._nonce:
-            return there
+            return sound(there, config)
         raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
 
 
@@ -200,8 +206,8 @@ def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest])
                 answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged, kept))
             else:
                 answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
-        except StaleLease as stale:  # raised before anything is written
-            answers.append(Refused(stale))
+        except (StaleLease, *UNREADABLE) as error:  # raised before anything is written
+            answers.append(Refused(unreadable(config.name, error)))
     if acknowledged:
         _remove(tr, queue.keys, acknowledged, delta)
     if config.keep_finished:
@@ -244,19 +250,25 @@ def _ack(
     """
     found = [(lease, read.expires_ms()) for lease, read in zip(request.leases, reads, strict=True)]
     held = [(lease[0], expires_ms) for lease, expires_ms in found if expires_ms is not None]
+    items: list[StoredItem] = []
     if config.keep_finished:
-        kept += [read.wait() for read, (_, expires_ms) in zip(reads, found, strict=True) if expires_ms is not None]
-    acknowledged += held
+        items = [read.wait(config) for read, (_, end) in zip(reads, found, strict=True) if end is not None]
     if len(held) == len(found):
+        acknowledged += held
+        kept += items
         return []
     over = [lease for lease, expires_ms in found if expires_ms is None]
     acked = {rand for rand, _ in held}
     # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
     looks = [(lease, ExpiredRead(tr, queue.keys, config, *lease)) for lease in over if lease[0] not in acked]
     there_still = [(lease, look) for lease, look in looks if request.must_hold or look.is_there()]
-    taken = [there for _, look in there_still if (there := look.take(delta)) is not None]
-    kept += taken
-    acked |= {there.rand for there in taken}
+    expired = [(look, there) for _, look in there_still if (there := look.item()) is not None]
+    acknowledged += held  # from here on nothing is read, so nothing can fail
+    kept += items
+    for look, there in expired:
+        look.take(there, delta)
+        kept.append(there)
+        acked.add(there.rand)
     return [lease for lease, _ in there_still if lease[0] not in acked]
 
 
@@ -281,7 +293,7 @@ def _release(
     reads: list[HeldRead],
     delta: CounterDelta,
 ) -> Item:
-    there, counts = reads[0].wait(), request.count_attempt
+    there, counts = reads[0].wait(config), request.count_attempt
     now_ms, reason = request.now_ms, request.reason
     if counts:
         tried = state_machine.with_attempt_logged(
@@ -307,7 +319,7 @@ def _extend(
     reads: list[HeldRead],
     delta: CounterDelta,
 ) -> StoredItem:
-    there = reads[0].wait()
+    there = reads[0].wait(config)
     after = state_machine.extended(there, request.expires_ms)
     tr.use_reserve()
     delta.traffic("extend")

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import msgspec
 import pytest
 
-from queues import Queue, Store
+from queues import Lease, Queue, Store
 from queues.errors import QueueUnreadable
 from queues.items.scan import Query
 from queues.kv.port import Transaction
 from queues.model import records
+from queues.operations.settle import AckRequest, ack_request
 from queues.workers.dispatcher import tend
 from queues.workers.rests import QueueRests
 from tests.conftest import Clock
@@ -113,6 +116,56 @@ def test_a_transaction_that_goes_on_after_a_refused_pop_has_taken_nothing(store:
     store.transact(goes_on)
     assert store.read(lambda tr: tr.get_range(begin, end, limit=20).wait())[:-1] == before
     assert jobs.depth() == 10
+
+
+#: Damage, by name, of the header of a lease's record.
+LEASES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no object": lambda header: [],
+    "no end": lambda header: {name: value for name, value in header.items() if name != "expires"},
+    "an end that is none": lambda header: header | {"expires": "soon"},
+    "a nonce that is none": lambda header: header | {"nonce": 5},
+    "a place that is none": lambda header: header | {"suffix": "zz"},
+}
+
+
+def damage_lease(store: Store, queue: Queue, lease: Lease, damage: str) -> None:
+    """Write another header into the record of a lease."""
+    key = queue.opened.keys.leases.key(bytes.fromhex(lease.item.id))
+
+    def write(tr: Transaction) -> None:
+        record = tr.get(key).wait()
+        assert record is not None
+        header, value = records.decode(record)
+        head = msgspec.json.encode(LEASES[damage](header))
+        tr.set(key, record[:1] + len(head).to_bytes(3, "big") + head + value)
+
+    store.transact(write)
+
+
+@pytest.mark.parametrize("keep", [0, 60])
+@pytest.mark.parametrize("damage", LEASES)
+def test_a_damaged_lease_is_told_and_holds_up_no_other(store: Store, jobs: Queue, damage: str, keep: int) -> None:
+    jobs.configure(keep_finished=keep)
+    jobs.push_many([(b"%d" % n, n) for n in range(4)])
+    broken, second, third, fourth = jobs.lease_many(4, seconds=100)
+    damage_lease(store, jobs, broken, damage)
+    ways: list[Callable[[], object]] = [
+        lambda: jobs.release(broken, reason="r"),
+        lambda: jobs.release(broken, delay=5),
+        lambda: jobs.extend(broken, seconds=500),
+    ]
+    if damage != "a place that is none" or keep:  # an acknowledgement needs no place
+        ways += [lambda: jobs.ack(broken), lambda: jobs.ack_many([second, broken])]
+    for way in ways:
+        with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged"):
+            way()
+    assert jobs.depth("leased") == 4
+    requests = [ack_request(jobs.opened, [lease]) for lease in (second, broken, third)]
+    batch = jobs.opened.batch(AckRequest)
+    answers = store.transact(lambda tr: batch.execute(tr, batch.prepare(requests)))
+    assert answers[0] == answers[2] == []
+    jobs.ack(fourth)
+    assert jobs.depth("leased") == (1 if len(ways) == 5 else 0)
 
 
 @pytest.mark.parametrize("record", RECORDS)
