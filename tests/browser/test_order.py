@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from queues import Store
 from tests.browser.conftest import create_queues, open_live, ready_of, until, wait_live, wait_value
@@ -354,3 +354,19 @@ def test_compact_rows_are_low_and_remembered(page: Page, store: Store) -> None:
     expect(other.locator("table.q.compact")).to_have_count(1)
     page.get_by_role("button", name="Compact").click()
     expect(page.locator("table.q.compact")).to_have_count(0)
+
+
+def test_a_page_drawn_before_its_queues_were_deleted_shows_those_that_are_there(page: Page, store: Store) -> None:
+    names = [f"q{n:03}" for n in range(130)]
+    create_queues(store, names)
+    held: list[Route] = []
+    page.route("**/main.*.js", lambda route: held.append(route))
+    until(page, lambda: page.goto("/", wait_until="commit") and page.locator("tr[data-queue=q099]").count())
+    until(page, lambda: held)
+    for name in names:
+        store.delete_queue(name)
+    create_queues(store, ["here"])
+    held[-1].continue_()
+    # A row that is marked as gone stays for 30 seconds.
+    expect(page.locator("tr[data-queue=here]")).to_be_visible(timeout=20_000)
+    expect(page.locator("tr[data-queue]")).to_have_count(1)

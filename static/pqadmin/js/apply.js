@@ -74,10 +74,12 @@ export class Screen {
     const old = [...document.querySelectorAll("tr[data-queue][data-gone]")].filter(
       (row) => now - Number(row.dataset.gone) > GONE_FOR,
     );
-    if (old.length === 0 || isAttended(document.getElementById("queues"))) return;
-    const bodies = takeRows(old);
+    if (old.length > 0 && !isAttended(document.getElementById("queues"))) this.#takeOff(old);
+  }
+
+  #takeOff(old) {
     // A heading that counts its queues, or a table without any: the page says what there is instead.
-    for (const body of bodies) {
+    for (const body of takeRows(old)) {
       if (body.querySelector("[data-group-ready]") || !body.querySelector("tr[data-queue]")) this.#grow();
     }
   }
@@ -142,7 +144,8 @@ export class Screen {
     for (const element of document.querySelectorAll("tr[data-queue]")) rows.set(idOf(element), element);
     const table = document.getElementById("queues");
     // The whole frame after a table is watched is the first of it: those before are of the table that it replaced.
-    if (pending.full && table !== null && "watched" in table.dataset) table.dataset.framed = "";
+    const isFirst = pending.full && table !== null && "watched" in table.dataset && !("framed" in table.dataset);
+    if (isFirst) table.dataset.framed = "";
     const isOfTable = table !== null && "framed" in table.dataset;
     // A whole frame without `matches` is of a table without a filter.
     if (pending.full || pending.matches !== undefined) this.#out = new Set(pending.matches?.out);
@@ -152,7 +155,10 @@ export class Screen {
       if (element) applyRow(element, row, now);
       else if (isOfTable && !isFolded(row) && !this.#out.has(row.id)) strangers.push(row);
     }
-    for (const id of pending.gone) if (rows.has(id)) markGone(rows.get(id), now);
+    const gone = [...pending.gone].filter((id) => rows.has(id)).map((id) => rows.get(id));
+    for (const element of gone) markGone(element, now);
+    // The table was drawn a moment late: no reader has seen them there.
+    if (isFirst && !isAttended(table)) this.#takeOff(gone);
     if (strangers.length > 0) this.#append(strangers, now);
     if (isOfTable && pending.matches !== undefined) applyMatches(table, pending.matches, this.#out);
     for (const sum of isFiltered() ? sumsOfRows() : pending.groups.values()) setGroup(sum, now);
