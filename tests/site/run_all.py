@@ -1,8 +1,9 @@
 """Run every check and every suite, then say which failed; `make test` is this.
 
-The browser suite runs in a process of its own: Playwright and the other tests each want the event loop. It is the
-longest single process, so it starts first, beside the checks and then the other tests, which share all processors file
-by file. Not so on a cluster, of which there is one, emptied by the tests on it: there one test runs at a time.
+The browser suite runs in processes of its own: Playwright and the other tests each want the event loop. Its tests
+wait as long as they work, so it runs two files at a time, beside the checks and then the other tests, of which one file
+more than there are processors runs at a time. Not so on a cluster, of which there is one, emptied by the tests on it:
+there one test runs at a time.
 Without a Chromium it is not run, which is a failure only where PQ_REQUIRE_BROWSER=1.
 
 Up to three tests of a suite that failed are run a second time, alone: a machine that paused for a second is no
@@ -35,8 +36,10 @@ CHECKS: dict[str, list[str]] = {
 MEMORY, ROOM = Path("/dev/shm"), 4_000_000_000
 SCRIPTS = ["tsc", "--project", "tests/site/javascript"]
 TESTS = ["pytest", "--ignore=tests/browser"]
-SIDE_BY_SIDE = ["-n", "auto", "--dist", "loadfile"]
+SIDE_BY_SIDE = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile"]
 BROWSER = ["pytest", "tests/browser"]
+#: More than two Chromiums on two processors keep each other waiting.
+BROWSERS = ["-n", "2", "--dist", "loadfile"]
 #: The most failed tests of a suite that are run a second time; more are no accident.
 SECOND_TRIES = 3
 
@@ -56,7 +59,7 @@ def main() -> int:
         browsing = [*BROWSER, "-o", f"cache_dir={caches}/browser"]
         side_by_side = SIDE_BY_SIDE if together else []
         if environment is not None and together:
-            with beside("browser tests", browsing, environment) as done:
+            with beside("browser tests", browsing + BROWSERS, environment) as done:
                 failed = checks()
                 tested = run("tests", tests + side_by_side)
             browsed = done[0]
