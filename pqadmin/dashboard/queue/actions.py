@@ -128,7 +128,11 @@ class PauseView(PausingView):
             _("Paused: nothing is taken, pushes go on.") + until,
             label=_("Resume"),
             action=f"{self.url}resume/",
-            fields={**hidden_fields(self.request, "resume", self.status), **self.going_back},
+            fields={
+                **hidden_fields(self.request, "resume", self.status),
+                **self.going_back,
+                ResumeView.paused_by_field: self.username,
+            },
         )
         return self.home
 
@@ -138,10 +142,22 @@ class ResumeView(PausingView):
 
     action, title = "resume", gettext_lazy("Resume")
     fragment_name = "dashboard/_resume.html"
+    #: The field with the person that set the pause to be lifted; without it, any pause is lifted.
+    paused_by_field = "paused_by"
     why_not_attached = gettext_lazy("it is never paused.")
 
+    @property
+    def hidden(self) -> Mapping[str, str]:
+        """The hidden fields of a new form, with the person that set the pause that it shows."""
+        pause = self.status.pause
+        return {**super().hidden, **({} if pause is None else {self.paused_by_field: pause.by})}
+
     def perform(self, form: Any) -> str:
-        """Resume the queue."""
+        """Resume the queue, unless another person has paused it anew since."""
+        pause, now = self.status.pause, store_now()
+        if pause is not None and self.request.POST.get(self.paused_by_field, pause.by) != pause.by:
+            words = _("Nothing was changed: it is %(pause)s. Send this again to resume it all the same.")
+            raise NotPossible(words % {"pause": pause_words(pause, now, whole=True)})
         self.actions.resume(self.name, expect_id=self.queue_id)
         toasts.done(self.request, _("Resumed: items can be taken again."))
         return self.home

@@ -92,6 +92,22 @@ def test_a_pause_that_was_not_seen_is_replaced_only_when_asked_again(operator: D
     assert store.queue("jobs").pause_state.reason == "deploy"
 
 
+def test_a_pause_that_another_person_set_since_is_lifted_only_when_asked_again(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    paused = operator.send(operator.open("/queues/jobs/pause/"), "pause/", reason="deploy", lasting="")
+    (offer,) = [form for form in paused.forms if form[0].endswith("resume/") and "paused_by" in form[1]]
+    page = operator.open("/queues/jobs/resume/")
+    jobs.resume()
+    jobs.pause(reason="ledger closing", by="eve")
+    for sent in (offer, page.form("resume/")):
+        refused = operator.post(*sent)
+        assert refused.status == 409
+        assert "Nothing was changed: it is paused by eve" in refused.text
+    assert store.queue("jobs").pause_state.reason == "ledger closing"
+    assert "Resumed" in operator.send(refused, "resume/")
+    assert store.queue("jobs").pause_state is None
+
+
 def test_the_form_of_a_pause_shows_the_one_that_it_replaces(operator: Desk, store: Store) -> None:
     jobs = store.create_queue("jobs")
     form = operator.open("/queues/jobs/pause/")
