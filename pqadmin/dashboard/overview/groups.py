@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from pqadmin.accounts.scope import scope_of
+from pqadmin.dashboard.queue.actions import ResumeView
 from pqadmin.dashboard.queue.forms import PauseForm
 from pqadmin.display import format as write
 from pqadmin.live.monitor import get_monitor
@@ -34,7 +35,8 @@ class GroupView(ActionView):
     members = 0
     #: Paused queues, or running ones, are changed.
     of_paused: ClassVar[bool]
-    nothing: ClassVar[Any]
+    #: What is said where there is none.
+    nothing: Any
 
     @property
     def label(self) -> str:
@@ -141,6 +143,7 @@ class PauseGroupView(GroupView):
             action=reverse("dashboard:resume-group"),
             fields={
                 form_idempotency.FIELD: form_idempotency.number(self.request, purpose_of("resume", self.subject)),
+                ResumeView.paused_by_field: self.username,
                 **self.shown,
             },
         )
@@ -152,7 +155,24 @@ class ResumeGroupView(GroupView):
     action, title = "resume", gettext_lazy("Resume")
     fragment_name = "dashboard/_resume.html"
     of_paused = True
-    nothing = gettext_lazy("No queue of this group is paused")
+
+    @property
+    def paused_by(self) -> str | None:
+        """The person that set the pauses to be lifted; None: any."""
+        return self.request.POST.get(ResumeView.paused_by_field)
+
+    @property
+    def nothing(self) -> str:
+        """What is said where there is no pause to be lifted."""
+        if self.paused_by is None:
+            return _("No queue of this group is paused")
+        return _("No queue of this group is paused by %(name)s any more") % {"name": self.paused_by}
+
+    def load(self) -> None:
+        """Read the queues of the group, but for those that another person has paused anew since."""
+        super().load()
+        by = self.paused_by
+        self.queues = [each for each in self.queues if each.pause is not None and by in (None, each.pause.by)]
 
     def each(self, actions: Actions, status: QueueStatus, form: Any) -> None:
         """Resume one queue."""

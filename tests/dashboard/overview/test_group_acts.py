@@ -36,6 +36,26 @@ def test_a_group_is_paused_with_a_reason_and_resumed_by_the_answer(operator: Des
     assert paused_queues(store) == {"mail:in"}, "what another person paused before stays so"
 
 
+def test_a_notice_lifts_no_pause_that_another_person_set_since(operator: Desk, store: Store) -> None:
+    for name in ("a:1", "a:2"):
+        store.create_queue(name)
+    done = operator.send(operator.open("/groups/pause/?group=a:"), "?group=a%3A", reason="deploy")
+    store.queue("a:1").resume()
+    store.queue("a:1").pause(reason="ledger closing", by="eve")
+    assert "Resumed 1 queue." in operator.send(done, "/groups/resume/")
+    assert paused_queues(store) == {"a:1"}
+
+
+def test_a_notice_says_when_all_of_its_pauses_are_gone(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("a:1")
+    done = operator.send(operator.open("/groups/pause/?group=a:"), "?group=a%3A", reason="deploy")
+    jobs.pause(reason="ledger closing", by="eve")
+    refused = operator.send(done, "/groups/resume/")
+    assert refused.status == 404
+    assert "No queue of this group is paused by ada any more" in refused
+    assert paused_queues(store) == {"a:1"}
+
+
 def test_each_queue_of_a_paused_group_has_an_audit_record(operator: Desk, store: Store) -> None:
     for name in ("a:1", "a:2", "a:3"):
         store.create_queue(name)
