@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping
 from functools import lru_cache
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.http.response import HttpResponse, HttpResponseBase
@@ -78,13 +80,23 @@ class ApiHandler(ASGIHandler):
         """Load none."""
 
     async def read_body(self, receive: Any) -> Any:
-        """Return the body as a file, on the disk if it is large; other requests go on meanwhile."""
+        """Return the body as a file, on the disk if it is large; other requests go on meanwhile.
 
-        async def receive_in_turn() -> Any:
-            await asyncio.sleep(0)
-            return await receive()
-
-        return await super().read_body(receive_in_turn)
+        Django leaves the file open when the request is canceled.
+        """
+        with contextlib.ExitStack() as unless_whole:
+            body = unless_whole.enter_context(SpooledTemporaryFile(settings.FILE_UPLOAD_MAX_MEMORY_SIZE))
+            more = True
+            while more:
+                await asyncio.sleep(0)
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RequestAborted
+                body.write(message.get("body", b""))
+                more = message.get("more_body", False)
+            body.seek(0)
+            unless_whole.pop_all()
+        return body
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Run one request; one that waits or streams ends when its client goes away."""

@@ -2,10 +2,12 @@
 
 import asyncio
 import base64
+import gc
 import gzip
 import json
 import logging
 import threading
+import warnings
 from io import BytesIO
 from typing import Any
 
@@ -723,3 +725,27 @@ async def test_a_client_that_leaves_while_it_waits_takes_nothing(site: Store, to
         await serving
     jobs.push(b"a", 1)
     assert jobs.depth() == 1
+
+
+async def test_a_request_that_is_canceled_while_its_body_comes_leaves_no_file_open() -> None:
+    """By another server than ours, which would have the body already."""
+    parts = iter([{"type": "http.request", "body": b"x", "more_body": True}])
+    waits = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        for part in parts:
+            return part
+        waits.set()
+        return await asyncio.get_running_loop().create_future()
+
+    scope = {"type": "http", "method": "POST", "path": "/api/v1/queues/jobs/push", "query_string": b"", "headers": []}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        serving = asyncio.create_task(ApiHandler()(scope, receive, asyncio.Queue[Any]().put))
+        await waits.wait()
+        serving.cancel()
+        await asyncio.wait([serving])
+        assert serving.cancelled()
+        del serving
+        gc.collect()
+    assert [str(each.message) for each in told if each.category is ResourceWarning] == []
