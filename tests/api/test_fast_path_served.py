@@ -3,8 +3,6 @@
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +12,8 @@ import pytest
 from pqadmin.server.lone_client import IN_A_ROW
 from queues import open_store
 from tests.api.test_served import call, exchange
-from tests.server.conftest import PATIENCE, ROOT, Site, log_in, serve
+from tests.forks import MANAGE, run_forked_text
+from tests.server.conftest import PATIENCE, Site, log_in, serve
 from tests.server.conftest import site as plain_site
 from tests.waiting import await_true
 
@@ -47,14 +46,9 @@ def token(site: Site, name: str = "t") -> str:
 
 
 def command(site: Site, *words: str) -> str:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), *words],
-        env={"PQADMIN_DATA": str(site.data), "PYTHONPATH": str(ROOT)},
-        cwd=site.data,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    done = run_forked_text(*words, form=MANAGE, folder=site.data, env={"PQADMIN_DATA": str(site.data)})
+    done.check_returncode()
+    return done.stdout
 
 
 def request(secret: str, path: str, body: bytes = b"", *fields: str) -> bytes:

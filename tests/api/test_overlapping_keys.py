@@ -4,7 +4,6 @@ Some pairs of each kind of request; `PQ_PAIRS=100` are more of them.
 """
 
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,12 +14,12 @@ import pytest
 
 from tests.api.postgresql import postgresql
 from tests.api.test_served import call
-from tests.programs import run_to_end
-from tests.server.conftest import PATIENCE, ROOT, Site
+from tests.forks import MANAGE, run_forked_text
+from tests.server.conftest import PATIENCE, Site
 
 pytestmark = pytest.mark.slow
 #: Pairs of requests of each kind.
-PAIRS = int(os.environ.get("PQ_PAIRS", "5"))
+PAIRS = int(os.environ.get("PQ_PAIRS", "3"))
 #: What the first answer alone shows.
 SECRETS = ("password", "address", "code")
 
@@ -61,20 +60,9 @@ def twins(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         second = Site(data, prepared=False, **variables)
         stack.callback(second.stop)
         assert second.address
-        made = run_to_end(
-            [
-                sys.executable,
-                str(ROOT / "manage.py"),
-                "create_token",
-                "t",
-                "--queues",
-                "*",
-                "--verbs",
-                "all,administer",
-            ],
-            env={**os.environ, "PQADMIN_DATA": str(data), **variables},
-            check=True,
-        )
+        words = ("create_token", "t", "--queues", "*", "--verbs", "all,administer")
+        made = run_forked_text(*words, form=MANAGE, env={**os.environ, "PQADMIN_DATA": str(data), **variables})
+        made.check_returncode()
         yield Twins((first, second), made.stdout.splitlines()[-1])
 
 

@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from queues import PriorityQueue, Store
-from tests.commands.conftest import PATIENCE, ROOT, command
+from tests.commands.conftest import PATIENCE, command
+from tests.forks import run_forked
 from tests.waiting import await_true
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run a command to its end."""
-    with command(*arguments, "--store", url) as process:
-        out, err = process.communicate(timeout=PATIENCE)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+    return run_forked(*arguments, "--store", url)
 
 
 @pytest.mark.parametrize("verb", ["pop", "lease"])
@@ -222,7 +221,7 @@ def test_a_program_is_stopped_when_the_command_was_killed_while_it_started_it(
     jobs.push(b"1", priority=1)
     (tmp_path / "handler").write_text("while :; do sleep 0.05; done\n")
     asked = ["lease", "jobs", "--exec", f"sh {tmp_path}/handler", "--store", url]
-    ended = subprocess.run([sys.executable, "-c", KILLED_AT_ONCE, *asked], cwd=ROOT, timeout=PATIENCE)
+    ended = run_forked(*asked, source=KILLED_AT_ONCE)
     assert ended.returncode == -signal.SIGKILL
     await_ended(tmp_path / "handler.pid")
 

@@ -15,6 +15,7 @@ from pqadmin.commands.stop_signals import Interrupted, Interruption
 from queues import Queue, Store
 from tests.all_items import all_items
 from tests.commands.conftest import PATIENCE, ROOT, command
+from tests.forks import run_forked, run_forked_text
 from tests.programs import run_to_end
 from tests.waiting import await_true
 
@@ -106,6 +107,10 @@ import threading
 if "--multiprocessing-fork" in sys.orig_argv:
     threading.Event().wait(3)
 """
+
+
+#: A device on which nothing can be written.
+FULL = Path("/dev/full")
 
 
 def line(number: int) -> bytes:
@@ -221,9 +226,7 @@ def test_a_pipe_that_was_closed_before_the_first_word_is_quiet_too(url: str, sto
 def test_an_interrupted_pop_prints_what_it_took(url: str, store: Store, options: list[str], taken: int) -> None:
     queue = store.create_queue("jobs")
     queue.push_many([(b"%d" % n, n) for n in range(600)])
-    ended = run_to_end(
-        [sys.executable, "-c", STOPPED, "pop", "jobs", *options, "--no-trash", "--jsonl", "--store", url], cwd=ROOT
-    )
+    ended = run_forked_text("pop", "jobs", *options, "--no-trash", "--jsonl", "--store", url, source=STOPPED)
     values = [int(json.loads(line)["value"]) for line in ended.stdout.splitlines()]
     assert (ended.returncode, values, queue.depth()) == (130, list(range(taken)), 600 - taken)
     assert json.loads(ended.stderr.splitlines()[-1])["error"] == {
@@ -236,10 +239,8 @@ def test_an_interrupted_pop_prints_what_it_took(url: str, store: Store, options:
 def test_a_second_stop_ends_a_pop_that_takes(url: str, store: Store) -> None:
     queue = store.create_queue("jobs")
     queue.push_many([(b"%d" % n, n) for n in range(600)])
-    ended = run_to_end(
-        [sys.executable, "-c", STOPPED_TWICE, "pop", "jobs", "-n", "600", "--no-trash", "--jsonl", "--store", url],
-        cwd=ROOT,
-    )
+    words = ("pop", "jobs", "-n", "600", "--no-trash", "--jsonl", "--store", url)
+    ended = run_forked_text(*words, source=STOPPED_TWICE)
     values = [int(json.loads(line)["value"]) for line in ended.stdout.splitlines()]
     assert (ended.returncode, values, queue.depth()) == (130, list(range(500)), 100)
 
@@ -250,7 +251,7 @@ def test_a_stop_between_jobs_tells_those_that_ended(url: str, store: Store) -> N
         store.create_queue(name).push(b"x", 1)
         store.create_queue(f"{name}-target")
         actions.begin_bulk("move", name, to=f"{name}-target")
-    ended = run_to_end([sys.executable, "-c", STOPPED_AFTER_A_JOB, "jobs", "run", "--json", "--store", url], cwd=ROOT)
+    ended = run_forked_text("jobs", "run", "--json", "--store", url, source=STOPPED_AFTER_A_JOB)
     (left,) = actions.running_jobs()
     shown = json.loads(ended.stdout)
     assert (ended.returncode, shown["status"], shown["items"]) == (130, "done", 1)
@@ -260,7 +261,7 @@ def test_a_stop_between_jobs_tells_those_that_ended(url: str, store: Store) -> N
 
 def test_an_interrupted_raw_pop_writes_the_value(url: str, store: Store) -> None:
     store.create_queue("jobs").push(b"first", 1)
-    ended = run_to_end([sys.executable, "-c", STOPPED, "pop", "jobs", "--raw", "--no-trash", "--store", url], cwd=ROOT)
+    ended = run_forked_text("pop", "jobs", "--raw", "--no-trash", "--store", url, source=STOPPED)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "first", "Interrupted.\n")
 
 
@@ -309,14 +310,12 @@ def test_a_pop_that_cannot_tell_what_it_took_says_so(
     ["", "--version", "help", "help push", "help --all", "completion bash", "push --help", "push --version"],
 )
 def test_help_that_cannot_be_written_says_so(command: str) -> None:
-    full, closed = (
-        run_to_end(
-            ["sh", "-c", f"{sys.executable} -m pqadmin {command} {redirected}"],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONUNBUFFERED": ""},
-        )
-        for redirected in ("> /dev/full", "| true")
-    )
+    with FULL.open("wb") as device:
+        full = run_forked_text(*command.split(), stdout=device)
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        closed = run_forked_text(*command.split(), stdout=pipe)
     assert full.returncode == 1
     assert full.stderr.startswith("Standard output cannot be written: No space left on device.")
     assert full.stderr.count("\n") == 1
@@ -370,7 +369,7 @@ def test_errors_as_json_have_the_codes_of_the_reference(url: str, store: Store, 
         (["import_items", "jobs", str(tmp_path / "bad"), "--strict"], "StoppedAtBadEntry"),
         (["push", "jobs", "x", "--priority", "y"], "BadPriority"),
     ]:
-        ended = run_to_end([sys.executable, "-m", "pqadmin", *words, "--json", "--store", url], cwd=ROOT)
+        ended = run_forked_text(*words, "--json", "--store", url)
         assert json.loads(ended.stderr.splitlines()[-1])["error"]["code"] == code
 
 
@@ -386,8 +385,8 @@ def test_each_stop_signal_ends_a_command_that_waits(url: str, store: Store, numb
 
 def test_an_export_that_cannot_be_written_says_so(url: str, store: Store) -> None:
     store.create_queue("jobs").push_many([(b"x" * 500, 1)] * 1_000)
-    shell = f"exec {sys.executable} -m pqadmin export_items jobs --store {url} > /dev/full"
-    ended = subprocess.run(["sh", "-c", shell], cwd=ROOT, stderr=subprocess.PIPE, timeout=PATIENCE)
+    with FULL.open("wb") as device:
+        ended = run_forked("export_items", "jobs", "--store", url, stdout=device)
     assert ended.returncode == 1
     assert ended.stderr.startswith(b"Standard output cannot be written: No space left on device.")
     assert ended.stderr.count(b"\n") == 1

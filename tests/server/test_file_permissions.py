@@ -2,25 +2,20 @@
 
 import os
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.forks import run_forked_text
 from tests.prepared import prepare
-from tests.programs import run_to_end
 
 
 def run(data: Path, name: str, *, umask: int, code: int = 0) -> str:
     """Run a command that makes whatever the site needs, and return what it logs."""
-    command = [sys.executable, "-m", "pqadmin", "create_user", name, "--role", "viewer"]
     settings = {key: value for key, value in os.environ.items() if not key.startswith(("PQ", "DATABASE"))}
-    done = run_to_end(
-        command,
-        env=settings | {"PQADMIN_DATA": str(data)},
-        umask=umask,
-    )
+    settings["PQADMIN_DATA"] = str(data)
+    done = run_forked_text("create_user", name, "--role", "viewer", env=settings, umask=umask)
     assert done.returncode == code, done.stderr
     return done.stderr
 

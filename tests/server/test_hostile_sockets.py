@@ -3,7 +3,7 @@
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -15,6 +15,14 @@ from tests.server.test_sockets import log_in, open_socket
 
 #: A ping, an empty message that does not end, and a part of it; masked with zeros.
 PING, BEGINNING, PART = b"\x89\xfd\0\0\0\0" + b"x" * 125, b"\x01\x80\0\0\0\0", b"\x00\x80\0\0\0\0"
+
+
+@pytest.fixture(scope="module")
+def site(site: Site) -> Iterator[Site]:
+    """The server that the tests of this module share: it ends well."""
+    yield site
+    site.signal(signal.SIGTERM)
+    assert site.exit_code() == 0
 
 
 @pytest.mark.parametrize("flood", [PING, PART], ids=["pings", "frames"])
@@ -56,9 +64,17 @@ def test_one_person_has_so_many_sockets(serve: Callable[..., Site]) -> None:
                 continue
 
 
-def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..., Site]) -> None:
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site that has room for four connections of an address."""
+    shared = Site(tmp_path_factory.mktemp("narrow"), PQADMIN_CONNECTIONS_PER_ADDRESS="4")
+    yield shared
+    shared.stop()
+
+
+def test_sockets_that_are_over_count_no_longer_as_connections(narrow: Site) -> None:
     """Else a screen that comes back again and again would lock its own address out."""
-    site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
+    site = narrow
     cookies = log_in(site)
     opened, give_up = 0, time.monotonic() + PATIENCE
     while opened < 10:
@@ -70,9 +86,9 @@ def test_sockets_that_are_over_count_no_longer_as_connections(serve: Callable[..
             assert time.monotonic() < give_up, f"{opened} were let in"
 
 
-def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Callable[..., Site]) -> None:
+def test_handshakes_that_are_refused_count_no_longer_as_connections(narrow: Site) -> None:
     """Each did for ever: without a login, some hundreds took all places of an address, or of the whole site."""
-    site = serve(PQADMIN_CONNECTIONS_PER_ADDRESS="4")
+    site = narrow
     for field in (
         b"Origin: http://a:b",
         b"Sec-WebSocket-Version: 7",
@@ -97,9 +113,8 @@ def test_handshakes_that_are_refused_count_no_longer_as_connections(serve: Calla
     assert not any("Error" in line for line in site.complained)
 
 
-def test_half_a_character_stops_no_other_page(serve: Callable[..., Site]) -> None:
+def test_half_a_character_stops_no_other_page(site: Site) -> None:
     """It raised in the loop that serves all sockets: 12 of 30 other sockets fell silent."""
-    site = serve()
     cookies = log_in(site)
     with ExitStack() as stack:
         live = [stack.enter_context(open_socket(site, Cookie=cookies, Origin=site.address)) for _ in range(30)]
@@ -119,5 +134,3 @@ def test_half_a_character_stops_no_other_page(serve: Callable[..., Site]) -> Non
         for number, socket in enumerate(live):
             while number != 13 and json.loads(socket.recv(timeout=PATIENCE))["t"] != "beat":
                 socket.send(json.dumps({"t": "ack", "seq": 1}))
-    site.signal(signal.SIGTERM)
-    assert site.exit_code() == 0

@@ -6,7 +6,7 @@ import signal
 import socket
 import sqlite3
 import stat
-import sys
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -19,12 +19,19 @@ from queues.catalog.store_record import StoreRecord
 from queues.keys.keyspace import Keyspace
 from queues.kv import open_kv
 from tests.damaged import make_store
+from tests.forks import MANAGE, run_forked_text
 from tests.prepared import prepare
-from tests.programs import run_to_end
-from tests.server.conftest import PATIENCE, ROOT, log_in
+from tests.server.conftest import PATIENCE, log_in
 
 #: The record of a store of release 0.1.
 OF_0_1 = b'\x01\x00\x004{"format":3,"id":"8f14e45fceea167a5a36dedd4bea2543"}'
+
+
+def ended(data: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Return how a start ended that serves nothing."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PQADMIN_")}
+    environment = clean | {"PQADMIN_DATA": str(data), **variables}
+    return run_forked_text("serve", "--port", "0", *arguments, form=MANAGE, folder=data, env=environment)
 
 
 def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_path: Path) -> None:
@@ -50,10 +57,11 @@ def test_first_start_makes_everything_and_prints_the_password_once(serve, tmp_pa
 @pytest.mark.parametrize("command", ["serve --port 0", "create_user ann --role viewer"])
 def test_a_first_start_that_cannot_show_the_password_makes_no_admin(serve, tmp_path: Path, command: str) -> None:
     prepare(tmp_path)
-    shell = f"exec {sys.executable} {ROOT / 'manage.py'} {command} > /dev/full"
-    ended = run_to_end(["sh", "-c", shell], env={**os.environ, "PQADMIN_DATA": str(tmp_path)})
-    assert ended.returncode == 1
-    assert ended.stderr == (
+    environment = {**os.environ, "PQADMIN_DATA": str(tmp_path)}
+    with Path("/dev/full").open("wb") as full:
+        refused = run_forked_text(*command.split(), form=MANAGE, env=environment, stdout=full)
+    assert refused.returncode == 1
+    assert refused.stderr == (
         "Standard output cannot be written: No space left on device. "
         "No admin was created: start again where the password can be shown.\n"
     )
@@ -67,14 +75,16 @@ def test_two_first_starts_at_once_make_one_admin(serve) -> None:
     assert sum("Password" in line for site in sites for line in site.said) == 1
 
 
-def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> None:
+def test_a_port_in_use_is_told_and_nothing_is_made(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        site = serve("--port", str(port), prepared=False)
-        assert site.exit_code() == 1
-    assert site.complained == [f"Port {port} of 127.0.0.1 is in use; choose another with --port or PQADMIN_PORT."]
+        refused = ended(tmp_path, "--port", str(port))
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines() == [
+        f"Port {port} of 127.0.0.1 is in use; choose another with --port or PQADMIN_PORT."
+    ]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -92,25 +102,26 @@ def test_a_port_in_use_is_told_and_nothing_is_made(serve, tmp_path: Path) -> Non
         (("--host", "a" * 64 + ".example.org"), {}, 1, ".example.org' is no address of this machine: "),
     ],
 )
-def test_what_cannot_work_is_said_on_one_line(serve, arguments, variables, code, message) -> None:
-    site = serve(*arguments, **variables)
-    assert site.exit_code() == code
-    told = [line for line in site.complained if message in line]
-    assert told, site.complained
-    assert not any("Traceback" in line for line in site.complained)
+def test_what_cannot_work_is_said_on_one_line(tmp_path: Path, arguments, variables, code, message) -> None:
+    prepare(tmp_path)
+    refused = ended(tmp_path, *arguments, **variables)
+    assert refused.returncode == code
+    assert any(message in line for line in refused.stderr.splitlines()), refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
-def test_a_store_of_a_newer_format_is_refused(serve, tmp_path: Path) -> None:
+def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
         key = Keyspace(("pq",)).store
         kv.transact(lambda tr: tr.set(key, StoreRecord(format=999, id="0" * 32).encode()))
-    site = serve()
-    assert site.exit_code() == 1
-    assert "newer pqadmin" in site.complained[-1]
-    assert len(site.complained) == 1
+    prepare(tmp_path)
+    refused = ended(tmp_path)
+    assert refused.returncode == 1
+    (told,) = refused.stderr.splitlines()
+    assert "newer pqadmin" in told
 
 
-def test_tables_of_0_1_stay_as_they_are_while_its_store_is_refused(serve, tmp_path: Path) -> None:
+def test_tables_of_0_1_stay_as_they_are_while_its_store_is_refused(tmp_path: Path) -> None:
     def migrations() -> int:
         with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as tables:
             return tables.execute("SELECT count(*) FROM django_migrations").fetchone()[0]
@@ -121,9 +132,9 @@ def test_tables_of_0_1_stay_as_they_are_while_its_store_is_refused(serve, tmp_pa
     before = migrations()
     with closing(open_kv(f"lmdb:{tmp_path / 'store'}")) as kv:
         kv.transact(lambda tr: tr.set(Keyspace(("pq",)).store, OF_0_1))
-    site = serve()
-    assert site.exit_code() == 1
-    (told,) = site.complained
+    refused = ended(tmp_path)
+    assert refused.returncode == 1
+    (told,) = refused.stderr.splitlines()
     assert "export_items" in told
     assert migrations() == before
 

@@ -15,6 +15,7 @@ from pqadmin import __version__, cli, fatal_signals
 from pqadmin.commands.exit_codes import Exit
 from pqadmin.commands.help import GROUPS, WIDTH, summary
 from queues import open_store
+from tests.forks import MANAGE, MODULE, run_forked_text
 from tests.waiting import LONG, await_true
 
 #: The command line, for a user that may not read saved tokens, as root may.
@@ -78,6 +79,13 @@ def run(command: list[str], folder: Path, **variables: str) -> subprocess.Comple
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+def run_words(
+    *words: str, folder: Path, form: str = MODULE, source: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PQADMIN_DATA": str(folder / "var"), "PYTHONPATH": str(ROOT)} | variables
+    return run_forked_text(*words, form=form, source=source, folder=folder, env=environment)
+
+
 @pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
 def test_the_commands_are_listed(form: list[str], tmp_path: Path) -> None:
     listed = run([*form, "help", "--commands"], tmp_path)
@@ -107,11 +115,11 @@ def test_the_changelog_names_the_version() -> None:
 
 
 def test_a_user_made_on_the_command_line_is_there_for_the_site(tmp_path: Path) -> None:
-    made = run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path)
+    made = run_words("create_user", "ann", "--role", "viewer", form=MANAGE, folder=tmp_path)
     assert made.returncode == 0, made.stderr
     assert made.stdout.count("Password, shown once:") == 2  # the first admin's and ann's
     assert f"First start in {tmp_path / 'var'}: created admin" in made.stdout
-    assert run([*FORMS[0], "create_user", "ann", "--role", "viewer"], tmp_path).returncode == 1
+    assert run_words("create_user", "ann", "--role", "viewer", form=MANAGE, folder=tmp_path).returncode == 1
 
 
 def test_our_commands_are_listed_first_each_with_a_line_of_its_own(tmp_path: Path) -> None:
@@ -124,8 +132,8 @@ def test_our_commands_are_listed_first_each_with_a_line_of_its_own(tmp_path: Pat
     assert told["push"] == "Push one item"
     assert told["doctor"] == "Examine the whole store against a full count, and repair it"
     assert "migrate" not in told
-    assert run([*FORMS[1], "--help"], tmp_path).stdout == listed.stdout
-    everything = run([*FORMS[1], "help", "--all"], tmp_path).stdout
+    assert run_words("--help", folder=tmp_path).stdout == listed.stdout
+    everything = run_words("help", "--all", folder=tmp_path).stdout
     assert everything.index("  push") < everything.index("  migrate")
     assert list(tmp_path.iterdir()) == []
 
@@ -143,7 +151,7 @@ def test_version_prints_the_version_of_pqadmin(form: list[str], tmp_path: Path) 
 
 
 def test_version_of_a_command_is_that_of_pqadmin(tmp_path: Path) -> None:
-    assert run([*FORMS[1], "push", "--version"], tmp_path).stdout == f"{__version__}\n"
+    assert run_words("push", "--version", folder=tmp_path).stdout == f"{__version__}\n"
 
 
 def test_settings_that_do_not_import_are_said_where_the_commands_are_listed(tmp_path: Path) -> None:
@@ -200,13 +208,13 @@ def test_a_command_on_a_store_heeds_settings_of_a_program(tmp_path: Path) -> Non
     ],
 )
 def test_wrong_arguments_end_with_one_line(arguments: list[str], told: str, tmp_path: Path) -> None:
-    done = run([*FORMS[1], *arguments], tmp_path)
+    done = run_words(*arguments, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == told.replace("…", f"python -m pqadmin {arguments[0]}") + "\n"
 
 
 def test_wrong_arguments_are_told_as_json_where_json_is_asked_for(tmp_path: Path) -> None:
-    done = run([*FORMS[1], "push", "--jsonl"], tmp_path)
+    done = run_words("push", "--jsonl", folder=tmp_path)
     assert (done.returncode, json.loads(done.stderr)["error"]["code"]) == (2, "UsageError")
 
 
@@ -234,7 +242,7 @@ def test_the_table_of_exit_codes_is_that_of_the_code() -> None:
     ],
 )
 def test_what_is_not_understood_is_told_as_json(words: list[str], variables: dict[str, str], tmp_path: Path) -> None:
-    done = run([*FORMS[1], *words, "--json"], tmp_path, **variables)
+    done = run_words(*words, "--json", folder=tmp_path, **variables)
     error = json.loads(done.stderr)["error"]
     assert (done.returncode, done.stdout, error["code"]) == (2, "", "UsageError")
     assert error["suggestions"] == (["queues"] if words == ["qeues"] else [])
@@ -249,7 +257,7 @@ def test_what_is_not_understood_is_told_as_json(words: list[str], variables: dic
     ],
 )
 def test_a_token_for_plain_http_is_refused_before_it_is_asked_for(words: list[str], tmp_path: Path) -> None:
-    done = run([*FORMS[1], *words], tmp_path, HOME=str(tmp_path))
+    done = run_words(*words, folder=tmp_path, HOME=str(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "A token is not sent to 'http://queues.example.org' in the clear: write https://. "
@@ -288,7 +296,7 @@ def test_what_a_user_can_cause_ends_with_one_line(line: str, told: str, tmp_path
 
 
 def test_a_user_without_a_home_is_told_what_is_missing(tmp_path: Path) -> None:
-    done = run([sys.executable, "-c", HOMELESS, "depth", "jobs", "--server", "https://a.example"], tmp_path)
+    done = run_words("depth", "jobs", "--server", "https://a.example", folder=tmp_path, source=HOMELESS)
     told = "No home folder is known, where tokens are kept: set HOME, or give --token-file.\n"
     assert (done.returncode, done.stderr) == (1, told)
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from queues import open_store
 from tests.ports import free_port
 from tests.programs import run_to_end
+from tests.waiting import await_true
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "jobs-and-workers.md"
 BLOCK = re.compile(r"^```(python|sh background|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -100,7 +102,6 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
                 else:
                     sh(text)
             else:
-                end = time.monotonic() + PATIENCE
-                while sh(f"{last.strip()} 2>&1 || true") != text:
-                    assert time.monotonic() < end, (last, text, (shop / "terminal.log").read_text())
+                shown = partial(sh, f"{last.strip()} 2>&1 || true")
+                await_true(lambda shown=shown, text=text: shown() == text)
     assert "ConnectionError" in (shop / "terminal.log").read_text()

@@ -4,7 +4,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from itertools import cycle
 from pathlib import Path
@@ -13,11 +12,9 @@ import pytest
 
 from queues import open_store
 from tests.damaged import KINDS, copy_damaged, make_store
+from tests.forks import MANAGE, run_forked_text
 from tests.prepared import prepare
-from tests.programs import run_to_end
 
-ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 120
 #: Commands that read all of a store, and some of those that read a part of it.
 WHOLE = ("doctor", "backup")
 PARTS = cycle(
@@ -35,11 +32,8 @@ PARTS = cycle(
 def run(url: str, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a shell does."""
     store = [] if command == "copy_store" else ["--store", url]
-    return run_to_end(
-        [sys.executable, str(ROOT / "manage.py"), command, *arguments, *store],
-        env={name: value for name, value in os.environ.items() if name != "PYTHONFAULTHANDLER"},
-        errors="replace",
-    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONFAULTHANDLER"}
+    return run_forked_text(command, *arguments, *store, form=MANAGE, env=environment)
 
 
 def check(done: subprocess.CompletedProcess[str], *, damaged: bool) -> None:
@@ -100,11 +94,8 @@ def run_crashing(crash: str, *command: str, **variables: str) -> subprocess.Comp
         "from pqadmin.cli import main\n"
         "main()\n"
     )
-    return run_to_end(
-        [sys.executable, "-c", f"import {crash.rpartition('.')[0]}\n{script}", *command],
-        cwd=ROOT,
-        env=os.environ | variables,
-    )
+    source = f"import {crash.rpartition('.')[0]}\n{script}"
+    return run_forked_text(*command, source=source, env=os.environ | variables)
 
 
 def test_a_fatal_signal_ends_a_command_with_a_line_and_has_the_store_read_whole_next(tmp_path: Path) -> None:
