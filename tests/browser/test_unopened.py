@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
-from tests.browser.conftest import LIMITS, PATIENCE, Site, Strict, open_live, sign_in, until, wait_live
+from tests.browser.conftest import LIMITS, PATIENCE, Site, Strict, open_live, sign_in, until
 from tests.browser.wall.test_wall import make_board
 
 #: Handshakes fail, are never answered, or open a connection without a word, as `window.network` says; with "gone" no
@@ -45,15 +45,17 @@ REOPENED = """async (url) => {
     connection.open();
     setInterval(() => connection.check(), 1000);
 }"""
+#: Milliseconds of a page's time after which it is looked at, where a server is to answer meanwhile.
+STEP = 500
 UNOPENED = "The server answers, but no live connection opens"
 
 
-def say(page: Page, selector: str, words: str) -> None:
-    """Let the page's clock go on, a second at a time, until an element says this."""
+def say(page: Page, selector: str, words: str, step: int = 1_000) -> None:
+    """Let the page's clock go on, some ms at a time, until an element says this."""
     place = page.locator(selector).first
 
     def said() -> bool:
-        page.clock.run_for(1_000)
+        page.clock.run_for(step)
         return words in place.inner_text() + (place.get_attribute("title") or "")
 
     until(page, said, words)
@@ -120,18 +122,19 @@ def test_one_page_too_many_says_why_it_is_not_live(chromium: Browser, tmp_path: 
         sign_in(first, "admin", site.password)
         board = make_board(second, "Hall")
         open_live(first, "/")
+        for each in (first, second):
+            each.add_init_script(LIMITS)
+            each.clock.install()
         second.goto("/")
-        fresh = second.locator("[data-fresh]").first
-        expect(fresh).to_contain_text("not live")
+        say(second, "[data-fresh]", "not live", STEP)
         why = "too many pages are open, or a proxy does not pass websockets, or changes their host or scheme"
-        expect(fresh).to_have_attribute("title", f"{UNOPENED}: {why}.")
+        expect(second.locator("[data-fresh]").first).to_have_attribute("title", f"{UNOPENED}: {why}.")
         first.goto("about:blank")
-        wait_live(second)
+        until(second, lambda: second.clock.run_for(STEP) or second.locator("[data-fresh][data-state=live]").count())
         first.goto(f"/wall/{board}/")
-        veil = first.locator("[data-part=veil-why]")
-        expect(veil).to_contain_text(f"{UNOPENED}: too many screens are on")
+        say(first, "[data-part=veil-why]", f"{UNOPENED}: too many screens are on", STEP)
         site.kill()
-        expect(veil).to_have_text("The server does not answer. Trying again.")
+        say(first, "[data-part=veil-why]", "The server does not answer. Trying again.", STEP)
     finally:
         context.close()
         site.stop()
