@@ -14,7 +14,7 @@ from tests.browser.axe import findings_by_day_and_night
 from tests.browser.conftest import LIMITS, PATIENCE, NewPage, Site, Strict, open_live, until, wait_live
 
 #: Items that are moved; from `MANY` on each part comes far before the next.
-ITEMS, MANY = int(os.environ.get("PQ_MOVED_ITEMS", "1000")), 10_000
+ITEMS, MANY = int(os.environ.get("PQ_MOVED_ITEMS", "700")), 10_000
 #: What a browser says when the server is away, on purpose.
 AWAY = [r"WebSocket connection to .* failed", r"Failed to load resource: net::ERR_", r"ERR_CONNECTION"]
 #: Milliseconds; reached only when something hangs.
