@@ -335,11 +335,22 @@ def test_changing_the_password_in_another_tab_keeps_this_one_live(new_page: NewP
 
 
 def test_rates_rise_and_fall_back_to_zero(page: Page, jobs: Queue) -> None:
+    """As the server tells them: by itself it would do so ten seconds later (see `tests/live/test_reads.py`)."""
+    over: list[bool] = []
+
+    def fall(seen: Message) -> Message:
+        for row in seen.get("rows", ()) if over else ():
+            row["in"] = 0
+        return seen
+
+    tap(page, fall)
     open_live(page, "/")
     rate = page.locator('tr[data-queue="jobs"] [data-field=rate-in]')
     expect(rate).to_have_text("0")
     jobs.push_many([(b"x", 1)] * 500)
     expect(rate).to_have_attribute("data-value", re.compile(r"^[1-9]"))
+    over.append(True)
+    jobs.push(b"x", 1)
     expect(rate).to_have_text("0")
 
 
@@ -473,9 +484,11 @@ def test_numbers_that_slept_with_the_machine_are_old_and_fetched_anew_at_once(pa
 
 
 def test_a_clock_that_is_set_makes_numbers_neither_old_for_long_nor_younger(page: Page, store: Store) -> None:
-    store.create_queue("jobs").push(b"x", priority=1)
+    jobs = store.create_queue("jobs")
+    jobs.push(b"x", priority=1)
     held: list[Any] = []
     tap(page, lambda seen: None if held and seen["t"] != "hello" else seen)
+    page.clock.install()
     open_live(page, "/")
     fresh, oldest = page.locator("[data-fresh]"), page.locator('tr[data-queue="jobs"] [data-field=oldest]')
     held.append(True)
@@ -486,10 +499,14 @@ def test_a_clock_that_is_set_makes_numbers_neither_old_for_long_nor_younger(page
     expect(oldest).to_have_text(re.compile(r"^[3-9]\.\d s|^\d\d s"))
     held.append(True)
     page.evaluate(AHEAD, -8)
+    page.clock.pause_at(page.evaluate("Date.now() / 1000") + 5)
+    page.clock.run_for(1_000)  # after twelve seconds of silence it would give up the connection
     expect(fresh).to_have_attribute("data-state", "stale")
     expect(fresh).to_contain_text(re.compile(r"stale\s*\d+ s"))
     expect(oldest).to_have_text(re.compile(r"^\d+ s|^[5-9]\.\d s"))
     held.clear()
+    page.clock.resume()
+    jobs.push(b"y", priority=1)  # else the next word of the server is two seconds away
     wait_live(page)
 
 

@@ -57,6 +57,18 @@ async def test_one_viewer_and_many_cost_the_same(store: Store, join: Join, monit
     assert await cost_of_a_push(store, viewers, "q3", 2) == alone
 
 
+async def test_a_rate_that_rose_is_told_to_be_zero_again_though_nothing_changes(
+    store: Store, join: Join, monitor: Monitor
+) -> None:
+    jobs = store.create_queue("jobs")
+    viewer = await join()
+    await viewer.watch(jobs.id)
+    await settle(store, [viewer])
+    await asyncio.to_thread(jobs.push, b"x", priority=1)
+    await viewer.frame(lambda frame: any(row["in"] for row in frame["rows"]))
+    await viewer.frame(lambda frame: any(row["in"] == 0 for row in frame["rows"]))
+
+
 async def test_an_idle_monitor_reads_nothing(store: Store, join: Join, monitor: Monitor) -> None:
     ids = [store.create_queue(f"q{n}").id for n in range(20)]
     on_screen, unseen = ids[:10], ids[10:]
