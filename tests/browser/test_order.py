@@ -166,14 +166,19 @@ def test_what_belongs_into_a_part_or_another_order_comes_into_it(page: Page, sto
     page.mouse.move(1, 1)
     promote(120)
     rows = page.locator("tr[data-queue]")
-    expect(rows.first).to_have_attribute("data-queue", "g060:q120")
+
+    def is_first() -> bool:
+        page.clock.run_for(1_000)  # the page asks which queues belong here every ten seconds
+        return rows.first.get_attribute("data-queue") == "g060:q120"
+
+    until(page, is_first)
     expect(rows).to_have_count(100)
     page.locator(ready_of("g000:q000")).hover()
     promote(124)
     pill, told = page.locator("#reorder"), re.compile(r"^\d queues? further down belongs? here.* · update$")
 
     def is_told() -> bool:
-        page.clock.run_for(1_000)  # the page asks which queues belong here every ten seconds
+        page.clock.run_for(1_000)
         return told.match(pill.inner_text()) is not None
 
     until(page, is_told)
