@@ -126,10 +126,19 @@ def test_forms_and_files_still_arrive(site: Site) -> None:
 # Line 9: bodies
 
 
-def test_a_body_over_the_limit_is_refused_before_it_is_read(serve: Callable[..., Site]) -> None:
-    site = serve(PQADMIN_MAX_BODY="2000", PQADMIN_MAX_UPLOAD="5000")
+@pytest.fixture(scope="module")
+def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site with limits of its own for bodies and for files."""
+    shared = Site(tmp_path_factory.mktemp("bounded"), PQADMIN_MAX_BODY="4000000", PQADMIN_MAX_UPLOAD="5000000")
+    yield shared
+    shared.stop()
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_read(bounded: Site) -> None:
+    site = bounded
     assert site.get("/livez")[0] == 200
-    for path, most in ((LOGIN, 2000), (b"/nowhere/", 2000), (b"/queues/a%20b/push/many/?x=1", 5000)):
+    body, upload = 4_000_000, 5_000_000
+    for path, most in ((LOGIN, body), (b"/nowhere/", body), (b"/queues/a%20b/push/many/?x=1", upload)):
         for size, expected in ((most, None), (most + 1, b"413"), (400_000_000, b"413")):
             with connect(site) as connection:
                 length = b"Content-Length: %d" % size
@@ -146,10 +155,9 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(serve: Callable[...,
                 assert "太".encode() in answer or "内容".encode() in answer, "in the reader's language"
 
 
-def test_a_form_may_be_as_large_as_the_limit_of_bodies(serve: Callable[..., Site]) -> None:
-    site = serve(PQADMIN_MAX_BODY="4000000")
+def test_a_form_may_be_as_large_as_the_limit_of_bodies(bounded: Site) -> None:
     form = b"csrfmiddlewaretoken=" + b"a" * 32 + b"&username=stranger&password=wrong&filler=" + b"a" * 3_000_000
-    assert post(site, LOGIN, form, b"application/x-www-form-urlencoded", FORGED.strip())[9:12] == b"422"
+    assert post(bounded, LOGIN, form, b"application/x-www-form-urlencoded", FORGED.strip())[9:12] == b"422"
 
 
 def test_a_client_that_waits_for_leave_to_send_gets_none(site: Site) -> None:

@@ -96,9 +96,9 @@ def test_the_commands_are_listed(form: list[str], tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
-def test_a_bad_setting_ends_with_one_line(form: list[str], tmp_path: Path) -> None:
-    done = run([*form, "queues"], tmp_path, PQADMIN_PORT="high")
+@pytest.mark.parametrize("form", [MANAGE, MODULE], ids=["manage.py", "-m pqadmin"])
+def test_a_bad_setting_ends_with_one_line(form: str, tmp_path: Path) -> None:
+    done = run_words("queues", form=form, folder=tmp_path, PQADMIN_PORT="high")
     assert done.returncode == 2
     assert done.stderr == "pqadmin: PQADMIN_PORT='high': a port is a number from 0 to 65535\n"
 
@@ -145,9 +145,9 @@ def test_every_command_of_ours_is_in_one_group_of_the_list() -> None:
     assert {name: told for name in named if not 8 <= len(told := summary(name)) <= WIDTH - 18} == {}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=["manage.py", "-m pqadmin"])
-def test_version_prints_the_version_of_pqadmin(form: list[str], tmp_path: Path) -> None:
-    assert run([*form, "--version"], tmp_path).stdout == f"{__version__}\n"
+@pytest.mark.parametrize("form", [MANAGE, MODULE], ids=["manage.py", "-m pqadmin"])
+def test_version_prints_the_version_of_pqadmin(form: str, tmp_path: Path) -> None:
+    assert run_words("--version", form=form, folder=tmp_path).stdout == f"{__version__}\n"
 
 
 def test_version_of_a_command_is_that_of_pqadmin(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from queues.queue import PriorityQueue
 from tests.queues.hosting.processes import begin, host_of
 
 #: Kills; more of them by the environment.
-KILLS = int(os.environ.get("PQ_HOST_KILLS", "5"))
+KILLS = int(os.environ.get("PQ_HOST_KILLS", "3"))
 PROCESSES, THREADS = 4, 2
 
 
