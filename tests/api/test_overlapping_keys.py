@@ -19,7 +19,7 @@ from tests.server.conftest import PATIENCE, Site
 
 pytestmark = pytest.mark.slow
 #: Pairs of requests of each kind.
-PAIRS = int(os.environ.get("PQ_PAIRS", "3"))
+PAIRS = int(os.environ.get("PQ_PAIRS", "5"))
 #: What the first answer alone shows.
 SECRETS = ("password", "address", "code")
 
