@@ -49,7 +49,9 @@ class Marks(Struct, frozen=True, array_like=True):
 
     def shifted(self, items: int) -> "Marks":
         """Return the marks as if a person's act had come before them."""
-        return Marks(tuple(mark + items for mark in self.marks), self.low + items, self.passed)
+        if not items:
+            return self
+        return Marks(tuple([mark + items for mark in self.marks]), self.low + items, self.passed)
 
     def rises(self, least: float) -> bool:
         """Say whether the queue grew in the last two minutes, by so many items."""
@@ -67,10 +69,11 @@ class Marks(Struct, frozen=True, array_like=True):
 
     def creeps(self) -> bool:
         """Say whether it grew in the last thirteen minutes, however slowly."""
-        if len(self.marks) < _KEPT:
+        first, last = self.marks[:_MINUTE], self.marks[-_MINUTE:]
+        if len(self.marks) < _KEPT or min(last) - min(first) < _SLOW_RISE:
             return False
         minutes = [min(self.marks[n : n + _MINUTE]) for n in range(0, _KEPT, _MINUTE)]
-        return minutes[-1] - minutes[0] >= _SLOW_RISE and tau(minutes) >= _CREEPS
+        return tau(minutes) >= _CREEPS
 
     def grows_by(self, least: float) -> float | None:
         """Return by how many items per second it grew since its lowest mark; None where it does not grow."""
