@@ -140,7 +140,7 @@ def test_a_record_stays_small() -> None:
 def test_time_in_breach_is_that_beyond_the_limit_and_not_that_of_the_warning(over: int, every: int) -> None:
     """A queue is beyond its target for a while, again and again."""
     health = None
-    for n in range(0, 6 * HOUR, 5):
+    for n in range(0, 6 * HOUR, 10):
         seen = Observation(BEGIN + n, ready=150 if n % every < over else 10, pushed=n, taken=n, done=n, consumers=1)
         health = advance(health, msgspec.structs.replace(seen, oldest=BEGIN + n - 1), Targets(depth=100))
     assert health is not None
