@@ -56,11 +56,11 @@ WALK = """(bars) => {
     const told = (e) => [e.localName, e.className, e.name, e.pathname, e.textContent.trim()].join();
     const inBar = bar === null ? '' : [...bar.querySelectorAll(controls)].map(told).join();
     const knownBar = inBar !== '' && bars.includes(inBar);
-    window.wanted = () =>
+    window.stops = () =>
         [...document.querySelectorAll(controls)]
-            .filter((e) => !(knownBar && bar?.contains(e)))
             .filter((e) => e.tabIndex >= 0 && !e.disabled && open(e))
             .filter((e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: false }));
+    window.wanted = () => window.stops().filter((e) => !(knownBar && bar?.contains(e)));
     window.reached = new Set();
     window.dull = [];
     window.covered = [];
@@ -186,13 +186,15 @@ def walk(page: Page, bars: list[str], told: Callable[[str, object], None]) -> No
             told("the skip link leads nowhere", page.evaluate("document.activeElement.outerHTML.slice(0, 99)"))
     elif page.locator("header, nav").count():
         told("no skip link", "")
-    for _again in range(3):  # what unfolds on the way, and the way around over the page's end
-        for _key in range(wanted + 3):
+    keys = wanted
+    for _again in range(3):
+        for _key in range(keys + 3):
             press()
         page.evaluate("window.look()")
         missed = page.evaluate("window.missed()")
         if not missed:
             break
+        keys = page.evaluate("window.stops().length")  # what came on the way, and the way around over the page's end
     if missed:
         told("not reached", missed)
     for what in ("dull", "covered", "overlooked()"):

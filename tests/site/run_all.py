@@ -1,9 +1,9 @@
 """Run every check and every suite, then say which failed; `make test` is this.
 
 The browser suite runs in processes of its own: Playwright and the other tests each want the event loop. Its tests
-wait as long as they work, so it runs two files at a time, beside the checks and then the other tests, of which one file
-more than there are processors runs at a time. Not so on a cluster, of which there is one, emptied by the tests on it:
-there one test runs at a time.
+wait as long as they work, so it runs two files at a time, beside the checks and then the other tests, which share all
+processors file by file. Not so on a cluster, of which there is one, emptied by the tests on it: there one test runs at
+a time.
 Without a Chromium it is not run, which is a failure only where PQ_REQUIRE_BROWSER=1.
 
 Up to three tests of a suite that failed are run a second time, alone: a machine that paused for a second is no
@@ -36,7 +36,7 @@ CHECKS: dict[str, list[str]] = {
 MEMORY, ROOM = Path("/dev/shm"), 4_000_000_000
 SCRIPTS = ["tsc", "--project", "tests/site/javascript"]
 TESTS = ["pytest", "--ignore=tests/browser"]
-SIDE_BY_SIDE = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile"]
+SIDE_BY_SIDE = ["-n", "auto", "--dist", "loadfile"]
 BROWSER = ["pytest", "tests/browser"]
 #: More than two Chromiums on two processors keep each other waiting.
 BROWSERS = ["-n", "2", "--dist", "loadfile"]
