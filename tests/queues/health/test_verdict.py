@@ -484,6 +484,12 @@ def test_marks_are_independent_of_bursts_and_moved_by_hands() -> None:
     assert marks.shifted(7).marks == tuple(mark + 7 for mark in marks.marks)
 
 
+@pytest.mark.parametrize(("slots", "creeps"), [(8, False), (6, True)])
+def test_a_few_items_more_in_thirteen_minutes_are_no_growth(slots: int, creeps: bool) -> None:
+    """The lowest depth rises by one each so many quarters of a minute: by six and by eight items."""
+    assert Marks(tuple(n // slots for n in range(52))).creeps() is creeps
+
+
 def test_tau_counts_pairs() -> None:
     assert (tau([1, 2, 3]), tau([3, 2, 1]), tau([2, 2, 2])) == (1.0, -1.0, 0.0)
 
@@ -896,6 +902,27 @@ def test_people_that_act_on_a_few_items_hide_no_drain() -> None:
     assert verdict.trend is Trend.DRAINING
     assert verdict.clears_in is not None
     assert 0.5 <= verdict.clears_in / (76_000 / 15) <= 2, "of the 20 that leave a second, people may have moved 5"
+
+
+def grown(hands: int) -> list[Trend]:
+    """Return the trends of a queue that grows for ten minutes, and of which people delete so many a second later."""
+    seen, ready, acted = [], 0, 0
+    for n in range(800):
+        by_hand = hands if n >= 620 else 0
+        ready, acted = ready + (30 if n < 600 else 0) - by_hand, acted + by_hand
+        taken = 60 * n - ready - acted
+        seen.append(
+            Observation(
+                BEGIN + n, ready=ready, pushed=60 * n, taken=taken, done=taken, consumers=4, hands=acted,
+                oldest=BEGIN + n - 5,
+            )
+        )  # fmt: skip
+    return [verdict.trend for verdict in watched(*seen)]
+
+
+def test_people_that_delete_items_end_no_growth() -> None:
+    assert grown(20) == grown(0)
+    assert Trend.GROWING in grown(0)
 
 
 @pytest.mark.parametrize("gap", [90, 600, 3_600, 7_200])
