@@ -236,17 +236,19 @@ def from_lease(rand: bytes, record: bytes) -> StoredItem:
 
 
 _TYPES = {"int": int, "float": float, "str": str}
+#: What a lease's header has as numbers.
+_NUMBERS = ("expires", "generation", "attempts")
 
 
 def sound(there: StoredItem, config: Config) -> StoredItem:
     """Return a delayed, leased or dead item; raise one of `UNREADABLE` where its priority is none of its queue.
 
-    So for a lease that ends at no time.
+    Of a lease, its end, generation and attempts are looked at, too.
     """
     if not isinstance(there.priority(fifo=config.fifo), type(None) if config.fifo else _TYPES[config.priority_type]):
         raise TypeError("a priority of another type than the queue's")
-    if there.state == "leased" and type(there.expires_ms) is not int:
-        raise TypeError("a lease that ends at no time")
+    if there.state == "leased" and any(type(there.header[name]) is not int for name in _NUMBERS):
+        raise TypeError("a lease without a number that it needs")
     return there
 
 

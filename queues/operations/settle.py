@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from queues.errors import BadTime, BadToken, BadValue, StaleLease, display_name
+from queues.errors import BadTime, BadToken, BadValue, QueueUnreadable, StaleLease, display_name
 from queues.items import finished, state_machine
 from queues.items.counters import CounterDelta
 from queues.items.lease_expiry import ExpiredRead
@@ -22,7 +22,7 @@ from queues.model.config import MAX_REASON, Config, check_text
 from queues.model.duration import LEASE, Duration, seconds_of
 from queues.model.item import Item
 from queues.model.moment import due_ms, either
-from queues.model.records import UNREADABLE, unreadable
+from queues.model.records import UNREADABLE, reading, unreadable
 from queues.model.tuples import pack_bytes, pack_number
 from queues.operations.open_queue import OpenQueue, Request, check_number, executes
 
@@ -166,26 +166,30 @@ class HeldRead:
         self._nonce = nonce
         self._read = tr.get(keys.leases.key(rand))
 
-    def expires_ms(self) -> int | None:
+    def expires_ms(self, config: Config) -> int | None:
         """Return when the lease ends; None when it is over. All that an acknowledgement needs of the record.
 
-        Raises one of `UNREADABLE`.
+        Raises `QueueUnreadable`.
         """
         record = self._read.wait()
         if record is None:
             return None
-        header = records.decode(record)[0]
-        expires_ms: int = header["expires"]
-        if type(expires_ms) is not int:
-            raise TypeError("a lease that ends at no time")
-        return expires_ms if bytes.fromhex(header["nonce"]) == self._nonce else None
+        try:
+            header = records.decode(record)[0]
+            expires_ms: int = header["expires"]
+            pack_number(expires_ms)
+            return expires_ms if bytes.fromhex(header["nonce"]) == self._nonce else None
+        except UNREADABLE as error:
+            raise unreadable(config.name, error) from error
 
     def wait(self, config: Config) -> StoredItem:
-        """Return the leased item; raise `StaleLease` when the lease is over, and one of `UNREADABLE`."""
+        """Return the leased item; raise `StaleLease` when the lease is over, and `QueueUnreadable`."""
         record = self._read.wait()
-        there = None if record is None else from_lease(self._rand, record)
-        if there is not None and there.nonce == self._nonce:
-            return sound(there, config)
+        with reading(config.name):
+            there = None if record is None else from_lease(self._rand, record)
+            if there is not None and there.nonce == self._nonce:
+                as_item(there, fifo=config.fifo, codec=config.values)  # what is written of it can be read again
+                return sound(there, config)
         raise StaleLease("This lease is over: it ended before, and the item may have gone to another worker.")
 
 
@@ -206,8 +210,8 @@ def settle(queue: OpenQueue, tr: Transaction, requests: Sequence[SettleRequest])
                 answers.append(_ack(tr, queue, config, request, reads, delta, acknowledged, kept))
             else:
                 answers.append(_FINISH[type(request)](tr, queue, config, request, reads, delta))
-        except (StaleLease, *UNREADABLE) as error:  # raised before anything is written
-            answers.append(Refused(unreadable(config.name, error)))
+        except (StaleLease, QueueUnreadable) as error:  # by reading, before anything is written
+            answers.append(Refused(error))
     if acknowledged:
         _remove(tr, queue.keys, acknowledged, delta)
     if config.keep_finished:
@@ -248,11 +252,11 @@ def _ack(
 
     Ids and ends of leases are added to `acknowledged`; items of a queue that keeps finished ones to `kept`.
     """
-    found = [(lease, read.expires_ms()) for lease, read in zip(request.leases, reads, strict=True)]
+    found = [(lease, read.expires_ms(config)) for lease, read in zip(request.leases, reads, strict=True)]
     held = [(lease[0], expires_ms) for lease, expires_ms in found if expires_ms is not None]
     items: list[StoredItem] = []
     if config.keep_finished:
-        items = [read.wait(config) for read, (_, end) in zip(reads, found, strict=True) if end is not None]
+        items = [read.wait(config) for read, (_, ends) in zip(reads, found, strict=True) if ends is not None]
     if len(held) == len(found):
         acknowledged += held
         kept += items
@@ -262,8 +266,9 @@ def _ack(
     # A lease that is over counts as acknowledged before if its item is nowhere in this queue.
     looks = [(lease, ExpiredRead(tr, queue.keys, config, *lease)) for lease in over if lease[0] not in acked]
     there_still = [(lease, look) for lease, look in looks if request.must_hold or look.is_there()]
-    expired = [(look, there) for _, look in there_still if (there := look.item()) is not None]
-    acknowledged += held  # from here on nothing is read, so nothing can fail
+    with reading(config.name):
+        expired = [(look, there) for _, look in there_still if (there := look.item()) is not None]
+    acknowledged += held  # all is read: nothing is refused from here on
     kept += items
     for look, there in expired:
         look.take(there, delta)
