@@ -69,7 +69,7 @@ class Marks(Struct, frozen=True, array_like=True):
 
     def creeps(self) -> bool:
         """Say whether it grew in the last thirteen minutes, however slowly."""
-        first, last = self.marks[:_MINUTE], self.marks[-_MINUTE:]
+        first, last = self.marks[:_MINUTE], self.marks[-_MINUTE:]  # of the first and the last minute
         if len(self.marks) < _KEPT or min(last) - min(first) < _SLOW_RISE:
             return False
         minutes = [min(self.marks[n : n + _MINUTE]) for n in range(0, _KEPT, _MINUTE)]

@@ -155,7 +155,8 @@ class ResumeView(PausingView):
     def perform(self, form: Any) -> str:
         """Resume the queue, unless another person has paused it anew since."""
         pause, now = self.status.pause, store_now()
-        if pause is not None and self.request.POST.get(self.paused_by_field, pause.by) != pause.by:
+        other = pause is not None and self.request.POST.get(self.paused_by_field, pause.by) != pause.by
+        if pause is not None and other and paused(self.status, now):
             words = _("Nothing was changed: it is %(pause)s. Send this again to resume it all the same.")
             raise NotPossible(words % {"pause": pause_words(pause, now, whole=True)})
         self.actions.resume(self.name, expect_id=self.queue_id)

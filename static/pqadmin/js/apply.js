@@ -157,7 +157,7 @@ export class Screen {
     }
     const gone = [...pending.gone].filter((id) => rows.has(id)).map((id) => rows.get(id));
     for (const element of gone) markGone(element, now);
-    // The table was drawn a moment late: no reader has seen them there.
+    // They were deleted before the table was watched: they would only fill it.
     if (isFirst && !isAttended(table)) this.#takeOff(gone);
     if (strangers.length > 0) this.#append(strangers, now);
     if (isOfTable && pending.matches !== undefined) applyMatches(table, pending.matches, this.#out);

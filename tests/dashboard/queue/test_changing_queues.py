@@ -9,6 +9,7 @@ from pqadmin.pages.queue_context import paused, row_of
 from queues import Queue, Store
 from queues.errors import QueueNotFound
 from tests.dashboard.conftest import Desk
+from tests.waiting import await_true
 
 
 def test_a_new_queue_is_created_once(operator: Desk, store: Store) -> None:
@@ -106,6 +107,15 @@ def test_a_pause_that_another_person_set_since_is_lifted_only_when_asked_again(o
     assert store.queue("jobs").pause_state.reason == "ledger closing"
     assert "Resumed" in operator.send(refused, "resume/")
     assert store.queue("jobs").pause_state is None
+
+
+def test_a_pause_that_has_run_out_refuses_no_resume(operator: Desk, store: Store) -> None:
+    jobs = store.create_queue("jobs")
+    done = operator.send(operator.open("/queues/jobs/pause/"), "pause/", reason="deploy", lasting="")
+    (offer,) = [form for form in done.forms if form[0].endswith("resume/") and "paused_by" in form[1]]
+    jobs.pause(reason="ledger closing", by="eve", until=store.now() + timedelta(seconds=0.3))
+    await_true(lambda: not paused(jobs.status(), store.now()))
+    assert "Resumed" in operator.post(*offer)
 
 
 def test_the_form_of_a_pause_shows_the_one_that_it_replaces(operator: Desk, store: Store) -> None:
