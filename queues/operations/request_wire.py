@@ -174,7 +174,8 @@ def _pack_error(error: BaseException) -> Any:
     if not known:
         log.warning("A request of another process failed", exc_info=error)
         error = StoreError("The process that hosts the store failed: {error}", error=f"{type(error).__name__}: {error}")
-    return type(error).__name__, _pack_words(cast(Worded, error).words), vars(error)
+    fields = {name: {"words": _pack_words(v)} if isinstance(v, Words) else v for name, v in vars(error).items()}
+    return type(error).__name__, _pack_words(cast(Worded, error).words), fields
 
 
 def _unpack_error(packed_error: Any) -> Worded:
@@ -182,8 +183,14 @@ def _unpack_error(packed_error: Any) -> Worded:
     kind: type[Worded] = getattr(errors, name, StoreError)
     error = kind.__new__(kind)
     error.args = (_unpack_words(words),)
-    vars(error).update({key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()})
+    vars(error).update({name: _unpack_field(value) for name, value in fields.items()})
     return error
+
+
+def _unpack_field(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _unpack_words(value["words"])
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _pack_words(words: Words) -> Any:

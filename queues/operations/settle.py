@@ -177,7 +177,8 @@ class HeldRead:
         try:
             header = records.decode(record)[0]
             expires_ms: int = header["expires"]
-            pack_number(expires_ms)
+            if type(expires_ms) is not int:
+                raise TypeError("a lease without an end")
             return expires_ms if bytes.fromhex(header["nonce"]) == self._nonce else None
         except UNREADABLE as error:
             raise unreadable(config.name, error) from error

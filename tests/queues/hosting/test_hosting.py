@@ -25,6 +25,7 @@ from queues.errors import (
     QueueFull,
     QueueNotFound,
     QueuePaused,
+    QueueUnreadable,
     StaleLease,
     StoreUnavailable,
     ValueTooLarge,
@@ -47,6 +48,7 @@ from queues.kv.embedded.host_client import Connection
 from queues.kv.port import Ticket
 from queues.operations.push import PushRequest, push_request
 from tests import descriptors
+from tests.conformance.reading.test_unreadable import damage_lease, damage_ready_key
 from tests.queues.hosting.processes import begin, host_of, hosting, suspend
 from tests.queues.hosting.sent import Sent
 from tests.waiting import await_true
@@ -235,6 +237,19 @@ def test_refusals_say_what_they_say_without_a_host(store: Store, jobs: PriorityQ
     store.actions("ann").delete_queue("jobs", confirm="jobs", reason="")
     with pytest.raises(QueueNotFound, match="jobs"):
         jobs.push(b"a", 1)
+
+
+def test_what_cannot_be_read_is_told_as_without_a_host(store: Store, jobs: PriorityQueue) -> None:
+    jobs.push_many([(b"a", 1), (b"b", 2)])
+    lease = jobs.lease(seconds=60)
+    damage_lease(store, jobs, lease, "no end")
+    damage_ready_key(store, jobs, 0)
+    ways = [lambda: jobs.ack(lease), lambda: jobs.release(lease), lambda: jobs.extend(lease, seconds=9), jobs.pop_min]
+    for way in ways:
+        with pytest.raises(QueueUnreadable, match="^The queue “jobs” cannot be read. Its bytes are damaged") as caught:
+            way()
+        assert caught.value.queue == "jobs"
+        assert str(caught.value.why).startswith("Its bytes are damaged")
 
 
 def test_a_transaction_sees_what_the_host_did(store: Store, jobs: PriorityQueue) -> None:
