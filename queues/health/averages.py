@@ -31,11 +31,11 @@ class Averages(Struct, frozen=True, array_like=True):
         """Return the averages after some seconds in which so many items were pushed, taken …"""
         if seconds <= 0:
             return self
-        kept = [exp(-seconds / span) for span in SPANS]
+        kept = tuple(exp(-seconds / span) for span in SPANS)
 
         def average(before: Average, items: int) -> Average:
             rate = items / seconds
-            one, five, fifteen = [rate + (was - rate) * keep for was, keep in zip(before, kept, strict=True)]
+            one, five, fifteen = (rate + (was - rate) * keep for was, keep in zip(before, kept, strict=True))
             return one, five, fifteen
 
         return Averages(
@@ -56,7 +56,7 @@ class Averages(Struct, frozen=True, array_like=True):
         """Return an average as if what was watched were all there is: right from the first seconds on."""
         if not self.known:
             return _ZERO
-        one, five, fifteen = [
+        one, five, fifteen = (
             value / (1.0 - exp(-self.known / span)) for value, span in zip(average, SPANS, strict=True)
-        ]
+        )
         return one, five, fifteen

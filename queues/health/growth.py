@@ -49,9 +49,7 @@ class Marks(Struct, frozen=True, array_like=True):
 
     def shifted(self, items: int) -> "Marks":
         """Return the marks as if a person's act had come before them."""
-        if not items:
-            return self
-        return Marks(tuple([mark + items for mark in self.marks]), self.low + items, self.passed)
+        return Marks(tuple(mark + items for mark in self.marks), self.low + items, self.passed)
 
     def rises(self, least: float) -> bool:
         """Say whether the queue grew in the last two minutes, by so many items."""
@@ -69,11 +67,10 @@ class Marks(Struct, frozen=True, array_like=True):
 
     def creeps(self) -> bool:
         """Say whether it grew in the last thirteen minutes, however slowly."""
-        first, last = self.marks[:_MINUTE], self.marks[-_MINUTE:]  # of the first and the last minute
-        if len(self.marks) < _KEPT or min(last) - min(first) < _SLOW_RISE:
+        if len(self.marks) < _KEPT:
             return False
         minutes = [min(self.marks[n : n + _MINUTE]) for n in range(0, _KEPT, _MINUTE)]
-        return tau(minutes) >= _CREEPS
+        return minutes[-1] - minutes[0] >= _SLOW_RISE and tau(minutes) >= _CREEPS
 
     def grows_by(self, least: float) -> float | None:
         """Return by how many items per second it grew since its lowest mark; None where it does not grow."""

@@ -41,8 +41,8 @@ def advance(before: Health | None, seen: Observation, targets: Targets = DEFAULT
     if targets != before.targets:
         before, signals = _retargeted(before, signals, targets)
     seconds = seconds_between(before.seen, seen)
-    followed = {signal.code: _latch(before, signal).after(signal, seconds, seen.at) for signal in signals}
-    kept = {code.value: latch for code, latch in followed.items() if latch.level or latch.toward}
+    latches = {signal.code.value: _latch(before, signal).after(signal, seconds, seen.at) for signal in signals}
+    kept = {code: latch for code, latch in latches.items() if latch.level or latch.toward}
     breaches = Breaches(seen.at) if recorded is None else _breaches(recorded, seen, kept)
     health = replace(health, latches=kept, targets=targets, breaches=breaches)
     return replace(health, verdict=verdict_of(before.verdict, health, signals))
@@ -108,4 +108,4 @@ def _retargeted(before: Health, signals: list[Signal], targets: Targets) -> tupl
 
 
 def _latch(before: Health, signal: Signal) -> Latch:
-    return before.latches.get(signal.code, Latch())
+    return before.latches.get(signal.code.value, Latch())

@@ -31,7 +31,7 @@ def verdict_of(before: Verdict, health: Health, signals: list[Signal]) -> Verdic
     over = _over(health, signals, before)
     reasons = []
     for signal in signals:
-        latch = health.latches.get(signal.code)
+        latch = health.latches.get(signal.code.value)
         if latch is not None and latch.level:
             tell = told_roughly if signal.code is Code.GROWING else told
             value = tell(signal.value, told_before.get(signal.code))

@@ -257,7 +257,7 @@ def test_ninety_days_go_by_in_the_scripts(page: Page, furnished: Store) -> None:
 def test_screens_side_by_side_turn_to_the_next_board_at_the_same_moment(
     page: Page, new_page: NewPage, store: Store, strict: Any
 ) -> None:
-    """With the shortest turn that a board may have. The store's clock says whose turn it is, not that of a machine."""
+    """With the shortest turn that a board may have. The turn goes by the store's clock, not by that of a machine."""
     for name in ("orders:eu", "mail:in", "mail:out"):
         store.create_queue(name).push(b"v", priority=1)
     stamp = time.time_ns()
